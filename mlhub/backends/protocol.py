@@ -1,0 +1,102 @@
+"""The five verbs of a backend. All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+
+
+class GangPhase(StrEnum):
+    """The gang as a whole. STARTING until every pod runs; ended phases are final."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    STOPPED = "stopped"  # ended because stop() asked for it; every pod left with PREEMPTED, DONE or a signal we sent
+    FAILED = "failed"
+
+    @property
+    def is_ended(self) -> bool:
+        return self in (GangPhase.SUCCEEDED, GangPhase.STOPPED, GangPhase.FAILED)
+
+
+@dataclass(frozen=True)
+class PodStatus:
+    role: Role
+    index: int
+    node: str
+    is_running: bool
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class AttemptStatus:
+    """One gang as it is now. cause and message explain FAILED (and STOPPED when pods did not save)."""
+
+    attempt_id: AttemptId
+    phase: GangPhase
+    pods: tuple[PodStatus, ...]
+    cause: Cause | None = None
+    message: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """One node as it is now. NIC and uplink in bits per second; slots are GPU indices 0..n_slots-1."""
+
+    name: str
+    rack: str
+    gpu_type: str
+    n_slots: int
+    cpus: float
+    memory_bytes: int
+    nic_bps: float
+    rack_uplink_bps: float
+    is_ready: bool = True
+    is_schedulable: bool = True
+    message: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class LaunchError(Exception):
+    """The gang could not be started and never will be as specified. cause says why."""
+
+    def __init__(self, message: str, *, cause: Cause) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class BackendUnavailable(Exception):
+    """The backend cannot be reached now; the same call may succeed later."""
+
+
+class Backend(Protocol):
+    def launch(self, spec: LaunchSpec) -> None:
+        """Start the gang, all or nothing. A second call with the same attempt changes nothing, whatever became of the first.
+
+        Raises LaunchError (final) or BackendUnavailable (retry). Nothing is left behind by either.
+        """
+
+    def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
+        """Ask every pod to save and leave (SIGTERM), kill what is left after grace_s. Returns at once; unknown attempts are ignored."""
+
+    def forget(self, attempt_id: AttemptId) -> None:
+        """Drop an ended attempt's remains from observe(). Called once its outcome is stored; unknown attempts are ignored."""
+
+    def observe(self) -> Sequence[AttemptStatus]:
+        """Every gang there is, ended ones until forgotten. Level-triggered: the truth now, not what changed."""
+
+    def inventory(self) -> Sequence[NodeStatus]:
+        """Every node there is."""
+
+    def logs(self, attempt_id: AttemptId, *, role: Role, index: int, since: datetime | None = None) -> Iterator[str]:
+        """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""

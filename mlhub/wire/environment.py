@@ -1,0 +1,21 @@
+"""Names of the environment variables that a pod is started with; nothing else is passed down."""
+
+from __future__ import annotations
+
+SPEC_PATH = "MLHUB_SPEC"  # path of the PodSpec JSON file
+API_URL = "MLHUB_API_URL"  # base address of the ingest API, without a trailing slash
+TOKEN_PATH = "MLHUB_TOKEN_FILE"  # file that holds the attempt's bearer token
+SECRET_PATH = "MLHUB_GANG_SECRET_FILE"  # file that holds the gang's shared secret (hex), for the HMAC handshake
+WORK_DIR = "MLHUB_WORK_DIR"  # writable folder of this pod; the launcher's disk buffer lies in it
+ROLE = "MLHUB_ROLE"  # worker | server
+INDEX = "MLHUB_INDEX"  # rank among workers, shard among servers
+ATTEMPT_ID = "MLHUB_ATTEMPT_ID"
+JOB_ID = "MLHUB_JOB_ID"
+SERVER_ADDRESSES = "MLHUB_SERVER_ADDRESSES"  # comma-separated host:port, one a shard
+
+# What a torchrun-style script expects; set for workers only.
+RANK = "RANK"
+LOCAL_RANK = "LOCAL_RANK"
+WORLD_SIZE = "WORLD_SIZE"
+MASTER_ADDR = "MASTER_ADDR"
+MASTER_PORT = "MASTER_PORT"

@@ -1,0 +1,238 @@
+"""LaunchSpec: everything a backend needs to start a gang, and PodSpec: what one pod is told. Immutable, JSON both ways."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, NewType
+
+AttemptId = NewType("AttemptId", str)
+
+WIRE_VERSION = 1
+
+
+class Role(StrEnum):
+    WORKER = "worker"
+    SERVER = "server"
+
+
+class Mode(StrEnum):
+    """How gradients are synchronised."""
+
+    ALL_REDUCE = "all_reduce"
+    PARAMETER_SERVER = "parameter_server"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A read-only file of the content-addressed store. uri: file:///path in place, or http(s):// to fetch with the attempt's token."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+    uri: str
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Limits of one pod. gpus counts slots; 0 for a parameter server."""
+
+    gpus: int
+    cpus: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset version as the runtime reads it.
+
+    format: "npz" | "csv" | "parquet" | "image_folder" | "text".
+    files: names of Inputs. schema: what inspection found (see mlhub/runtime/readers/): target, classes, shape, columns, counts.
+    """
+
+    format: str
+    files: tuple[str, ...]
+    schema: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model package. kind: "package" (the contract, module `model` inside the zip), "script" (torchrun style) or "builtin"."""
+
+    kind: str
+    entry: str  # package: module name; script: path inside the zip; builtin: registered name
+    package: str | None = None  # name of the Input that holds the zip; None for builtin
+    weights: str | None = None  # name of the Input to start from (safetensors)
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """What to train, in the user's words. batch_size is the global batch, independent of the number of workers."""
+
+    epochs: int
+    batch_size: int
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    evaluation_fraction: float = 0.2  # held out when the dataset has no split of its own
+    target_metric: str | None = None
+    target_value: float | None = None
+    checkpoint_every_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class PodPlacement:
+    """One member of the gang and the node it goes to. index is the rank among workers, the shard among servers."""
+
+    role: Role
+    index: int
+    node: str
+    resources: Resources
+    slots: tuple[int, ...] = ()  # GPU indices on the node; empty for servers
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """A gang to start, all or nothing. Launching the same attempt twice makes one gang."""
+
+    attempt_id: AttemptId
+    job_id: str
+    attempt_number: int
+    mode: Mode
+    pods: tuple[PodPlacement, ...]
+    inputs: tuple[Input, ...]
+    dataset: DatasetSpec | None
+    model: ModelSpec
+    training: TrainingSpec
+    api_url: str
+    token: str
+    gang_secret: str
+    checkpoint_uri: str  # file:///dir shared by the job's attempts
+    labels: dict[str, str] = field(default_factory=dict)  # organisation, project, job name: for people, never for logic
+    start_timeout_s: float = 120.0
+    version: int = WIRE_VERSION
+
+    @property
+    def workers(self) -> tuple[PodPlacement, ...]:
+        return tuple(p for p in self.pods if p.role is Role.WORKER)
+
+    @property
+    def servers(self) -> tuple[PodPlacement, ...]:
+        return tuple(p for p in self.pods if p.role is Role.SERVER)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> LaunchSpec:
+        """Raises ValueError when the text is not a LaunchSpec of this version."""
+        raw = _checked(text)
+        try:
+            return cls(
+                **{
+                    **raw,
+                    "attempt_id": AttemptId(raw["attempt_id"]),
+                    "mode": Mode(raw["mode"]),
+                    "pods": tuple(_pod(p) for p in raw["pods"]),
+                    **_content(raw),
+                }
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a launch specification: {error}") from error
+
+
+@dataclass(frozen=True)
+class PodSpec:
+    """What one pod reads from $MLHUB_SPEC. Addresses are filled in by the backend, which alone knows them."""
+
+    attempt_id: AttemptId
+    job_id: str
+    attempt_number: int
+    mode: Mode
+    role: Role
+    index: int
+    n_workers: int
+    n_servers: int
+    master_address: str  # host:port of rank 0's rendezvous; free at start
+    server_addresses: tuple[str, ...]  # host:port, one a shard
+    inputs: tuple[Input, ...]
+    dataset: DatasetSpec | None
+    model: ModelSpec
+    training: TrainingSpec
+    checkpoint_uri: str
+    start_timeout_s: float
+    version: int = WIRE_VERSION
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> PodSpec:
+        """Raises ValueError when the text is not a PodSpec of this version."""
+        raw = _checked(text)
+        try:
+            return cls(
+                **{
+                    **raw,
+                    "attempt_id": AttemptId(raw["attempt_id"]),
+                    "mode": Mode(raw["mode"]),
+                    "role": Role(raw["role"]),
+                    "server_addresses": tuple(raw["server_addresses"]),
+                    **_content(raw),
+                }
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a pod specification: {error}") from error
+
+    @classmethod
+    def of(
+        cls, launch: LaunchSpec, pod: PodPlacement, *, master_address: str, server_addresses: tuple[str, ...]
+    ) -> PodSpec:
+        """One pod's share of a gang's LaunchSpec."""
+        return cls(
+            attempt_id=launch.attempt_id,
+            job_id=launch.job_id,
+            attempt_number=launch.attempt_number,
+            mode=launch.mode,
+            role=pod.role,
+            index=pod.index,
+            n_workers=len(launch.workers),
+            n_servers=len(launch.servers),
+            master_address=master_address,
+            server_addresses=server_addresses,
+            inputs=launch.inputs,
+            dataset=launch.dataset,
+            model=launch.model,
+            training=launch.training,
+            checkpoint_uri=launch.checkpoint_uri,
+            start_timeout_s=launch.start_timeout_s,
+        )
+
+
+def _checked(text: str) -> dict[str, Any]:
+    raw = json.loads(text)
+    if not isinstance(raw, dict):
+        raise ValueError("a specification is a JSON object")
+    if raw.get("version") != WIRE_VERSION:
+        raise ValueError(f"specification version {raw.get('version')!r}; this runtime reads {WIRE_VERSION}")
+    return raw
+
+
+def _pod(raw: dict[str, Any]) -> PodPlacement:
+    return PodPlacement(
+        role=Role(raw["role"]),
+        index=raw["index"],
+        node=raw["node"],
+        resources=Resources(**raw["resources"]),
+        slots=tuple(raw["slots"]),
+    )
+
+
+def _content(raw: dict[str, Any]) -> dict[str, Any]:
+    dataset = raw["dataset"]
+    return {
+        "inputs": tuple(Input(**i) for i in raw["inputs"]),
+        "dataset": DatasetSpec(**{**dataset, "files": tuple(dataset["files"])}) if dataset else None,
+        "model": ModelSpec(**raw["model"]),
+        "training": TrainingSpec(**raw["training"]),
+    }

@@ -1,0 +1,129 @@
+"""What a pod reports: lines of two append-only streams, each line numbered, so that a repeat is recognised and dropped.
+
+POST {api}/api/v1/ingest/attempts/{attempt_id}/reports   Authorization: Bearer <attempt token>
+    {"version": 1, "role": "worker", "index": 0, "stream": "reports" | "log", "first": 41, "lines": [...]}
+answers 200 {"next": 57}: the sequence number the server wants next (everything below it is stored for good).
+A `first` above the server's `next` is answered 409 with the same body: send again from there.
+410 Gone = the attempt is fenced (a later one runs, or the job has ended): stop, exit REPORT_REFUSED.
+401/403/422 are final too; 429, 5xx and connection errors are retried for ever with back-off, from the disk buffer.
+
+A line of "log" is a string (one output line without its newline, at most 8192 characters).
+A line of "reports" is one of the objects below, recognised by "type". PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name}
+uploads a result file (headers: X-Content-SHA256), idempotent by hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+REPORTS = "reports"
+LOG = "log"
+MAX_LOG_LINE = 8192
+MAX_BATCH_LINES = 1000
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """Values at one optimiser step. at: seconds since the epoch on the pod's clock. Keys: [A-Za-z0-9_./-], at most 250 characters."""
+
+    type: ClassVar[str] = "metrics"
+    step: int
+    epoch: float
+    at: float
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class ProgressReport:
+    """How far training is, and how fast: what the scheduler learns from. Sent at least every 2 s by rank 0.
+
+    steps_done and steps_total count optimiser steps of the global batch. step_s is the mean of the steps since the
+    last report, split into its parts (seconds); they add up to step_s within rounding. bytes_sent/received: per step, this rank.
+    """
+
+    type: ClassVar[str] = "progress"
+    at: float
+    steps_done: int
+    steps_total: int
+    epoch: float
+    n_workers: int
+    n_servers: int
+    batch_size: int
+    step_s: float
+    compute_s: float
+    sync_s: float
+    input_s: float
+    bytes_sent: float = 0.0
+    bytes_received: float = 0.0
+    parameters_bytes: int = 0
+    peak_memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class CheckpointReport:
+    """A complete checkpoint: its step, name under checkpoint_uri, bytes, seconds it took and seconds training stood still."""
+
+    type: ClassVar[str] = "checkpoint"
+    at: float
+    step: int
+    name: str
+    size_bytes: int
+    write_s: float
+    stall_s: float
+
+
+@dataclass(frozen=True)
+class PhaseReport:
+    """A mark in the pod's life: "inputs_ready", "gang_ready", "resumed", "training", "evaluating", "saving", "done"; seconds since start."""
+
+    type: ClassVar[str] = "phase"
+    at: float
+    phase: str
+    since_start_s: float
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FailureReport:
+    """Why the pod is about to exit badly. cause: a mlhub.wire.exits.Cause value; traceback of user code, last 16,000 characters."""
+
+    type: ClassVar[str] = "failure"
+    at: float
+    cause: str
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class ResultReport:
+    """Training ended well: final metrics on held-out examples, and the artifacts that were uploaded (name -> sha256)."""
+
+    type: ClassVar[str] = "result"
+    at: float
+    steps: int
+    metrics: dict[str, float]
+    artifacts: dict[str, str] = field(default_factory=dict)
+
+
+Report = MetricReport | ProgressReport | CheckpointReport | PhaseReport | FailureReport | ResultReport
+_TYPES: dict[str, type[Any]] = {
+    t.type: t for t in (MetricReport, ProgressReport, CheckpointReport, PhaseReport, FailureReport, ResultReport)
+}
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    return {"type": report.type, **asdict(report)}
+
+
+def from_dict(raw: dict[str, Any]) -> Report:
+    """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here."""
+    fields = dict(raw)
+    kind = _TYPES.get(fields.pop("type", ""))
+    if kind is None:
+        raise ValueError(f"report type {raw.get('type')!r}; known: {', '.join(sorted(_TYPES))}")
+    try:
+        report: Report = kind(**fields)
+    except TypeError as error:
+        raise ValueError(f"{raw['type']} report: {error}") from error
+    return report
