@@ -1,1 +1,1 @@
-"""Moving processes: five verbs (protocol.py) and their implementations. No Django, no queues, no quota, no scheduler."""
+"""Moves processes: five verbs (protocol.py), several implementations. No Django, no queues, no quota, no scheduler."""

@@ -75,25 +75,25 @@ class LaunchError(Exception):
         self.cause = cause
 
 
-class BackendUnavailable(Exception):
+class BackendUnavailableError(Exception):
     """The backend cannot be reached now; the same call may succeed later."""
 
 
 class Backend(Protocol):
     def launch(self, spec: LaunchSpec) -> None:
-        """Start the gang, all or nothing. A second call with the same attempt changes nothing, whatever became of the first.
+        """Start the gang, all or nothing. A second call with the same attempt changes nothing.
 
-        Raises LaunchError (final) or BackendUnavailable (retry). Nothing is left behind by either.
+        Raises LaunchError (final) or BackendUnavailableError (retry). Nothing is left behind by either.
         """
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
-        """Ask every pod to save and leave (SIGTERM), kill what is left after grace_s. Returns at once; unknown attempts are ignored."""
+        """Ask every pod to save and leave (SIGTERM); kill what is left after grace_s. Returns at once.
 
-    def forget(self, attempt_id: AttemptId) -> None:
-        """Drop an ended attempt's remains from observe(). Called once its outcome is stored; unknown attempts are ignored."""
+        Of a gang that has ended, drop the remains: it is gone from observe() then. Unknown attempts are ignored.
+        """
 
     def observe(self) -> Sequence[AttemptStatus]:
-        """Every gang there is, ended ones until forgotten. Level-triggered: the truth now, not what changed."""
+        """Every gang there is, ended ones until stop() drops them. Level-triggered: the truth now, not what changed."""
 
     def inventory(self) -> Sequence[NodeStatus]:
         """Every node there is."""

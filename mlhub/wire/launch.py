@@ -1,4 +1,4 @@
-"""LaunchSpec: everything a backend needs to start a gang, and PodSpec: what one pod is told. Immutable, JSON both ways."""
+"""LaunchSpec: all that a backend needs to start a gang; PodSpec: what one pod is told. Immutable, JSON both ways."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Input:
-    """A read-only file of the content-addressed store. uri: file:///path in place, or http(s):// to fetch with the attempt's token."""
+    """A read-only file of the content-addressed store.
+
+    uri: file:///path to read in place, or http(s):// to fetch with the attempt's token.
+    """
 
     name: str
     sha256: str
@@ -48,7 +51,8 @@ class DatasetSpec:
     """A dataset version as the runtime reads it.
 
     format: "npz" | "csv" | "parquet" | "image_folder" | "text".
-    files: names of Inputs. schema: what inspection found (see mlhub/runtime/readers/): target, classes, shape, columns, counts.
+    files: names of Inputs. schema: what inspection found: target, classes, shape, columns, counts
+    (mlhub/runtime/readers/ writes and reads it).
     """
 
     format: str
@@ -58,7 +62,7 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model package. kind: "package" (the contract, module `model` inside the zip), "script" (torchrun style) or "builtin"."""
+    """Model code. kind: "package" (the contract, a module inside the zip), "script" (torchrun style) or "builtin"."""
 
     kind: str
     entry: str  # package: module name; script: path inside the zip; builtin: registered name

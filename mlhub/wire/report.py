@@ -8,8 +8,9 @@ A `first` above the server's `next` is answered 409 with the same body: send aga
 401/403/422 are final too; 429, 5xx and connection errors are retried for ever with back-off, from the disk buffer.
 
 A line of "log" is a string (one output line without its newline, at most 8192 characters).
-A line of "reports" is one of the objects below, recognised by "type". PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name}
-uploads a result file (headers: X-Content-SHA256), idempotent by hash.
+A line of "reports" is one of the objects below, recognised by "type".
+PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name} uploads a result file (header X-Content-SHA256: hex),
+idempotent by hash, and answers 201 or 200.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ MAX_BATCH_LINES = 1000
 
 @dataclass(frozen=True)
 class MetricReport:
-    """Values at one optimiser step. at: seconds since the epoch on the pod's clock. Keys: [A-Za-z0-9_./-], at most 250 characters."""
+    """Values at one optimiser step. at: seconds since the epoch, on the pod's clock.
+
+    Keys: [A-Za-z0-9_./-], at most 250 characters. A value that is NaN or infinite is left out.
+    """
 
     type: ClassVar[str] = "metrics"
     step: int
@@ -39,7 +43,8 @@ class ProgressReport:
     """How far training is, and how fast: what the scheduler learns from. Sent at least every 2 s by rank 0.
 
     steps_done and steps_total count optimiser steps of the global batch. step_s is the mean of the steps since the
-    last report, split into its parts (seconds); they add up to step_s within rounding. bytes_sent/received: per step, this rank.
+    last report, split into its parts (seconds); they add up to step_s within rounding.
+    bytes_sent and bytes_received: per step, of this rank.
     """
 
     type: ClassVar[str] = "progress"
@@ -62,7 +67,7 @@ class ProgressReport:
 
 @dataclass(frozen=True)
 class CheckpointReport:
-    """A complete checkpoint: its step, name under checkpoint_uri, bytes, seconds it took and seconds training stood still."""
+    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training stood still."""
 
     type: ClassVar[str] = "checkpoint"
     at: float
@@ -75,7 +80,7 @@ class CheckpointReport:
 
 @dataclass(frozen=True)
 class PhaseReport:
-    """A mark in the pod's life: "inputs_ready", "gang_ready", "resumed", "training", "evaluating", "saving", "done"; seconds since start."""
+    """A mark in the pod's life: inputs_ready, gang_ready, resumed, training, evaluating, saving, done."""
 
     type: ClassVar[str] = "phase"
     at: float
@@ -86,7 +91,7 @@ class PhaseReport:
 
 @dataclass(frozen=True)
 class FailureReport:
-    """Why the pod is about to exit badly. cause: a mlhub.wire.exits.Cause value; traceback of user code, last 16,000 characters."""
+    """Why the pod is about to exit badly. cause: a mlhub.wire.exits.Cause; traceback: its last 16,000 characters."""
 
     type: ClassVar[str] = "failure"
     at: float
@@ -97,7 +102,7 @@ class FailureReport:
 
 @dataclass(frozen=True)
 class ResultReport:
-    """Training ended well: final metrics on held-out examples, and the artifacts that were uploaded (name -> sha256)."""
+    """Training ended well: final metrics on held-out examples, and the uploaded artifacts (name -> sha256)."""
 
     type: ClassVar[str] = "result"
     at: float

@@ -1,0 +1,149 @@
+"""What a round answers: one decision for every job, each with its reasons; the Plan holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from scheduler.snapshot import Allocation, PolicyMemory
+
+
+class Reason(StrEnum):
+    """Why a decision is as it is. SENTENCES holds the words; facts fill them."""
+
+    # why a job waits
+    PREFLIGHT = "preflight"
+    BACKOFF = "backoff"
+    NO_NODES = "no_nodes"
+    LARGER_THAN_CLUSTER = "larger_than_cluster"
+    LARGER_THAN_QUOTA = "larger_than_quota"
+    QUOTA_GPUS = "quota_gpus"
+    QUOTA_RUNNING_JOBS = "quota_running_jobs"
+    NO_FREE_GPUS = "no_free_gpus"
+    FRAGMENTATION = "fragmentation"
+    NO_CPU_OR_MEMORY = "no_cpu_or_memory"
+    BEHIND_OTHERS = "behind_others"
+    ENDING = "ending"
+    # why a job starts, changes or stays
+    FITS = "fits"
+    SHORTENS_AVERAGE = "shortens_average"
+    IDLE_GPUS = "idle_gpus"
+    MAKES_ROOM = "makes_room"
+    RESTART_NOT_WORTH_IT = "restart_not_worth_it"
+    OVER_QUOTA = "over_quota"
+    NODE_LEFT = "node_left"
+    UNCHANGED = "unchanged"
+
+
+SENTENCES: Mapping[Reason, str] = {
+    Reason.PREFLIGHT: "The model and data are being tried out; that takes some seconds.",
+    Reason.BACKOFF: "The last attempt failed through the platform's fault; the next one starts in {wait_s:.0f} s.",
+    Reason.NO_NODES: "No node is connected to the cluster.",
+    Reason.LARGER_THAN_CLUSTER: "It needs {need} GPUs, but the whole cluster has {have}.",
+    Reason.LARGER_THAN_QUOTA: "It needs {need} GPUs, but {tenant} may never use more than {have}.",
+    Reason.QUOTA_GPUS: "{tenant} uses {used} of its {quota} GPUs; {need} more would be over its quota.",
+    Reason.QUOTA_RUNNING_JOBS: "{tenant} runs {used} of its {quota} jobs at once.",
+    Reason.NO_FREE_GPUS: "All {total} GPUs are in use; it needs {need}.",
+    Reason.FRAGMENTATION: "{free} GPUs are free, but not {need} where they can work together.",
+    Reason.NO_CPU_OR_MEMORY: "No node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB left.",
+    Reason.BEHIND_OTHERS: "{ahead} jobs are ahead of it; the next GPU goes to {next_job}.",
+    Reason.ENDING: "It is leaving its GPUs.",
+    Reason.FITS: "Its turn, and {n_workers} GPUs are free.",
+    Reason.SHORTENS_AVERAGE: "{n_workers} GPUs for it now shorten the average completion time the most.",
+    Reason.IDLE_GPUS: "{extra} GPUs would stand idle; with them it ends {gain_s:.0f} s earlier.",
+    Reason.MAKES_ROOM: "Giving up {given} GPUs lets others end {gain_s:.0f} s earlier in sum.",
+    Reason.RESTART_NOT_WORTH_IT: "Another size would save {gain_s:.0f} s, but a restart costs {cost_s:.0f} s.",
+    Reason.OVER_QUOTA: "{tenant} holds {used} GPUs and may have {quota}.",
+    Reason.NODE_LEFT: "Node {node} is not there any more.",
+    Reason.UNCHANGED: "Nothing better was found.",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A reason with its numbers. sentence: the words for people."""
+
+    reason: Reason
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCES[self.reason].format(**self.facts)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """When a job starts and ends, as the models see it; seconds on the snapshot's clock. None = not known yet."""
+
+    start_p50_s: float | None = None
+    finish_p50_s: float | None = None
+    finish_p90_s: float | None = None
+    step_s: float | None = None  # predicted step time on the decided allocation
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Start a waiting job on this allocation."""
+
+    job: str
+    allocation: Allocation
+    explanations: tuple[Explanation, ...]
+    prediction: Prediction = Prediction()
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Restart a running job from its checkpoint with another mode, size or place. Its own GPUs count as free for it."""
+
+    job: str
+    allocation: Allocation
+    explanations: tuple[Explanation, ...]
+    prediction: Prediction = Prediction()
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """Take a running job's GPUs back; it waits again."""
+
+    job: str
+    explanations: tuple[Explanation, ...]
+    prediction: Prediction = Prediction()
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Leave a job that holds an allocation as it is."""
+
+    job: str
+    explanations: tuple[Explanation, ...]
+    prediction: Prediction = Prediction()
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A waiting job goes on waiting; explanations say why, the most binding first."""
+
+    job: str
+    explanations: tuple[Explanation, ...]
+    prediction: Prediction = Prediction()
+
+
+Decision = Launch | Resize | Preempt | Keep | Wait
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A decision for every job of the snapshot, in the snapshot's order, and the memory for the next round."""
+
+    decisions: tuple[Decision, ...]
+    memory: PolicyMemory
+    policy: str
+
+    def of(self, job: str) -> Decision:
+        """The job's decision. Raises KeyError for a job that was not in the snapshot."""
+        for decision in self.decisions:
+            if decision.job == job:
+                return decision
+        raise KeyError(job)

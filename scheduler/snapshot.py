@@ -1,0 +1,140 @@
+"""What a round sees: cluster, jobs and tenants at one instant, frozen. Times in seconds since any fixed epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from scheduler.topology import Node, Rack
+
+
+class Mode(StrEnum):
+    """How a job's workers synchronise. Same values as on the wire."""
+
+    ALL_REDUCE = "all_reduce"
+    PARAMETER_SERVER = "parameter_server"
+
+
+class Phase(StrEnum):
+    """Where a job stands, as far as a round cares."""
+
+    WAITING = "waiting"  # wants GPUs, holds none
+    STARTING = "starting"  # holds an allocation, does not train yet
+    RUNNING = "running"
+    STOPPING = "stopping"  # still holds its allocation, is on its way out
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one node gives to a job. gpus are GPU indices on that node; servers only use CPU and NIC."""
+
+    node: str
+    gpus: tuple[int, ...] = ()
+    n_servers: int = 0
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Mode, size and place of a gang. One worker a GPU; n_servers is 0 under all-reduce."""
+
+    mode: Mode
+    n_workers: int
+    n_servers: int
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class SpeedObservation:
+    """A step time measured on a real allocation of the job, or of an earlier job of its family."""
+
+    mode: Mode
+    n_workers: int
+    n_servers: int
+    n_nodes: int
+    n_racks: int
+    gpu_type: str
+    batch_size: int  # global
+    step_s: float
+    compute_s: float  # computation's part of step_s
+    sync_s: float  # exposed synchronisation's part of step_s
+    n_steps: int  # steps behind the means
+    observed_at_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class JobSnapshot:
+    """One job. steps count optimiser steps of the global batch; a worker's batch is batch_size / n_workers.
+
+    family: jobs of one family (same model code and dataset) are expected to behave alike.
+    example_s: seconds to compute one example forward and backward on one GPU of the reference type, measured at
+    preflight; None when unknown. parameters_bytes: size of one full gradient. step_overhead_s: fixed cost of a step.
+    start_s: seconds from launch to the first step, as learnt; checkpoint_s: seconds to save and leave.
+    priority: higher first. mode: pinned by the user, None = the scheduler's choice.
+    hold: why the platform itself keeps the job from running now (a Reason's value), or None.
+    """
+
+    id: str
+    tenant: str
+    submitted_at_s: float
+    steps_total: int
+    batch_size: int
+    name: str = ""
+    family: str = ""
+    priority: int = 0
+    phase: Phase = Phase.WAITING
+    allocation: Allocation | None = None
+    allocated_at_s: float | None = None
+    training_since_s: float | None = None
+    steps_done: float = 0.0
+    mode: Mode | None = None
+    min_workers: int = 1
+    max_workers: int = 64
+    cpus_per_worker: float = 1.0
+    memory_per_worker_bytes: int = 0
+    cpus_per_server: float = 1.0
+    memory_per_server_bytes: int = 0
+    parameters_bytes: int = 0
+    example_s: float | None = None
+    step_overhead_s: float = 0.0
+    start_s: float = 15.0
+    checkpoint_s: float = 2.0
+    observations: tuple[SpeedObservation, ...] = ()
+    executed_gpu_s: float = 0.0  # GPU-seconds held so far
+    last_resized_at_s: float | None = None
+    n_preemptions: int = 0
+    hold: str | None = None
+    gpu_types: tuple[str, ...] = ()  # allowed types; empty = any
+
+
+@dataclass(frozen=True)
+class TenantSnapshot:
+    """An owner of quota. None = no limit. The limits of parent hold for the sum of its children."""
+
+    id: str
+    name: str = ""
+    parent: str | None = None
+    max_gpus: int | None = None
+    max_running_jobs: int | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """Everything a round may know. seed makes random choices repeatable."""
+
+    now_s: float
+    nodes: tuple[Node, ...]
+    racks: tuple[Rack, ...]
+    jobs: tuple[JobSnapshot, ...]
+    tenants: tuple[TenantSnapshot, ...]
+    seed: int = 0
+    round_number: int = 0
+
+
+@dataclass(frozen=True)
+class PolicyMemory:
+    """What a policy hands to its next round: JSON values only, so that a round can be stored and replayed."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,27 @@
+"""The cluster's shape: nodes, their racks and the links between them. Bandwidths in bit/s, memory in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rack:
+    """A switch and the link that joins it to the rest of the cluster."""
+
+    name: str
+    uplink_bps: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it."""
+
+    name: str
+    rack: str
+    gpu_type: str
+    n_gpus: int
+    cpus: float
+    memory_bytes: int
+    nic_bps: float
+    is_schedulable: bool = True
