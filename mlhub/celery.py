@@ -1,0 +1,11 @@
+"""The Celery application: edge work around the control loop (inspection, validation, hand-off, clean-up)."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
+
+app = Celery("mlhub")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

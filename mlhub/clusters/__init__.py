@@ -1,0 +1,1 @@
+"""The inventory as last observed: nodes and racks."""

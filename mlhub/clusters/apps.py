@@ -1,0 +1,8 @@
+"""Django's registration of this app."""
+
+from django.apps import AppConfig
+
+
+class ClustersConfig(AppConfig):
+    name = "mlhub.clusters"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,1 @@
+"""The loop that joins the three libraries: observe, decide, apply. Only this room speaks to scheduler and backends."""

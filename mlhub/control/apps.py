@@ -1,0 +1,8 @@
+"""Django's registration of this app."""
+
+from django.apps import AppConfig
+
+
+class ControlConfig(AppConfig):
+    name = "mlhub.control"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,1 @@
+"""No domain: errors and their HTTP form, pagination, ids, base querysets, health. Every other app may import it."""

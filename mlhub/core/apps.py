@@ -1,0 +1,10 @@
+"""Django's registration of this app; loads Celery here, since pods import mlhub/__init__ and must not."""
+
+from django.apps import AppConfig
+
+
+class CoreConfig(AppConfig):
+    name = "mlhub.core"
+
+    def ready(self) -> None:
+        from mlhub import celery  # noqa: F401

@@ -1,0 +1,1 @@
+"""Datasets: immutable versions with a manifest, inspected before they can be used."""

@@ -1,0 +1,67 @@
+"""Datasets and their immutable versions."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mlhub.core.ids import new_id
+from mlhub.datasets.querysets import DatasetQuerySet, DatasetVersionQuerySet
+from mlhub.tenants.models import Project, User
+
+
+class VersionState(models.TextChoices):
+    """Of an uploaded version: being inspected, usable, or refused with the reason in `error`."""
+
+    INSPECTING = "inspecting"
+    READY = "ready"
+    REFUSED = "refused"
+
+
+class Format(models.TextChoices):
+    NPZ = "npz"
+    CSV = "csv"
+    PARQUET = "parquet"
+    IMAGE_FOLDER = "image_folder"
+    TEXT = "text"
+
+
+class Dataset(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="datasets")
+    name = models.CharField(max_length=100)
+    description = models.TextField(blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="dataset_name_in_project")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DatasetVersion(models.Model):
+    """What a job trains on. Never changes once READY; files: [{name, sha256, size_bytes}]."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
+    format = models.CharField(max_length=16, choices=Format)
+    options = models.JSONField(default=dict)  # e.g. {"target": "species"}
+    files = models.JSONField(default=list)
+    manifest_sha256 = models.CharField(max_length=64)
+    size_bytes = models.PositiveBigIntegerField()
+    schema = models.JSONField(default=dict)  # counts, classes, shapes: what the readers found
+    preview = models.JSONField(default=dict)
+    error = models.JSONField(null=True, blank=True)  # {field, message, remedy}
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    inspected_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DatasetVersionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="dataset_version_number")]

@@ -1,0 +1,1 @@
+"""Append-only events, told to browsers and to the control loop once they are committed."""

@@ -1,0 +1,1 @@
+"""Jobs and their attempts; lifecycle.py is the only writer of a job's state."""

@@ -1,0 +1,187 @@
+"""A job (a request to train) and its attempts (one incarnation each), with the GPUs that an attempt holds."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mlhub.core.ids import new_id
+from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.querysets import AttemptQuerySet, JobQuerySet
+from mlhub.jobs.states import Intent, JobState
+from mlhub.registry.models import ModelVersion
+from mlhub.storage.models import Blob
+from mlhub.tenants.models import Project, User
+
+
+class ModeChoice(models.TextChoices):
+    """What the user may pin; auto lets MLHub choose."""
+
+    AUTO = "auto"
+    ALL_REDUCE = "all_reduce"
+    PARAMETER_SERVER = "parameter_server"
+
+
+class Preflight(models.TextChoices):
+    """The trial of model and data that Celery makes before a job may be scheduled."""
+
+    PENDING = "pending"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
+class Job(models.Model):
+    """state is written by lifecycle.py alone, intent by the API, progress by ingest, explanations by control."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs")
+    name = models.CharField(max_length=100)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    cloned_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="clones")
+
+    # what the user asked for
+    dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="jobs")
+    model_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="jobs")
+    epochs = models.PositiveIntegerField()
+    batch_size = models.PositiveIntegerField()
+    hyperparameters = models.JSONField(default=dict)
+    seed = models.IntegerField(default=0)
+    mode = models.CharField(max_length=20, choices=ModeChoice, default=ModeChoice.AUTO)
+    min_workers = models.PositiveIntegerField(default=1)
+    max_workers = models.PositiveIntegerField(default=64)
+    priority = models.SmallIntegerField(default=0)
+    target_metric = models.CharField(max_length=100, blank=True)
+    target_value = models.FloatField(null=True, blank=True)
+
+    # where it stands
+    state = models.CharField(max_length=12, choices=[(s.value, s.value) for s in JobState], default=JobState.QUEUED)
+    version = models.PositiveIntegerField(default=1)
+    intent = models.CharField(max_length=8, choices=[(i.value, i.value) for i in Intent], default=Intent.RUN)
+    reason = models.CharField(max_length=40, blank=True)  # code of the last transition or decision
+    explanations = models.JSONField(default=list)  # [{reason, sentence, facts}], the newest round's
+    preflight = models.CharField(max_length=8, choices=Preflight, default=Preflight.PENDING)
+    profile = models.JSONField(default=dict)  # what preflight measured: parameters_bytes, example_s, steps_total ...
+    not_before = models.DateTimeField(null=True, blank=True)  # back-off after a failure of the platform
+    n_platform_failures = models.PositiveIntegerField(default=0)
+    failure = models.JSONField(null=True, blank=True)  # {cause, fault, message, remedy, traceback}
+
+    # how far it is
+    steps_done = models.PositiveBigIntegerField(default=0)
+    steps_total = models.PositiveBigIntegerField(default=0)
+    epoch = models.FloatField(default=0)
+    progress_at = models.DateTimeField(null=True, blank=True)
+    step_s = models.FloatField(null=True, blank=True)
+    result_metrics = models.JSONField(default=dict)
+    result_version = models.ForeignKey(ModelVersion, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    # when
+    submitted_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)  # first attempt's training
+    finished_at = models.DateTimeField(null=True, blank=True)
+    predicted_start_at = models.DateTimeField(null=True, blank=True)
+    predicted_finish_at = models.DateTimeField(null=True, blank=True)  # P50
+    predicted_finish_p90_at = models.DateTimeField(null=True, blank=True)
+    first_predicted_finish_at = models.DateTimeField(null=True, blank=True)  # kept, to be held against the truth
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["state"]), models.Index(fields=["project", "-id"])]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(epochs__gte=1), name="job_epochs_positive"),
+            models.CheckConstraint(condition=models.Q(batch_size__gte=1), name="job_batch_size_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Attempt(models.Model):
+    """One incarnation of a job. Its id is idempotency key and fencing token everywhere below."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    mode = models.CharField(max_length=20)
+    n_workers = models.PositiveIntegerField()
+    n_servers = models.PositiveIntegerField(default=0)
+    token_hash = models.CharField(max_length=64)
+    launch = models.JSONField(default=dict)  # the LaunchSpec without its secrets
+    predicted_step_s = models.FloatField(null=True, blank=True)
+    measured_step_s = models.FloatField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)  # all pods run
+    training_at = models.DateTimeField(null=True, blank=True)  # first step
+    stop_asked_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    is_fenced = models.BooleanField(default=False)  # nothing it says counts any more
+    outcome = models.CharField(max_length=12, blank=True)  # succeeded | preempted | failed | stopped
+    cause = models.CharField(max_length=30, blank=True)
+    message = models.TextField(blank=True)
+    traceback = models.TextField(blank=True)
+    first_step = models.PositiveBigIntegerField(default=0)  # where it resumed
+    last_step = models.PositiveBigIntegerField(default=0)
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "number"], name="attempt_number"),
+            models.UniqueConstraint(fields=["job"], condition=models.Q(ended_at=None), name="one_live_attempt_per_job"),
+        ]
+
+
+class Allocation(models.Model):
+    """What an attempt holds on one node, until released_at. Slots are GPU indices."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="allocations")
+    node = models.CharField(max_length=100)
+    slots = models.JSONField(default=list)
+    n_servers = models.PositiveIntegerField(default=0)
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["released_at"])]
+
+
+class Checkpoint(models.Model):
+    """A complete checkpoint under the job's folder, as its pods reported it."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="checkpoints")
+    step = models.PositiveBigIntegerField()
+    name = models.CharField(max_length=200)
+    size_bytes = models.PositiveBigIntegerField()
+    write_s = models.FloatField()
+    stall_s = models.FloatField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="checkpoint_name")]
+
+
+class Artifact(models.Model):
+    """A file that an attempt uploaded: the trained weights and their metadata."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="artifacts")
+    name = models.CharField(max_length=200)
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="artifact_name")]
+
+
+class Submission(models.Model):
+    """An Idempotency-Key that was used: the same key and body give the same job; another body is refused."""
+
+    id = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="submissions")
+    key = models.CharField(max_length=255)
+    body_sha256 = models.CharField(max_length=64)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_per_user")]

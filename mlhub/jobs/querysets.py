@@ -1,0 +1,27 @@
+"""Reads of jobs and attempts."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from mlhub.jobs.states import ENDED, JobState
+from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
+
+
+class JobQuerySet(ProjectOwnedQuerySet):
+    def queued(self) -> Self:
+        return self.filter(state=JobState.QUEUED)
+
+    def live(self) -> Self:
+        """Not ended: the control loop has something to do with them."""
+        return self.exclude(state__in=ENDED)
+
+    def holding_gpus(self) -> Self:
+        return self.filter(state__in=[JobState.STARTING, JobState.RUNNING, JobState.STOPPING])
+
+
+class AttemptQuerySet(TenantOwnedQuerySet):
+    organisation_path = "job__project__organisation"
+
+    def live(self) -> Self:
+        return self.filter(ended_at=None)

@@ -1,0 +1,1 @@
+"""What pods report: metric points, log lines, progress, checkpoints; stored once, streamed live."""

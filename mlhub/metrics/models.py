@@ -1,0 +1,87 @@
+"""Points, lines and speeds that pods reported. `seq` numbers a job's rows as they were stored: the live cursor."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mlhub.jobs.models import Attempt, Job
+
+
+class StreamCursor(models.Model):
+    """The last seq given out for a job. Locked while a batch is stored, so seq rises in commit order."""
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="stream_cursor")
+    last_seq = models.PositiveBigIntegerField(default=0)
+
+
+class PodStream(models.Model):
+    """How far one stream of one pod has been stored: `next` is the line number wanted next."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="streams")
+    role = models.CharField(max_length=10)
+    index = models.PositiveIntegerField()
+    stream = models.CharField(max_length=10)  # reports | log
+    next = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "role", "index", "stream"], name="pod_stream")]
+
+
+class Series(models.Model):
+    """One metric of one attempt; points refer to it by a small integer."""
+
+    id = models.AutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="series")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="series")
+    key = models.CharField(max_length=250)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="series_key")]
+
+
+class MetricPoint(models.Model):
+    pk = models.CompositePrimaryKey("series_id", "step")
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="points")
+    step = models.BigIntegerField()
+    epoch = models.FloatField()
+    value = models.FloatField()
+    at = models.DateTimeField()
+    seq = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["series", "seq"])]
+
+
+class LogLine(models.Model):
+    pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="log_lines")
+    role = models.CharField(max_length=10)
+    index = models.PositiveIntegerField()
+    number = models.BigIntegerField()
+    text = models.TextField()
+    seq = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["attempt", "seq"])]
+
+
+class SpeedSample(models.Model):
+    """A mean step time on a real allocation, for the scheduler's speed model. family = model code + dataset."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="speed_sample")
+    family = models.CharField(max_length=80, db_index=True)
+    mode = models.CharField(max_length=20)
+    n_workers = models.PositiveIntegerField()
+    n_servers = models.PositiveIntegerField()
+    n_nodes = models.PositiveIntegerField()
+    n_racks = models.PositiveIntegerField()
+    gpu_type = models.CharField(max_length=100)
+    batch_size = models.PositiveIntegerField()
+    step_s = models.FloatField()
+    compute_s = models.FloatField()
+    sync_s = models.FloatField()
+    input_s = models.FloatField()
+    n_steps = models.PositiveBigIntegerField()
+    updated_at = models.DateTimeField()

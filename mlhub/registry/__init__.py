@@ -1,0 +1,1 @@
+"""Model code and trained models: versions, validation, lineage."""

@@ -1,0 +1,8 @@
+"""Django's registration of this app."""
+
+from django.apps import AppConfig
+
+
+class RegistryConfig(AppConfig):
+    name = "mlhub.registry"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,74 @@
+"""Models: packages of code, and the weights that training makes of them."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mlhub.core.ids import new_id
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.registry.querysets import ModelQuerySet, ModelVersionQuerySet
+from mlhub.storage.models import Blob
+from mlhub.tenants.models import Project, User
+
+
+class Kind(models.TextChoices):
+    """How the code is written: the contract of the runtime, a script for torchrun, or one that MLHub ships."""
+
+    PACKAGE = "package"
+    SCRIPT = "script"
+    BUILTIN = "builtin"
+
+
+class Model(models.Model):
+    """A line of versions. Built-in models have no project and are visible to everybody."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="models")
+    name = models.CharField(max_length=100)
+    description = models.TextField(blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ModelQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="model_name_in_project", nulls_distinct=False)
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ModelVersion(models.Model):
+    """Code (source=upload) or trained weights (source=training, with the code version they came from and the job).
+
+    package: the zip of the code, none for built-ins. weights: safetensors, only of trained versions.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    source = models.CharField(max_length=10, choices=[("upload", "upload"), ("training", "training")])
+    kind = models.CharField(max_length=10, choices=Kind)
+    entry = models.CharField(max_length=200)  # module of a package, path of a script, name of a built-in
+    state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
+    package = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    weights = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    contract = models.JSONField(default=dict)  # what validation found: functions, files
+    metadata = models.JSONField(default=dict)  # of trained versions: hyperparameters, classes, steps ...
+    metrics = models.JSONField(default=dict)  # of trained versions: final metrics on held-out examples
+    error = models.JSONField(null=True, blank=True)
+    code_version = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="trained")
+    dataset_version = models.ForeignKey(
+        DatasetVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="trained"
+    )
+    job_id = models.UUIDField(null=True, blank=True, unique=True)  # not a foreign key: jobs know the registry
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ModelVersionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["model", "number"], name="model_version_number")]

@@ -1,0 +1,1 @@
+"""Content-addressed blobs and who holds them: every byte that people or pods bring passes through here."""

@@ -1,0 +1,1 @@
+"""Organisations, teams, projects, memberships, roles, quotas and API tokens: who may do what, and how much."""

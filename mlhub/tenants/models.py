@@ -1,0 +1,104 @@
+"""People and what they belong to; how much an organisation may use."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from mlhub.core.ids import new_id
+from mlhub.tenants.querysets import OrganisationQuerySet, ProjectQuerySet, TenantOwnedQuerySet, TokenQuerySet
+from mlhub.tenants.roles import Role
+
+
+class User(AbstractUser):
+    """A person or a service account. is_staff = platform administrator."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+
+
+class Organisation(models.Model):
+    """The tenant: nothing of one organisation is visible to another."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    members = models.ManyToManyField(User, through="Membership", related_name="organisations")
+
+    objects = OrganisationQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Team(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="teams")
+    name = models.CharField(max_length=100)
+
+    objects = TenantOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="team_name_in_organisation")]
+
+    def __str__(self) -> str:
+        return f"{self.organisation}/{self.name}"
+
+
+class Project(models.Model):
+    """Where datasets, models and jobs live."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="projects")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, blank=True, related_name="projects")
+    name = models.CharField(max_length=100)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="project_name_in_organisation")]
+
+    def __str__(self) -> str:
+        return f"{self.organisation}/{self.name}"
+
+
+class Membership(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
+
+    objects = TenantOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "organisation"], name="one_membership_per_organisation")]
+
+
+class Quota(models.Model):
+    """An organisation's limits; empty = no limit. version guards concurrent edits."""
+
+    organisation = models.OneToOneField(Organisation, on_delete=models.CASCADE, primary_key=True, related_name="quota")
+    max_gpus = models.PositiveIntegerField(null=True, blank=True)
+    max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
+    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = TenantOwnedQuerySet.as_manager()
+
+
+class ApiToken(models.Model):
+    """A bearer token; only its SHA-256 is kept. scopes: "read", "write", "admin"."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12)
+    token_hash = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TokenQuerySet.as_manager()

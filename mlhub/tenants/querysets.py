@@ -1,0 +1,53 @@
+"""Reads, filtered by who asks. visible_to(user) is the one wall between organisations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import models
+from django.utils import timezone
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+    from mlhub.tenants.models import User
+
+
+class TenantOwnedQuerySet(models.QuerySet[Any]):
+    """Rows that belong to an organisation through `organisation_path`."""
+
+    organisation_path = "organisation"
+
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """Platform administrators see all; others the organisations that they are members of."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self.all()
+        # by sub-query, not join: a person in two organisations must not see a row twice
+        path = f"{self.organisation_path}__in" if self.organisation_path else "pk__in"
+        return self.filter(**{path: user.memberships.values("organisation")})
+
+
+class OrganisationQuerySet(TenantOwnedQuerySet):
+    organisation_path = ""
+
+
+class ProjectQuerySet(TenantOwnedQuerySet):
+    organisation_path = "organisation"
+
+
+class ProjectOwnedQuerySet(TenantOwnedQuerySet):
+    """Rows with a `project` foreign key."""
+
+    organisation_path = "project__organisation"
+
+
+class TokenQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """Tokens are personal: nobody sees another's, not even an administrator."""
+        return self.filter(user=user) if user.is_authenticated else self.none()
+
+    def usable(self) -> Self:
+        now = timezone.now()
+        return self.filter(revoked_at=None).filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))

@@ -1,0 +1,29 @@
+"""Addresses: the API, its documentation, health, Django's admin, and the dashboard for everything else."""
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from mlhub.core import health
+from mlhub.core.dashboard import dashboard
+
+api = [
+    path("", include("mlhub.tenants.api.urls")),
+    path("", include("mlhub.datasets.api.urls")),
+    path("", include("mlhub.registry.api.urls")),
+    path("", include("mlhub.jobs.api.urls")),
+    path("", include("mlhub.metrics.api.urls")),
+    path("", include("mlhub.clusters.api.urls")),
+    path("", include("mlhub.events.api.urls")),
+    path("", include("mlhub.control.api.urls")),
+    path("schema", SpectacularAPIView.as_view(), name="schema"),
+    path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+]
+
+urlpatterns = [
+    path("api/v1/", include(api)),
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+    path("admin/", admin.site.urls),
+    re_path(r"^(?!api/|static/|admin/|assets/).*$", dashboard),
+]

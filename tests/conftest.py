@@ -1,0 +1,51 @@
+"""Real servers for the tests that need them: one PostgreSQL and one Valkey a session, started on first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """DATABASE_URL and REDIS_URL of servers that live as long as the test session; given ones are used when set."""
+    from mlhub.embedded.servers import temporary_servers
+
+    with temporary_servers() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(servers: Any) -> None:
+    """pytest-django's hook: point Django at the servers before the test database is made."""
+    import environ
+    from django.conf import settings
+    from django.db import connections
+
+    database = environ.Env.db_url_config(servers.database_url)
+    connections.databases["default"].update(
+        {k: v for k, v in database.items() if k in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    )
+    settings.REDIS_URL = servers.redis_url
+    settings.CELERY_BROKER_URL = servers.redis_url
+    from mlhub.celery import app
+
+    app.conf.broker_url = servers.redis_url
+
+
+@pytest.fixture(autouse=True)
+def _state_in_a_temporary_folder(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Blobs, checkpoints and sandboxes of a test that touches the database stay in its own folder."""
+    if not {"db", "transactional_db"} & set(request.fixturenames):
+        return
+    settings = request.getfixturevalue("settings")
+    settings.MLHUB_HOME = tmp_path
+    settings.BLOB_ROOT = tmp_path / "blobs"
+    settings.CHECKPOINT_ROOT = tmp_path / "checkpoints"
+    settings.SANDBOX_ROOT = tmp_path / "sandbox"
