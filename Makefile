@@ -1,0 +1,92 @@
+# MLHub's commands. `make` or `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+export PYTHONDONTWRITEBYTECODE := 1
+EXIT ?=
+
+##@ Use it
+.PHONY: demo up down help
+demo: setup frontend  ## Start the platform, train three models as two people, show the dashboard (EXIT=1: stop then)
+	@python -m mlhub.embedded up --demo $(if $(EXIT),--exit)
+
+up: setup frontend  ## Start the platform: http://127.0.0.1:8000 or $MLHUB_PORT; state lies in .mlhub or $MLHUB_HOME
+	@python -m mlhub.embedded up
+
+down: setup  ## Stop a platform that runs elsewhere
+	@python -m mlhub.embedded down
+
+help:  ## List these commands
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Set up
+.PHONY: setup frontend browser lock clean
+setup: $(VENV)/.installed  ## Create .venv with the pinned requirements
+
+$(VENV)/.installed: requirements.txt requirements-dev.txt requirements-data.txt deploy/local/setup.sh
+	@PYTHON=$(PYTHON) deploy/local/setup.sh $(VENV)
+	@touch $@
+
+FRONTEND_SOURCES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/index.html)
+frontend: frontend/dist/index.html  ## Build the dashboard
+
+frontend/node_modules/.installed: frontend/package-lock.json | setup
+	@echo "dashboard: installing packages"
+	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+frontend/dist/index.html: frontend/node_modules/.installed $(FRONTEND_SOURCES)
+	@echo "dashboard: building"
+	@cd frontend && npm run --silent build
+	@touch $@
+
+browser:  ## Install Chromium for the browser test (Debian or Ubuntu, root or sudo)
+	@deploy/local/chromium.sh
+
+lock: setup  ## Pin the requirements anew
+	@deploy/local/lock.sh
+
+clean:  ## Remove what was built (not the platform's state)
+	rm -rf $(VENV) frontend/node_modules frontend/dist .mypy_cache .ruff_cache .pytest_cache
+
+##@ Check it
+.PHONY: test lint format types imports schema schema-check unit frontend-test e2e chaos
+test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
+	@echo "make test: everything passed"
+
+lint: setup frontend/node_modules/.installed  ## ruff and ESLint
+	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
+	@cd frontend && npm run --silent lint
+
+format: setup  ## Let ruff mend what it can
+	@ruff check --fix . ; ruff format .
+
+types: setup  ## mypy
+	@mypy scheduler mlhub
+
+imports: setup  ## Who may import whom
+	@lint-imports --no-cache
+
+schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and the dashboard's types from the code
+	@python manage.py spectacular --validate --fail-on-warn --file frontend/openapi.yaml
+	@cd frontend && npm run --silent schema
+
+schema-check: setup frontend/node_modules/.installed  ## The committed schema and types are those of the code
+	@deploy/local/schema-check.sh
+
+unit: setup  ## Python tests, with real PostgreSQL and Valkey
+	@python -m pytest -m "not e2e" $(ARGS)
+
+frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
+	@cd frontend && npm test --silent
+
+e2e: setup frontend  ## The whole platform, driven through a real browser
+	@python -m pytest -m e2e $(ARGS)
+
+chaos: setup  ## Kill pieces of the running platform
+	@python -m pytest -m chaos $(ARGS)

