@@ -1,4 +1,4 @@
-"""Walls that an import linter cannot see: what pods load, who writes a job's state, what every tenant-owned table has."""
+"""Walls that an import linter cannot see: what pods load, who writes a job's state, what a tenant's table has."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The demo: two people of two organisations train three models, through the public REST API only."""
