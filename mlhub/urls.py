@@ -1,13 +1,13 @@
 """Addresses: the API, its documentation, health, Django's admin, and the dashboard for everything else."""
 
 from django.contrib import admin
-from django.urls import include, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
 
-api = [
+api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.tenants.api.urls")),
     path("", include("mlhub.datasets.api.urls")),
     path("", include("mlhub.registry.api.urls")),
@@ -20,7 +20,7 @@ api = [
     path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
 ]
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api)),
     path("healthz", health.alive),
     path("readyz", health.ready),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,18 @@ from mlhub.demo.client import Person, Refused
 from mlhub.demo.people import Login, logins
 
 GPUS_EACH = 3  # of the virtual cluster's four: neither organisation can take them all
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that a person brings. kind: the collection it goes to."""
+
+    person: Person
+    kind: str
+    name: str
+    filename: str
+    content: bytes
+    fields: dict[str, str] = field(default_factory=dict)
 
 
 def main() -> int:
@@ -46,15 +59,16 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
 
     console.print("[bold]Uploading[/] two data sets and two models")
     uploads = [
-        (maria, "datasets", "mnist-5k", "mnist-5k.npz", material.mnist_5k(), {}),
-        (jonas, "datasets", "digits", "digits.csv", material.digits_csv(), {"target": "digit"}),
-        (maria, "models", "small-cnn", "cnn.zip", material.package("cnn"), {}),
-        (jonas, "models", "row-transformer", "transformer.zip", material.package("transformer"), {}),
+        Upload(maria, "datasets", "mnist-5k", "mnist-5k.npz", material.mnist_5k()),
+        Upload(jonas, "datasets", "digits", "digits.csv", material.digits_csv(), {"target": "digit"}),
+        Upload(maria, "models", "small-cnn", "cnn.zip", material.package("cnn")),
+        Upload(jonas, "models", "row-transformer", "transformer.zip", material.package("transformer")),
     ]
-    objects = {name: _upload(person, kind, name, *rest) for person, kind, name, *rest in uploads}
-    for person, kind, name, *_ in uploads:
-        objects[name] = person.wait_ready(f"/{kind}/{objects[name]['id']}")
-        console.print(f"  {name:<16} {_described(objects[name]['latest_version'])}")
+    sent = [(upload, _send(upload)) for upload in uploads]
+    objects = {}
+    for upload, created in sent:
+        objects[upload.name] = upload.person.wait_ready(f"/{upload.kind}/{created['id']}")
+        console.print(f"  {upload.name:<16} {_described(objects[upload.name]['latest_version'])}")
 
     console.print("[bold]Training[/] three jobs that name data, model, epochs and batch size")
     digits = {"dataset": objects["mnist-5k"]["id"], "model": objects["small-cnn"]["id"], "batch_size": 64}
@@ -72,13 +86,16 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
     return all(job["state"] == "succeeded" and (board.accuracy_of(job) or 0.0) >= job["target_value"] for job in jobs)
 
 
-def _upload(person: Person, kind: str, name: str, filename: str, content: bytes, fields: dict[str, str]) -> Any:
+def _send(upload: Upload) -> dict[str, Any]:
     """A second demo on the same platform uses what the first one brought."""
+    person = upload.person
     project = person.named("/projects", "demo") or person.post(
         "/projects", organisation=person.organisation["id"], name="demo"
     )
-    found = person.named(f"/{kind}", name)
-    return found or person.upload(f"/{kind}", filename, content, name=name, project=project["id"], **fields)
+    found: dict[str, Any] = person.named(f"/{upload.kind}", upload.name) or person.upload(
+        f"/{upload.kind}", upload.filename, upload.content, name=upload.name, project=project["id"], **upload.fields
+    )
+    return found
 
 
 def _wait_until_placed(jobs: list[tuple[Person, str]], *, seconds: float) -> None:

@@ -23,7 +23,7 @@ class Person:
         self.username = username
         self._http = httpx.Client(base_url=f"{base_url}/api/v1", timeout=60)
         self._http.get("/auth/csrf")
-        token = self._http.cookies.get("csrftoken", "")
+        token = self._http.cookies.get("csrftoken") or ""
         self.me = self._call("POST", "/auth/login", json={"username": username, "password": password}, token=token)
 
     @property
@@ -66,7 +66,10 @@ class Person:
             time.sleep(0.5)
 
     def _call(self, verb: str, path: str, *, token: str = "", **request: Any) -> Any:
-        headers = {"X-CSRFToken": token or self._http.cookies.get("csrftoken", ""), "Referer": str(self._http.base_url)}
+        headers = {
+            "X-CSRFToken": token or self._http.cookies.get("csrftoken") or "",
+            "Referer": str(self._http.base_url),
+        }
         answer = self._http.request(verb, path, headers=headers, **request)
         if answer.is_success:
             return answer.json() if answer.content else None
