@@ -1,0 +1,10 @@
+"""Pods as processes of this machine, on a virtual cluster read from a file. All state lies on disk.
+
+backend.py: the five verbs. shim.py: one small process a pod, which outlives whoever launched it. folders.py: the layout
+on disk. gangs.py: from pods' states to a gang's. cluster.py: the cluster file.
+"""
+
+from mlhub.backends.local.backend import LocalBackend
+from mlhub.backends.local.cluster import ClusterFileError, LocalCluster, read_cluster
+
+__all__ = ["ClusterFileError", "LocalBackend", "LocalCluster", "read_cluster"]

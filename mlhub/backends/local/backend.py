@@ -1,0 +1,246 @@
+"""LocalBackend: the five verbs over processes of this machine. Any number of instances may share one home folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from mlhub.backends.local import shim as shim_module
+from mlhub.backends.local.cluster import LocalCluster
+from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
+from mlhub.backends.local.gangs import gang_status
+from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
+from mlhub.wire import environment as names
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodSpec, Role
+
+PROJECT = Path(__file__).resolve().parents[3]
+SHIM_START_S = 20.0
+LIFELINE_GRACE_S = 20.0
+ORPHAN_STOP_GRACE_S = 10.0
+
+
+class LocalBackend:
+    """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none."""
+
+    def __init__(
+        self,
+        home: Path,
+        cluster: LocalCluster,
+        *,
+        argv: Sequence[str] = (sys.executable, "-m", "mlhub.runtime"),
+        lifeline: str = "",
+        lifeline_grace_s: float = LIFELINE_GRACE_S,
+    ) -> None:
+        self.home = home
+        self.cluster = cluster
+        self.argv = list(argv)
+        self.lifeline = lifeline
+        self.lifeline_grace_s = lifeline_grace_s
+        (home / "pods").mkdir(parents=True, exist_ok=True)
+        (home / "nodes").mkdir(exist_ok=True)
+
+    def launch(self, spec: LaunchSpec) -> None:
+        gang = self._gang(spec.attempt_id)
+        if gang.launched.exists():
+            return
+        self._check(spec)
+        self._remove(gang)  # half a launch that was interrupted
+        gang.path.mkdir(mode=0o700)
+        try:
+            # secrets stay in the pods' own files; the launcher's identity tells an interrupted launch from a slow one
+            kept = replace(spec, token="", gang_secret="")
+            me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
+            write_json(gang.launch, me)
+            ports = _free_ports(1 + len(spec.servers))
+            servers = tuple(f"127.0.0.1:{port}" for port in ports[1:])
+            for pod in spec.pods:
+                told = PodSpec.of(spec, pod, master_address=f"127.0.0.1:{ports[0]}", server_addresses=servers)
+                self._start(gang.pod(pod.role, pod.index), spec, pod, told)
+            for pod in spec.pods:
+                _wait_for_shim(gang.pod(pod.role, pod.index))
+            write_json(gang.launched, {"at": time.time()})
+        except OSError as error:
+            self._remove(gang)
+            raise LaunchError(f"The pods could not be started: {error}", cause=Cause.LAUNCH_FAILED) from error
+
+    def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
+        gang = self._gang(attempt_id)
+        if not gang.path.exists():
+            return
+        status = self._status(gang)
+        if status.phase.is_ended:
+            self._remove(gang)
+        else:
+            asked = read_json(gang.stop)
+            if asked is None:
+                gang.ask_to_stop(grace_s=grace_s, why="asked")
+            else:
+                gang.ask_to_stop(grace_s=grace_s, why=asked["why"])
+
+    def observe(self) -> Sequence[AttemptStatus]:
+        return [self._status(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
+
+    def inventory(self) -> Sequence[NodeStatus]:
+        return [
+            replace(node, is_ready=False, message="The node is down.") if self._down_file(node.name).exists() else node
+            for node in self.cluster.nodes
+        ]
+
+    def logs(
+        self,
+        attempt_id: AttemptId,
+        *,
+        role: Role,
+        index: int,
+        since: datetime | None = None,  # noqa: ARG002
+    ) -> Iterator[str]:
+        """Output lines carry no time of their own here, so `since` cannot narrow them."""
+        with (
+            contextlib.suppress(FileNotFoundError),
+            self._gang(attempt_id).pod(role, index).output.open(errors="replace") as f,
+        ):
+            for line in f:
+                yield line.rstrip("\n")
+
+    def _gang(self, attempt_id: AttemptId) -> GangFolder:
+        return GangFolder(self.home / "pods" / attempt_id)
+
+    def _down_file(self, node: str) -> Path:
+        """Its presence takes a virtual node down, with all that runs on it."""
+        return self.home / "nodes" / f"{node}.down"
+
+    def _check(self, spec: LaunchSpec) -> None:
+        for pod in spec.pods:
+            node = self.cluster.node(pod.node)
+            if node is None or self._down_file(pod.node).exists():
+                raise LaunchError(f"Node {pod.node} is not there.", cause=Cause.NODE_LOST)
+            if any(not 0 <= slot < node.n_slots for slot in pod.slots):
+                raise LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
+
+    def _status(self, gang: GangFolder) -> AttemptStatus:
+        launch = read_json(gang.launch)
+        if launch is None or not gang.launched.exists():
+            if launch is None or (launch["pid"] != os.getpid() and not is_alive(launch["pid"], launch["started"])):
+                _end_shims(gang)
+            return AttemptStatus(
+                gang.attempt_id, GangPhase.FAILED, (), Cause.LAUNCH_FAILED, "The launch was interrupted half way."
+            )
+        return gang_status(gang, LaunchSpec.from_json(launch["spec"]))
+
+    def _remove(self, gang: GangFolder) -> None:
+        if gang.path.exists():
+            _end_shims(gang)
+            shutil.rmtree(gang.path, ignore_errors=True)
+
+    def _start(self, folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec) -> None:
+        work = folder.path / "work"
+        work.mkdir(parents=True, mode=0o700)
+        (folder.path / "spec.json").write_text(told.to_json())
+        for name, secret in (("token", spec.token), ("secret", spec.gang_secret)):
+            (folder.path / name).touch(mode=0o600)
+            (folder.path / name).write_text(secret)
+        write_json(
+            folder.path / "pod.json",
+            {
+                "argv": self.argv,
+                "environment": _environment(folder, spec, pod, told),
+                "node": pod.node,
+                "memory_bytes": pod.resources.memory_bytes or 2**62,
+                "nice": 5,
+                "grace_s": ORPHAN_STOP_GRACE_S,
+                "lifeline": self.lifeline,
+                "lifeline_grace_s": self.lifeline_grace_s,
+                "node_down_file": str(self._down_file(pod.node)),
+            },
+            mode=0o600,
+        )
+        with (folder.path / "shim.log").open("ab") as log:
+            # -S: the shim needs the standard library only, and starts three times as fast without site-packages
+            subprocess.Popen(
+                [sys.executable, "-S", str(Path(shim_module.__file__)), str(folder.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8"},
+            )
+
+
+def _environment(folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec) -> dict[str, str]:
+    """All that a pod sees: nothing of the platform's own environment leaks through."""
+    host, _, port = told.master_address.rpartition(":")
+    variables = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": str(PROJECT),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": str(folder.path / "work"),
+        "TMPDIR": str(folder.path / "work"),
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": str(max(1, int(pod.resources.cpus))),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "TP_SOCKET_IFNAME": "lo",
+        names.SPEC_PATH: str(folder.path / "spec.json"),
+        names.API_URL: spec.api_url,
+        names.TOKEN_PATH: str(folder.path / "token"),
+        names.SECRET_PATH: str(folder.path / "secret"),
+        names.WORK_DIR: str(folder.path / "work"),
+        names.ROLE: pod.role,
+        names.INDEX: str(pod.index),
+        names.ATTEMPT_ID: spec.attempt_id,
+        names.JOB_ID: spec.job_id,
+        names.SERVER_ADDRESSES: ",".join(told.server_addresses),
+    }
+    if pod.role is Role.WORKER:
+        variables |= {
+            names.RANK: str(pod.index),
+            names.LOCAL_RANK: "0",
+            names.WORLD_SIZE: str(told.n_workers),
+            names.MASTER_ADDR: host,
+            names.MASTER_PORT: port,
+        }
+    return variables
+
+
+def _wait_for_shim(folder: PodFolder) -> None:
+    """Raises OSError when the pod's process could not be started."""
+    until = time.monotonic() + SHIM_START_S
+    while not folder.shim.exists():
+        if time.monotonic() > until:
+            said = (folder.path / "shim.log").read_text(errors="replace").strip().rpartition("\n")[2]
+            raise OSError(f"{folder.path.name} did not start: {said or 'no answer from its shim'}")
+        time.sleep(0.02)
+
+
+def _end_shims(gang: GangFolder) -> None:
+    for path in gang.path.glob("*/shim.json"):
+        shim = read_json(path)
+        if shim is None:
+            continue
+        for pid, started in ((shim["pid"], shim["started"]), (shim["child"], shim["child_started"])):
+            if is_alive(pid, started):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+
+
+def _free_ports(n: int) -> list[int]:
+    """Ports that are free now, all different."""
+    sockets = [socket.socket() for _ in range(n)]
+    try:
+        for probe in sockets:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in sockets]
+    finally:
+        for probe in sockets:
+            probe.close()

@@ -1,0 +1,168 @@
+"""The process between the platform and one pod: starts it, limits it, ends it, and writes down how it went.
+
+Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives whoever
+launched it. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TICK_S = 0.2
+LIFELINE_EVERY_S = 2.0
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+def main(folder: Path) -> None:
+    pod = json.loads((folder / "pod.json").read_text())
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what the pod leaves behind comes to us
+    asked = [False]
+    signal.signal(signal.SIGTERM, lambda *_: asked.__setitem__(0, True))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with (folder / "output.log").open("ab", buffering=0) as output:
+        child = subprocess.Popen(
+            pod["argv"],
+            cwd=folder / "work",
+            env=pod["environment"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+            preexec_fn=lambda: _limit(pod),
+        )
+    me, it = os.getpid(), child.pid
+    write(folder / "shim.json", {"pid": me, "started": born(me), "child": it, "child_started": born(it)})
+    cause, message = watch(folder, pod, child, asked)
+    end_group(it)
+    code = child.wait()
+    write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
+
+
+def watch(folder: Path, pod: dict[str, Any], child: subprocess.Popen[bytes], asked: list[bool]) -> tuple[str, str]:
+    """Until the pod's main process has ended. Returns a cause and message when we ended it for a reason of our own."""
+    stop = folder.parent / "stop.json"
+    down = Path(pod["node_down_file"])
+    lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
+    deadline: float | None = None
+    while child.poll() is None:
+        time.sleep(TICK_S)
+        now = time.time()
+        if down.exists():
+            end_group(child.pid)
+            return "node_lost", f"Node {pod['node']} went down."
+        used = memory_of_group(child.pid)
+        if used > pod["memory_bytes"]:
+            end_group(child.pid)
+            return "out_of_memory", f"The pod used {used / 2**20:.0f} MiB of its {pod['memory_bytes'] / 2**20:.0f} MiB."
+        wanted = wanted_deadline(stop, asked=asked[0], orphaned=lifeline.is_cut(), now=now, grace_s=pod["grace_s"])
+        if wanted is not None and deadline is None:
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(signal.SIGTERM)
+        if wanted is not None:
+            deadline = min(wanted, deadline or wanted)
+        if deadline is not None and now > deadline:
+            end_group(child.pid)
+            return "", "It did not leave in time and was killed."
+    return "", ""
+
+
+def wanted_deadline(stop: Path, *, asked: bool, orphaned: bool, now: float, grace_s: float) -> float | None:
+    try:
+        return float(json.loads(stop.read_text())["deadline"])
+    except FileNotFoundError:
+        return now + grace_s if asked or orphaned else None
+
+
+class Lifeline:
+    """A file that the supervisor keeps locked while it lives; cut once it has been free for grace_s seconds."""
+
+    def __init__(self, path: str, grace_s: float) -> None:
+        self.path, self.grace_s = path, grace_s
+        self.next_look, self.free_since = 0.0, 0.0
+
+    def is_cut(self) -> bool:
+        now = time.monotonic()
+        if not self.path or now < self.next_look:
+            return False
+        self.next_look = now + LIFELINE_EVERY_S
+        if not self._is_free():
+            self.free_since = 0.0
+            return False
+        self.free_since = self.free_since or now
+        return now - self.free_since >= self.grace_s
+
+    def _is_free(self) -> bool:
+        try:
+            with open(self.path) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+
+def _limit(pod: dict[str, Any]) -> None:
+    """In the child, before it becomes the pod."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_files = min(4096, most) if most != resource.RLIM_INFINITY else 4096
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
+    os.nice(pod["nice"])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def group_members(group: int) -> list[int]:
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, ProcessLookupError):
+                fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group and fields[0] not in "ZX":
+                    found.append(int(entry))
+    return found
+
+
+def memory_of_group(group: int) -> int:
+    """Bytes of private memory in use by the pod's processes (shared library pages are counted for nobody)."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for pid in group_members(group):
+        with contextlib.suppress(OSError, ProcessLookupError):
+            fields = Path(f"/proc/{pid}/statm").read_text().split()
+            total += (int(fields[1]) - int(fields[2])) * page
+    return total
+
+
+def end_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def born(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def write(path: Path, value: dict[str, Any]) -> None:
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(json.dumps(value))
+    temporary.rename(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

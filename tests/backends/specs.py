@@ -1,0 +1,77 @@
+"""Launch specifications for tests of backends, and the small program that stands in for the runtime."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+from mlhub.wire.launch import (
+    AttemptId,
+    LaunchSpec,
+    Mode,
+    ModelSpec,
+    PodPlacement,
+    Resources,
+    Role,
+    TrainingSpec,
+)
+
+# behave: run | done | stubborn | exit <code> | eat; a list gives each worker its own
+PROGRAM = """
+import json, os, signal, sys, time
+spec = json.load(open(os.environ["MLHUB_SPEC"]))
+behave = spec["training"]["hyperparameters"]["behave"]
+if spec["role"] == "server":
+    behave = "run"
+elif isinstance(behave, list):
+    behave = behave[spec["index"]]
+print("pod", spec["role"], spec["index"], "runs", flush=True)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if behave == "stubborn" else lambda *_: sys.exit(75))
+if behave == "done":
+    sys.exit(0)
+if behave.startswith("exit"):
+    time.sleep(0.3); sys.exit(int(behave.split()[1]))
+eaten = []
+while True:
+    if behave == "eat":
+        eaten.append(bytearray(os.urandom(1 << 20) * 20))
+    time.sleep(0.05)
+"""
+
+
+def program(folder: Path) -> list[str]:
+    path = folder / "program.py"
+    path.write_text(PROGRAM)
+    return [sys.executable, "-S", str(path)]
+
+
+def gang(
+    behave: str | list[str] = "run",
+    *,
+    workers: int = 1,
+    servers: int = 0,
+    node: str = "node-1",
+    slots: tuple[int, ...] = (0,),
+    memory_bytes: int = 2**30,
+) -> LaunchSpec:
+    """A gang whose first worker is on `node`; a second one on node-2."""
+    nodes = [node, "node-2"]
+    pods = [
+        PodPlacement(Role.WORKER, i, nodes[i % 2], Resources(1, 1, memory_bytes), slots=slots) for i in range(workers)
+    ] + [PodPlacement(Role.SERVER, i, node, Resources(0, 1, memory_bytes)) for i in range(servers)]
+    return LaunchSpec(
+        attempt_id=AttemptId(str(uuid4())),
+        job_id=str(uuid4()),
+        attempt_number=1,
+        mode=Mode.PARAMETER_SERVER if servers else Mode.ALL_REDUCE,
+        pods=tuple(pods),
+        inputs=(),
+        dataset=None,
+        model=ModelSpec("builtin", "mlp"),
+        training=TrainingSpec(1, 1, hyperparameters={"behave": behave}),
+        api_url="",
+        token="attempt-token",
+        gang_secret="00ff",
+        checkpoint_uri="file:///nowhere",
+    )

@@ -1,0 +1,122 @@
+"""What every backend promises, said once and tried on each of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.backends.fake import FakeBackend
+from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
+from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from tests.backends.specs import gang, program
+
+CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
+
+
+@pytest.fixture(params=["fake", "local"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    if request.param == "fake":
+        yield FakeBackend(read_cluster(CLUSTER).nodes)
+        return
+    local = LocalBackend(tmp_path, read_cluster(CLUSTER), argv=program(tmp_path))
+    yield local
+    for status in local.observe():
+        local.stop(status.attempt_id, grace_s=0)
+    wait(lambda: all(s.phase.is_ended for s in local.observe()))
+
+
+def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.05)
+    return found
+
+
+def of(backend: Backend, spec: LaunchSpec) -> AttemptStatus | None:
+    return next((s for s in backend.observe() if s.attempt_id == spec.attempt_id), None)
+
+
+def ended(backend: Backend, spec: LaunchSpec) -> AttemptStatus:
+    def look() -> AttemptStatus | None:
+        status = of(backend, spec)
+        return status if status and status.phase.is_ended else None
+
+    found: AttemptStatus = wait(look)
+    return found
+
+
+def test_a_launched_gang_runs_with_every_pod(backend: Backend) -> None:
+    spec = gang(workers=2, servers=1)
+    backend.launch(spec)
+    wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
+    status = of(backend, spec)
+    assert status is not None
+    assert {(p.role, p.index, p.node) for p in status.pods} == {
+        (Role.WORKER, 0, "node-1"),
+        (Role.WORKER, 1, "node-2"),
+        (Role.SERVER, 0, "node-1"),
+    }
+    assert all(p.is_running and p.exit_code is None for p in status.pods)
+    assert status.started_at is not None
+    assert status.ended_at is None
+
+
+def test_launching_the_same_attempt_twice_makes_one_gang(backend: Backend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    first = of(backend, spec)
+    backend.launch(spec)
+    assert of(backend, spec) == first
+    assert len(backend.observe()) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"node": "nowhere"}, {"slots": (7,)}])
+def test_a_gang_that_cannot_be_placed_whole_leaves_nothing_behind(backend: Backend, wrong: dict[str, Any]) -> None:
+    with pytest.raises(LaunchError) as refused:
+        backend.launch(gang(workers=2, **wrong))
+    assert refused.value.cause in (Cause.NODE_LOST, Cause.LAUNCH_FAILED)
+    assert list(backend.observe()) == []
+
+
+def test_a_stopped_gang_ends_as_stopped_and_is_shown_until_it_is_dropped(backend: Backend) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
+    time.sleep(0.3)  # the program installs its signal handler
+    backend.stop(spec.attempt_id, grace_s=10)
+    status = ended(backend, spec)
+    assert status.phase is GangPhase.STOPPED
+    assert {p.exit_code for p in status.pods} == {75}
+    assert status.ended_at is not None
+    assert of(backend, spec) == status
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert of(backend, spec) is None
+
+
+def test_launching_an_attempt_that_has_ended_does_not_start_it_again(backend: Backend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    backend.stop(spec.attempt_id, grace_s=5)
+    status = ended(backend, spec)
+    backend.launch(spec)
+    assert of(backend, spec) == status
+
+
+def test_unknown_attempts_are_ignored(backend: Backend) -> None:
+    backend.stop(AttemptId("nobody"), grace_s=0)
+    assert list(backend.logs(AttemptId("nobody"), role=Role.WORKER, index=0)) == []
+
+
+def test_every_node_is_in_the_inventory(backend: Backend) -> None:
+    nodes = {n.name: n for n in backend.inventory()}
+    assert set(nodes) == {"node-1", "node-2"}
+    assert nodes["node-1"].nic_bps == 10e9
+    assert nodes["node-1"].is_ready
+    assert isinstance(read_cluster(CLUSTER), LocalCluster)
