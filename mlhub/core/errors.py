@@ -55,3 +55,15 @@ class GoneError(DomainError):
     """The caller's right to write has ended (a fenced attempt); never retry."""
 
     code = "gone"
+
+
+class TooLargeError(DomainError):
+    """The upload is over the platform's limit; facts name it."""
+
+    code = "too_large"
+
+
+class TooManyAttemptsError(DomainError):
+    """The caller must wait before the next attempt; the fact retry_after_s says how long."""
+
+    code = "too_many_attempts"

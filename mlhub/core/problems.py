@@ -19,6 +19,8 @@ STATUS: dict[type[errors.DomainError], int] = {
     errors.NotFoundError: 404,
     errors.ConflictError: 409,
     errors.GoneError: 410,
+    errors.TooLargeError: 413,
+    errors.TooManyAttemptsError: 429,
 }
 CONTENT_TYPE = "application/problem+json"
 
@@ -31,7 +33,8 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
         exception = exceptions.PermissionDenied()
     if isinstance(exception, errors.DomainError):
         status, body = of_domain_error(exception)
-        headers: dict[str, str] = {}
+        wait_s = exception.facts.get("retry_after_s")
+        headers = {} if wait_s is None else {"Retry-After": str(int(wait_s))}
     elif isinstance(exception, exceptions.APIException):
         status, body = _of_api_exception(exception)
         headers = _headers(exception)

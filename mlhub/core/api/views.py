@@ -1,0 +1,31 @@
+"""What the views of all apps share: rows filtered by who asks, and bodies that are validated or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rest_framework import generics, serializers
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    _View = generics.GenericAPIView[Any]
+else:
+    _View = object
+
+
+class VisibleMixin(_View):
+    """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`."""
+
+    lookup_field = "id"
+
+    def get_queryset(self) -> Any:
+        rows: Any = super().get_queryset()
+        return rows.visible_to(self.request.user)
+
+
+def read_body(serializer_class: type[serializers.BaseSerializer[Any]], request: Request) -> dict[str, Any]:
+    """The validated body. Raises DRF's ValidationError (422) naming each wrong field."""
+    serializer = serializer_class(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

@@ -1,0 +1,35 @@
+"""PostgreSQL advisory locks by name: held by a transaction, or by a connection for as long as a piece of work takes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+
+def lock_until_commit(name: str) -> None:
+    """Waits for the lock and keeps it until the present transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_key(name)])
+
+
+@contextmanager
+def work_lock(name: str) -> Iterator[bool]:
+    """Yields whether the lock was free; never waits. A worker that dies frees it with its connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_key(name)])
+        row = cursor.fetchone()
+    is_mine = bool(row and row[0])
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_key(name)])
+
+
+def _key(name: str) -> int:
+    """A signed 64-bit number, as PostgreSQL wants it."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
