@@ -6,3 +6,6 @@ from django.apps import AppConfig
 class TenantsConfig(AppConfig):
     name = "mlhub.tenants"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from mlhub.tenants.api import schema  # noqa: F401 (drf-spectacular finds its extensions by import)

@@ -21,6 +21,13 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def caller(request: Request) -> User:
+    """The person behind a request. Raises NotAuthenticated (401) when there is none."""
+    if not isinstance(request.user, User):
+        raise exceptions.NotAuthenticated
+    return request.user
+
+
 class ApiTokenAuthentication(authentication.BaseAuthentication):
     """Authorization: Bearer mlh_..."""
 

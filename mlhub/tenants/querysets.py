@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import models
 from django.utils import timezone
 
+from mlhub.core.errors import NotFoundError
+
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from django.contrib.auth.models import AnonymousUser
 
     from mlhub.tenants.models import User
@@ -28,9 +32,31 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
         path = f"{self.organisation_path}__in" if self.organisation_path else "pk__in"
         return self.filter(**{path: user.memberships.values("organisation")})
 
+    def get_visible(self, user: User | AnonymousUser, pk: UUID | str, *, field: str | None = None) -> Any:
+        """The row of that id. Raises NotFoundError alike for rows that are not there and rows of others.
+
+        field: the input that named it, when it was not the address.
+        """
+        found = self.visible_to(user).filter(pk=pk).first()
+        if found is None:
+            noun = str(self.model._meta.verbose_name)
+            raise NotFoundError(
+                f"There is no {noun} {pk} that you may see.",
+                field=field,
+                remedy=f"Name a {noun} of an organisation that you belong to." if field else "",
+            )
+        return found
+
 
 class OrganisationQuerySet(TenantOwnedQuerySet):
     organisation_path = ""
+
+    def with_role_of(self, user: User | AnonymousUser) -> Self:
+        """Each with `role`: that person's there; platform administrators count as owners."""
+        if not user.is_authenticated or user.is_staff:
+            return self.annotate(role=models.Value("owner"))
+        own = user.memberships.filter(organisation=models.OuterRef("pk"))
+        return self.annotate(role=models.Subquery(own.values("role")[:1]))
 
 
 class ProjectQuerySet(TenantOwnedQuerySet):

@@ -1,0 +1,28 @@
+"""Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
+
+from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
+from mlhub.tenants.actions.members import add_member, change_role, remove_member
+from mlhub.tenants.actions.organisations import (
+    UNCHANGED,
+    Limit,
+    create_organisation,
+    create_project,
+    create_team,
+    set_quota,
+)
+
+__all__ = [
+    "UNCHANGED",
+    "Limit",
+    "add_member",
+    "change_role",
+    "create_organisation",
+    "create_project",
+    "create_team",
+    "create_token",
+    "remove_member",
+    "revoke_token",
+    "set_quota",
+    "sign_in",
+    "sign_out",
+]

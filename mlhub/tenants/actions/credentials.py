@@ -1,0 +1,91 @@
+"""Proving who one is: signing in and out with a session, making and revoking API tokens."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import auth
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+
+from mlhub.core.errors import InvalidInputError, TooManyAttemptsError
+from mlhub.tenants.audit import record
+from mlhub.tenants.authentication import TOKEN_PREFIX, hash_token
+from mlhub.tenants.models import ApiToken, User
+
+SCOPES = ("read", "write", "admin")
+
+
+def sign_in(request: HttpRequest, *, username: str, password: str) -> User | None:
+    """Starts a session. None when name and password do not belong together.
+
+    Raises TooManyAttemptsError while this name is locked for this address after repeated failures.
+    """
+    user = auth.authenticate(request, username=username, password=password)
+    if getattr(request, "axes_locked_out", False):
+        wait_s = int(settings.AXES_COOLOFF_TIME * 3600)
+        raise TooManyAttemptsError(
+            "Too many failed attempts to sign in with this name from here.",
+            code="locked_out",
+            remedy=f"Wait {wait_s // 60} minutes, then try again.",
+            retry_after_s=wait_s,
+        )
+    if user is None:
+        return None
+    auth.login(request, user)
+    return user
+
+
+def sign_out(request: HttpRequest) -> None:
+    auth.logout(request)
+
+
+def create_token(user: User, *, name: str, scopes: Sequence[str], expires_in_days: int | None) -> tuple[ApiToken, str]:
+    """The row and the secret, which is not kept and cannot be shown again.
+
+    expires_in_days: None = until revoked. Raises InvalidInputError for "admin" asked by who is no administrator.
+    """
+    if "admin" in scopes and not user.is_staff:
+        raise InvalidInputError(
+            "The scope admin is for administrators of the platform.",
+            field="scopes",
+            remedy='Ask for "read" and "write" only.',
+        )
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    expires_at = None if expires_in_days is None else timezone.now() + timedelta(days=expires_in_days)
+    with transaction.atomic():
+        row = ApiToken.objects.create(
+            user=user,
+            name=name,
+            prefix=token[:12],
+            token_hash=hash_token(token),
+            scopes=[scope for scope in SCOPES if scope in scopes],
+            expires_at=expires_at,
+        )
+        _record("token.created", row, user)
+    return row, token
+
+
+def revoke_token(token: ApiToken, *, actor: User) -> None:
+    """From now on the token opens nothing. Revoking twice is revoking once."""
+    with transaction.atomic():
+        if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+            _record("token.revoked", token, actor)
+
+
+def _record(kind: str, token: ApiToken, actor: User) -> None:
+    """Without an organisation: tokens are personal."""
+    record(
+        kind,
+        organisation=None,
+        subject_kind="api_token",
+        subject_id=token.id,
+        actor=actor,
+        name=token.name,
+        scopes=token.scopes,
+        username=token.user.username,
+    )

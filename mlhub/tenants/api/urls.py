@@ -1,0 +1,21 @@
+"""Addresses below /api/v1. An organisation's quota with its use is control's, which knows jobs and storage."""
+
+from django.urls import path
+
+from mlhub.tenants.api import sessions, views
+
+urlpatterns = [
+    path("auth/csrf", sessions.CsrfView.as_view()),
+    path("auth/login", sessions.LoginView.as_view()),
+    path("auth/logout", sessions.LogoutView.as_view()),
+    path("auth/me", sessions.MeView.as_view()),
+    path("organisations", views.OrganisationsView.as_view()),
+    path("organisations/<uuid:id>", views.OrganisationView.as_view()),
+    path("organisations/<uuid:id>/members", views.MembersView.as_view()),
+    path("memberships/<uuid:id>", views.MembershipView.as_view()),
+    path("teams", views.TeamsView.as_view()),
+    path("projects", views.ProjectsView.as_view()),
+    path("projects/<uuid:id>", views.ProjectView.as_view()),
+    path("tokens", views.TokensView.as_view()),
+    path("tokens/<uuid:id>", views.TokenView.as_view()),
+]

@@ -1,0 +1,148 @@
+"""Organisations, members, teams, projects and tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, generics, status
+from rest_framework.response import Response
+
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.tenants import actions
+from mlhub.tenants.api import serializers as s
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
+from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator
+from mlhub.tenants.roles import Role
+
+if TYPE_CHECKING:
+    from rest_framework.permissions import BasePermission
+    from rest_framework.request import Request
+
+
+class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
+    queryset = Organisation.objects.all()
+    serializer_class = s.OrganisationSerializer
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [IsPlatformAdministrator() if self.request.method == "POST" else IsAuthenticatedInScope()]
+
+    def get_queryset(self) -> QuerySet[Organisation]:
+        return super().get_queryset().with_role_of(self.request.user)
+
+    @extend_schema(request=s.NameSerializer, responses={201: s.OrganisationSerializer})
+    def post(self, request: Request) -> Response:
+        """A new organisation with an empty quota; for administrators of the platform."""
+        created = actions.create_organisation(actor=caller(request), **read_body(s.NameSerializer, request))
+        found = self.get_queryset().get(pk=created.pk)
+        return Response(s.OrganisationSerializer(found).data, status=status.HTTP_201_CREATED)
+
+
+class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
+    queryset = Organisation.objects.select_related("quota")
+    serializer_class = s.OrganisationDetailSerializer
+
+    def get_queryset(self) -> QuerySet[Organisation]:
+        return super().get_queryset().with_role_of(self.request.user)
+
+
+class MembersView(generics.ListAPIView[Membership]):
+    queryset = Membership.objects.select_related("user")
+    serializer_class = s.MembershipSerializer
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        return super().get_queryset().filter(organisation=self.organisation)
+
+    @property
+    def organisation(self) -> Organisation:
+        found: Organisation = Organisation.objects.get_visible(self.request.user, self.kwargs["id"])
+        return found
+
+    @extend_schema(request=s.MembershipWriteSerializer, responses={201: s.MembershipSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Adds a user by name; for admins, and owners only may add an owner."""
+        organisation = self.organisation
+        body = read_body(s.MembershipWriteSerializer, request)
+        created = actions.add_member(
+            organisation, username=body["username"], role=Role(body["role"]), actor=caller(request)
+        )
+        return Response(s.MembershipSerializer(created).data, status=status.HTTP_201_CREATED)
+
+
+class MembershipView(VisibleMixin, generics.GenericAPIView[Membership]):
+    queryset = Membership.objects.select_related("user", "organisation")
+    serializer_class = s.MembershipSerializer
+
+    @extend_schema(request=s.RoleSerializer, responses=s.MembershipSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Another role; the last owner stays one."""
+        membership = self.get_object()
+        role = Role(read_body(s.RoleSerializer, request)["role"])
+        return Response(s.MembershipSerializer(actions.change_role(membership, role=role, actor=caller(request))).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """Removes the member, or leaves; the last owner cannot."""
+        actions.remove_member(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
+    queryset = Team.objects.select_related("organisation")
+    serializer_class = s.TeamSerializer
+    filterset_fields = ["organisation"]
+
+    @extend_schema(request=s.TeamWriteSerializer, responses={201: s.TeamSerializer})
+    def post(self, request: Request) -> Response:
+        body = read_body(s.TeamWriteSerializer, request)
+        organisation = Organisation.objects.get_visible(request.user, body["organisation"], field="organisation")
+        created = actions.create_team(organisation, name=body["name"], actor=caller(request))
+        return Response(s.TeamSerializer(created).data, status=status.HTTP_201_CREATED)
+
+
+class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
+    queryset = Project.objects.select_related("organisation", "team")
+    serializer_class = s.ProjectSerializer
+    filterset_fields = ["organisation", "team", "name"]
+
+    @extend_schema(request=s.ProjectWriteSerializer, responses={201: s.ProjectSerializer})
+    def post(self, request: Request) -> Response:
+        body = read_body(s.ProjectWriteSerializer, request)
+        user = caller(request)
+        organisation = Organisation.objects.get_visible(user, body["organisation"], field="organisation")
+        team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
+        created = actions.create_project(organisation, name=body["name"], team=team, actor=user)
+        return Response(s.ProjectSerializer(created).data, status=status.HTTP_201_CREATED)
+
+
+class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
+    queryset = Project.objects.select_related("organisation", "team")
+    serializer_class = s.ProjectSerializer
+
+
+class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
+    queryset = ApiToken.objects.filter(revoked_at=None)
+    serializer_class = s.TokenSerializer
+
+    @extend_schema(request=s.TokenWriteSerializer, responses={201: s.TokenCreatedSerializer})
+    def post(self, request: Request) -> Response:
+        """A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it."""
+        if isinstance(request.auth, ApiToken):
+            raise exceptions.PermissionDenied("Tokens are made in a signed-in session, not with another token.")
+        row, token = actions.create_token(caller(request), **read_body(s.TokenWriteSerializer, request))
+        return Response({**s.TokenSerializer(row).data, "token": token}, status=status.HTTP_201_CREATED)
+
+
+class TokenView(VisibleMixin, generics.GenericAPIView[ApiToken]):
+    queryset = ApiToken.objects.filter(revoked_at=None).select_related("user")
+    serializer_class = s.TokenSerializer
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """Revokes the token at once."""
+        actions.revoke_token(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

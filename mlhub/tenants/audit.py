@@ -1,0 +1,48 @@
+"""Audit events from below the events app, which knows tenants: the recorder is named by its path, not imported."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from mlhub.tenants.models import Organisation, User
+
+DEFAULT_RECORDER = "mlhub.events.actions.append"
+
+
+class Recorder(Protocol):
+    def __call__(
+        self,
+        kind: str,
+        *,
+        organisation: Organisation | None,
+        subject_kind: str,
+        subject_id: UUID | None,
+        actor: User | None = None,
+        **facts: Any,
+    ) -> object: ...
+
+
+def record(
+    kind: str,
+    *,
+    organisation: Organisation | None,
+    subject_kind: str,
+    subject_id: UUID | None,
+    actor: User | None,
+    **facts: Any,
+) -> None:
+    """Appends an event in the present transaction through the recorder that settings.AUDIT_RECORDER names."""
+    recorder = _recorder(getattr(settings, "AUDIT_RECORDER", DEFAULT_RECORDER))
+    recorder(kind, organisation=organisation, subject_kind=subject_kind, subject_id=subject_id, actor=actor, **facts)
+
+
+@cache
+def _recorder(path: str) -> Recorder:
+    return cast("Recorder", import_string(path))
