@@ -1,0 +1,35 @@
+// The dashboard's rules: strict types, the hooks' rules, and walls: api, lib, components < features < app.
+import hooks from "eslint-plugin-react-hooks";
+import { readdirSync } from "node:fs";
+import tseslint from "typescript-eslint";
+
+const features = readdirSync(new URL("./src/features", import.meta.url));
+
+/** Files of `room` may not import what `patterns` match. */
+function wall(files, patterns, message) {
+  return { files, rules: { "no-restricted-imports": ["error", { patterns: [{ group: patterns, message }] }] } };
+}
+
+export default tseslint.config(
+  { ignores: ["dist", "node_modules", "src/api/schema.d.ts", "eslint.config.js"] },
+  ...tseslint.configs.strictTypeChecked,
+  { languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } } },
+  hooks.configs.flat["recommended-latest"],
+  {
+    rules: {
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: { attributes: false } }],
+    },
+  },
+  wall(["src/lib/**"], ["@/api/**", "@/components/**", "@/features/**", "@/app/**"], "lib knows nobody."),
+  wall(["src/api/**"], ["@/components/**", "@/features/**", "@/app/**"], "api knows lib only."),
+  wall(["src/components/**"], ["@/features/**", "@/app/**"], "Components know api and lib only."),
+  ...features.map((name) =>
+    wall(
+      [`src/features/${name}/**`],
+      ["@/app/**", ...features.filter((other) => other !== name).map((other) => `@/features/${other}/**`)],
+      "Features do not know each other: share through api, components or lib.",
+    ),
+  ),
+);

@@ -1,0 +1,93 @@
+// The only door to the REST API: typed calls, the CSRF header, and errors as Problem.
+import createClient, { type Middleware } from "openapi-fetch";
+
+import type { paths } from "@/api/schema";
+
+export interface FieldError {
+  field: string;
+  message: string;
+  remedy?: string;
+}
+
+const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
+
+/** What the API answers instead of a result (RFC 9457). Status 0: no answer came at all. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly remedy: string;
+  readonly errors: FieldError[];
+
+  constructor(status: number, body: unknown) {
+    const facts = isRecord(body) ? body : {};
+    const title = text(facts.title) || (status === 0 ? "No connection" : `Error ${status}`);
+    const detail = text(facts.detail) || fallbackDetail(status);
+    super(detail);
+    this.name = "Problem";
+    this.status = status;
+    this.code = text(facts.code) || "unknown";
+    this.title = title;
+    this.detail = detail;
+    this.remedy = text(facts.remedy);
+    this.errors = Array.isArray(facts.errors) ? facts.errors.filter(isFieldError) : [];
+  }
+
+  /** The message for one input of a form, or undefined. */
+  of(field: string): string | undefined {
+    const found = this.errors.find((error) => error.field === field);
+    return found && [found.message, found.remedy].filter(Boolean).join(" ");
+  }
+}
+
+export function csrfToken(): string {
+  const found = /(?:^|;\s*)csrftoken=([^;]+)/.exec(document.cookie);
+  return found?.[1] ? decodeURIComponent(found[1]) : "";
+}
+
+const csrf: Middleware = {
+  onRequest({ request }) {
+    if (!SAFE_METHODS.includes(request.method)) request.headers.set("X-CSRFToken", csrfToken());
+    return request;
+  },
+};
+
+export const api = createClient<paths>({
+  baseUrl: window.location.origin,
+  credentials: "same-origin",
+  fetch: (request) => globalThis.fetch(request),
+});
+api.use(csrf);
+
+/** The result of a call of `api`, or a thrown Problem. */
+export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  let answer;
+  try {
+    answer = await call;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem(0, undefined);
+  }
+  if (!answer.response.ok) throw new Problem(answer.response.status, answer.error);
+  return answer.data as T;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isFieldError(value: unknown): value is FieldError {
+  return isRecord(value) && typeof value.field === "string" && typeof value.message === "string";
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function fallbackDetail(status: number): string {
+  if (status === 0) return "MLHub did not answer. Check your connection and try again.";
+  if (status === 413) return "The file is larger than this MLHub accepts.";
+  if (status >= 500) return "MLHub failed to answer this. Try again in a moment.";
+  return "The request was refused.";
+}

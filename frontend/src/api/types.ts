@@ -1,0 +1,49 @@
+// Short names for the schema's types.
+import type { components } from "@/api/schema";
+
+type Schemas = components["schemas"];
+
+export type Attempt = Schemas["Attempt"];
+export type Cluster = Schemas["Cluster"];
+export type Dataset = Schemas["Dataset"];
+export type DatasetFormat = Schemas["FormatEnum"];
+export type DatasetVersion = Schemas["DatasetVersion"];
+export type Event = Schemas["Event"];
+export type Explanation = Schemas["Explanation"];
+export type Failure = Schemas["Failure"];
+export type InputError = NonNullable<Schemas["DatasetVersion"]["error"]>;
+export type Job = Schemas["Job"];
+export type JobDetail = Schemas["JobDetail"];
+export type JobState = Schemas["JobState"];
+export type JobSubmit = Schemas["JobSubmitRequest"];
+export type Log = Schemas["Log"];
+export type LogLine = Schemas["LogLine"];
+export type Me = Schemas["Me"];
+export type Membership = Schemas["Membership"];
+export type Metrics = Schemas["Metrics"];
+export type Mode = Schemas["ModeEnum"];
+export type Model = Schemas["Model"];
+export type ModelVersion = Schemas["ModelVersion"];
+export type Node = Schemas["Node"];
+export type Organisation = Schemas["Organisation"];
+export type OrganisationBrief = Schemas["OrganisationBrief"];
+export type Point = Schemas["Point"];
+export type Project = Schemas["Project"];
+export type Quota = Schemas["Quota"];
+export type QuotaPatch = Schemas["PatchedQuotaRequest"];
+export type Rack = Schemas["Rack"];
+export type Role = Schemas["RoleEnum"];
+export type Scope = Schemas["ScopesEnum"];
+export type Series = Schemas["Series"];
+export type SlotJob = Schemas["SlotJob"];
+export type Token = Schemas["Token"];
+export type TokenCreated = Schemas["TokenCreated"];
+export type VersionState = Schemas["VersionState"];
+export type Why = Schemas["Why"];
+
+/** One page of a list; next and previous are addresses that carry the cursor. */
+export interface Page<T> {
+  next?: string | null;
+  previous?: string | null;
+  results: T[];
+}

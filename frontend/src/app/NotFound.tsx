@@ -1,0 +1,22 @@
+// An address without a page.
+import { Button } from "@mantine/core";
+import { Link } from "react-router";
+
+import { Empty } from "@/components/Empty";
+import { Page } from "@/components/Page";
+
+export function NotFound() {
+  return (
+    <Page title="Not found">
+      <Empty
+        title="There is no such page"
+        text="The address may be mistyped, or what it showed has been deleted."
+        action={
+          <Button component={Link} to="/jobs" variant="default">
+            Go to the jobs
+          </Button>
+        }
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,30 @@
+// What every page may count on: the theme, notifications and the query cache.
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+
+import { cssVariables, theme } from "@/app/theme";
+
+interface Props {
+  queries: QueryClient;
+  children: ReactNode;
+  /** Tests: no transitions, no portals' delays. */
+  isTest?: boolean;
+}
+
+export function Providers({ queries, children, isTest = false }: Props) {
+  return (
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={cssVariables}
+      defaultColorScheme="auto"
+      env={isTest ? "test" : "default"}
+    >
+      <QueryClientProvider client={queries}>
+        <Notifications position="bottom-right" />
+        {children}
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}

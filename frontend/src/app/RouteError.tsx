@@ -1,0 +1,14 @@
+// What is left of a page that failed while it was drawn.
+import { useRouteError } from "react-router";
+
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+export function RouteError() {
+  const error = useRouteError();
+  return (
+    <Page title="This page failed">
+      <ProblemAlert error={error} onRetry={() => window.location.reload()} />
+    </Page>
+  );
+}

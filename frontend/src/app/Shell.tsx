@@ -1,0 +1,103 @@
+// The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
+import { AppShell, Badge, Burger, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Link, Outlet, useLocation } from "react-router";
+
+import { ThemeToggle } from "@/app/ThemeToggle";
+import { UserMenu } from "@/app/UserMenu";
+import { useLiveQueries } from "@/app/useLiveQueries";
+import { Icon, type IconName } from "@/components/Icon";
+
+const PLACES: { to: string; label: string; icon: IconName }[] = [
+  { to: "/jobs", label: "Jobs", icon: "jobs" },
+  { to: "/datasets", label: "Datasets", icon: "dataset" },
+  { to: "/models", label: "Models", icon: "model" },
+  { to: "/cluster", label: "Cluster", icon: "cluster" },
+  { to: "/quotas", label: "Quotas", icon: "quota" },
+  { to: "/tokens", label: "API tokens", icon: "token" },
+];
+
+export function Shell() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const { pathname } = useLocation();
+  const { isConnected } = useLiveQueries();
+
+  return (
+    <>
+      <a className="skip-link" href="#content">
+        Skip to the content
+      </a>
+      <AppShell
+        header={{ height: { base: 52, sm: 0 } }}
+        navbar={{ width: 216, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
+      >
+        <AppShell.Header hiddenFrom="sm">
+          <Group h="100%" px="md" justify="space-between">
+            <Group gap="sm">
+              <Burger
+                opened={isOpen}
+                onClick={toggle}
+                size="sm"
+                aria-label={isOpen ? "Close the navigation" : "Open the navigation"}
+              />
+              <Brand />
+            </Group>
+            <Liveness isConnected={isConnected} />
+          </Group>
+        </AppShell.Header>
+
+        <AppShell.Navbar p="xs" aria-label="Main">
+          <Group px="sm" py="xs" justify="space-between" visibleFrom="sm" wrap="nowrap">
+            <Brand />
+            <Liveness isConnected={isConnected} />
+          </Group>
+          <Stack gap={2} flex={1} mt="xs">
+            {PLACES.map(({ to, label, icon }) => (
+              <NavLink
+                key={to}
+                component={Link}
+                to={to}
+                label={label}
+                leftSection={<Icon name={icon} />}
+                active={isAt(pathname, to)}
+                aria-current={isAt(pathname, to) ? "page" : undefined}
+                onClick={close}
+                style={{ borderRadius: "var(--mantine-radius-md)" }}
+              />
+            ))}
+          </Stack>
+          <Group justify="space-between" wrap="nowrap" gap="xs">
+            <UserMenu />
+            <ThemeToggle />
+          </Group>
+        </AppShell.Navbar>
+
+        <AppShell.Main id="content" tabIndex={-1} style={{ outline: "none" }}>
+          <Outlet />
+        </AppShell.Main>
+      </AppShell>
+    </>
+  );
+}
+
+function Brand() {
+  return (
+    <Text component={Link} to="/jobs" fw={700} size="lg" c="var(--mantine-color-text)" td="none">
+      MLHub
+    </Text>
+  );
+}
+
+function Liveness({ isConnected }: { isConnected: boolean }) {
+  return (
+    <Tooltip label={isConnected ? "Changes appear by themselves." : "Reconnecting: what you see may be old."}>
+      <Badge size="sm" color={isConnected ? "teal" : "gray"} role="status">
+        {isConnected ? "Live" : "Offline"}
+      </Badge>
+    </Tooltip>
+  );
+}
+
+function isAt(pathname: string, place: string): boolean {
+  return pathname === place || pathname.startsWith(`${place}/`);
+}

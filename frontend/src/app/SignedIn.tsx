@@ -1,0 +1,25 @@
+// Lets only people who are signed in past; others sign in first and come back.
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Navigate, useLocation } from "react-router";
+
+import { Problem } from "@/api/client";
+import { meQuery } from "@/api/session";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+export function SignedIn({ children }: { children: ReactNode }) {
+  const me = useQuery(meQuery);
+  const { pathname, search } = useLocation();
+  if (me.error instanceof Problem && me.error.status === 401) {
+    return <Navigate to={`/sign-in?next=${encodeURIComponent(pathname + search)}`} replace />;
+  }
+  if (me.data) return children;
+  if (me.isPending) return <Loading label="Signing in" />;
+  return (
+    <Page title="MLHub">
+      <ProblemAlert error={me.error} onRetry={() => void me.refetch()} />
+    </Page>
+  );
+}

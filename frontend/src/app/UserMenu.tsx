@@ -1,0 +1,63 @@
+// Who is signed in; the ways out, to the API's documentation, and to the administration.
+import { Button, Menu, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { isStaff, useMe } from "@/api/session";
+import { Icon } from "@/components/Icon";
+
+export function UserMenu() {
+  const me = useMe();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const signOut = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/auth/logout")),
+    onSuccess: async () => {
+      await navigate("/sign-in");
+      queries.clear();
+    },
+  });
+
+  return (
+    <Menu position="top-start" width={220}>
+      <Menu.Target>
+        <Button
+          variant="subtle"
+          color="gray"
+          leftSection={<Icon name="user" />}
+          justify="flex-start"
+          flex={1}
+          miw={0}
+          aria-label={`Account of ${me.username}`}
+        >
+          <Text size="sm" truncate>
+            {me.username}
+          </Text>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {me.memberships.map(({ organisation, role }) => (
+          <Menu.Label key={organisation.id}>
+            {organisation.name} · {role}
+          </Menu.Label>
+        ))}
+        <Menu.Item component={Link} to="/tokens">
+          API tokens
+        </Menu.Item>
+        <Menu.Item component="a" href="/api/v1/docs">
+          API documentation
+        </Menu.Item>
+        {isStaff(me) && (
+          <Menu.Item component="a" href="/admin/">
+            Administration
+          </Menu.Item>
+        )}
+        <Menu.Divider />
+        <Menu.Item disabled={signOut.isPending} onClick={() => signOut.mutate()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,38 @@
+// The dashboard's few icons, drawn with the text's colour; decoration only, never the sole label.
+
+const PATHS = {
+  jobs: "M4 17l5-6 4 3 7-8M4 21h16",
+  dataset: "M4 6c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3zm0 0v12c0 1.7 3.6 3 8 3s8-1.3 8-3V6M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3",
+  model: "M12 3l8 4.5v9L12 21l-8-4.5v-9L12 3zm0 9l8-4.5M12 12v9M12 12L4 7.5",
+  cluster: "M4 4h16v6H4V4zm0 10h16v6H4v-6zM8 7h.01M8 17h.01",
+  quota: "M12 21a9 9 0 1 1 9-9M12 12l5-5M21 15v6M18 18h6",
+  token: "M15 7a4 4 0 1 1-3.6 5.7L9 15H7v2H5v2H2v-3l6.3-6.3A4 4 0 0 1 15 7z",
+  alert: "M12 9v4m0 4h.01M10.3 4l-8 14a2 2 0 0 0 1.7 3h16a2 2 0 0 0 1.7-3l-8-14a2 2 0 0 0-3.4 0z",
+  upload: "M12 16V4m0 0L7 9m5-5l5 5M4 20h16",
+  file: "M6 3h8l4 4v14H6V3zm8 0v4h4",
+  sun: "M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2v2m0 16v2M4.9 4.9l1.4 1.4m11.4 11.4l1.4 1.4M2 12h2m16 0h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4",
+  user: "M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM4 21c0-4 3.6-6 8-6s8 2 8 6",
+  plus: "M12 5v14M5 12h14",
+  download: "M12 4v12m0 0l-5-5m5 5l5-5M4 20h16",
+  back: "M15 5l-7 7 7 7",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth={1.8}
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden
+    >
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

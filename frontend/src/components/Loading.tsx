@@ -1,0 +1,11 @@
+// Shown while something is on its way.
+import { Center, Loader, VisuallyHidden } from "@mantine/core";
+
+export function Loading({ label = "Loading" }: { label?: string }) {
+  return (
+    <Center py="xl" role="status">
+      <Loader size="sm" />
+      <VisuallyHidden>{label}…</VisuallyHidden>
+    </Center>
+  );
+}

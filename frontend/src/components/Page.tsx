@@ -1,0 +1,41 @@
+// The frame of every page: its title (also the tab's), its actions, its content.
+import { Box, Container, Group, Stack, Text, Title } from "@mantine/core";
+import { type ReactNode, useEffect } from "react";
+
+interface Props {
+  title: string;
+  /** Under the title: one line of context. */
+  subtitle?: ReactNode;
+  /** Above the title: where one came from. */
+  back?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+export function Page({ title, subtitle, back, actions, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · MLHub`;
+  }, [title]);
+
+  return (
+    <Container size={1280} px={{ base: "md", md: "xl" }} py="lg">
+      <Stack gap="lg">
+        <Group component="header" justify="space-between" align="flex-start" gap="sm">
+          <Box miw={0}>
+            {back}
+            <Title order={1} size="h2" style={{ overflowWrap: "anywhere" }}>
+              {title}
+            </Title>
+            {subtitle && (
+              <Text component="div" c="dimmed" size="sm" mt={2}>
+                {subtitle}
+              </Text>
+            )}
+          </Box>
+          {actions && <Group gap="xs">{actions}</Group>}
+        </Group>
+        {children}
+      </Stack>
+    </Container>
+  );
+}

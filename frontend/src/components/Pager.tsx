@@ -1,0 +1,29 @@
+// Steps through a cursor-paged list; shows nothing when there is one page only.
+import { Button, Group } from "@mantine/core";
+
+import { cursorOf } from "@/lib/cursor";
+
+interface Props {
+  page: { next?: string | null; previous?: string | null };
+  /** The cursor to ask for; undefined: the first page. */
+  onCursor: (cursor: string | undefined) => void;
+}
+
+export function Pager({ page, onCursor }: Props) {
+  if (!page.next && !page.previous) return null;
+  return (
+    <Group component="nav" aria-label="Pages" justify="flex-end" gap="xs">
+      <Button
+        variant="default"
+        size="xs"
+        disabled={!page.previous}
+        onClick={() => onCursor(cursorOf(page.previous))}
+      >
+        Newer
+      </Button>
+      <Button variant="default" size="xs" disabled={!page.next} onClick={() => onCursor(cursorOf(page.next))}>
+        Older
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,63 @@
+// Times and durations as people read them.
+import { useEffect, useState } from "react";
+
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
+
+/** "42 s", "3 min 05 s", "1 h 05 min", "2 d 03 h"; "–" when unknown. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < MINUTE_S) return seconds < 10 && seconds > 0 ? `${tenths(seconds)} s` : `${whole} s`;
+  if (whole < HOUR_S) return `${Math.floor(whole / MINUTE_S)} min ${padded(whole % MINUTE_S)} s`;
+  if (whole < DAY_S) return `${Math.floor(whole / HOUR_S)} h ${padded(Math.floor((whole % HOUR_S) / MINUTE_S))} min`;
+  return `${Math.floor(whole / DAY_S)} d ${padded(Math.floor((whole % DAY_S) / HOUR_S))} h`;
+}
+
+/** The local time of day, with the date unless it is today. */
+export function clock(iso: string | null | undefined, now: Date = new Date()): string {
+  if (!iso) return "–";
+  const at = new Date(iso);
+  const time = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  if (at.toDateString() === now.toDateString()) return time;
+  return `${at.toLocaleDateString(undefined, { day: "numeric", month: "short" })} ${time}`;
+}
+
+/** "just now", "5 min ago", "in 2 h"; a date beyond a month. */
+export function ago(iso: string | null | undefined, now: Date | number): string {
+  if (!iso) return "–";
+  const seconds = (Number(now) - new Date(iso).getTime()) / 1000;
+  const distance = Math.abs(seconds);
+  if (distance < 10) return "just now";
+  if (distance > 30 * DAY_S) {
+    return new Date(iso).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+  }
+  const roughly = rough(distance);
+  return seconds < 0 ? `in ${roughly}` : `${roughly} ago`;
+}
+
+/** The time now in milliseconds, renewed every `period_s`. */
+export function useNow(period_s = 1): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), period_s * 1000);
+    return () => clearInterval(timer);
+  }, [period_s]);
+  return now;
+}
+
+function rough(seconds: number): string {
+  if (seconds < MINUTE_S) return `${Math.round(seconds)} s`;
+  if (seconds < HOUR_S) return `${Math.floor(seconds / MINUTE_S)} min`;
+  if (seconds < DAY_S) return `${Math.floor(seconds / HOUR_S)} h`;
+  return `${Math.floor(seconds / DAY_S)} d`;
+}
+
+function tenths(seconds: number): string {
+  return String(Math.round(seconds * 10) / 10);
+}
+
+function padded(value: number): string {
+  return String(value).padStart(2, "0");
+}

@@ -1,0 +1,23 @@
+// Starts the dashboard.
+import "@mantine/core/styles.css";
+import "@mantine/notifications/styles.css";
+import "@/app/global.css";
+
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { createBrowserRouter, RouterProvider } from "react-router";
+
+import { Providers } from "@/app/Providers";
+import { createQueryClient } from "@/app/queries";
+import { routes } from "@/app/router";
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root.");
+
+createRoot(root).render(
+  <StrictMode>
+    <Providers queries={createQueryClient()}>
+      <RouterProvider router={createBrowserRouter(routes)} />
+    </Providers>
+  </StrictMode>,
+);

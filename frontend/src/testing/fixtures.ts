@@ -1,0 +1,226 @@
+// Objects as the API returns them; each test overrides what it is about.
+import type {
+  Attempt,
+  Cluster,
+  Dataset,
+  DatasetVersion,
+  Job,
+  JobDetail,
+  Me,
+  Model,
+  ModelVersion,
+  Organisation,
+  Project,
+  Quota,
+  Token,
+} from "@/api/types";
+
+const AT = "2026-03-02T09:00:00Z";
+const ACME = { id: "00000000-0000-7000-8000-0000000000a1", name: "Acme" };
+const VISION = { id: "00000000-0000-7000-8000-0000000000b1", name: "Vision", organisation: ACME };
+const ADA = { id: "00000000-0000-7000-8000-0000000000c1", username: "ada" };
+const DATASET = { id: "00000000-0000-7000-8000-0000000000d1", name: "Digits" };
+const MODEL = { id: "00000000-0000-7000-8000-0000000000e1", name: "Small CNN" };
+const JOB_ID = "00000000-0000-7000-8000-0000000000f1";
+
+export function me(over: Partial<Me> = {}): Me {
+  return { ...ADA, is_staff: false, memberships: [{ organisation: ACME, role: "member" }], ...over };
+}
+
+export function organisation(over: Partial<Organisation> = {}): Organisation {
+  return { ...ACME, created_at: AT, role: "member", ...over };
+}
+
+export function project(over: Partial<Project> = {}): Project {
+  return { ...VISION, team: null, created_at: AT, ...over };
+}
+
+export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersion {
+  return {
+    id: "00000000-0000-7000-8000-0000000000d2",
+    dataset: DATASET,
+    number: 1,
+    state: "ready",
+    format: "csv",
+    options: { target: "label" },
+    files: [{ name: "digits.csv", sha256: "ab".repeat(32), size_bytes: 2048 }],
+    manifest_sha256: "cd".repeat(32),
+    size_bytes: 2048,
+    schema: { task: "classification", n_examples: 1797, n_classes: 10, classes: ["0", "1", "2"], input_shape: [64] },
+    preview: { kind: "table", columns: ["pixel_0", "label"], rows: [[0.5, "7"]] },
+    error: null,
+    created_at: AT,
+    inspected_at: AT,
+    ...over,
+  };
+}
+
+export function dataset(over: Partial<Dataset> = {}): Dataset {
+  return { ...DATASET, description: "", project: VISION, created_at: AT, latest_version: datasetVersion(), ...over };
+}
+
+export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
+  return {
+    id: "00000000-0000-7000-8000-0000000000e2",
+    model: MODEL,
+    number: 1,
+    source: "upload",
+    kind: "package",
+    entry: "model",
+    state: "ready",
+    size_bytes: 4096,
+    contract: {},
+    metadata: {},
+    metrics: {},
+    error: null,
+    code_version: null,
+    dataset_version: null,
+    job_id: null,
+    created_at: AT,
+    downloads: { weights: null, package: null, metadata: null },
+    ...over,
+  };
+}
+
+export function model(over: Partial<Model> = {}): Model {
+  return {
+    ...MODEL,
+    description: "",
+    project: VISION,
+    created_at: AT,
+    latest_version: modelVersion(),
+    n_trained: 0,
+    ...over,
+  };
+}
+
+export function attempt(over: Partial<Attempt> = {}): Attempt {
+  return {
+    id: "00000000-0000-7000-8000-0000000000f2",
+    number: 1,
+    mode: "all_reduce",
+    n_workers: 2,
+    n_servers: 0,
+    created_at: AT,
+    started_at: AT,
+    training_at: AT,
+    stop_asked_at: null,
+    ended_at: null,
+    outcome: "",
+    cause: "",
+    message: "",
+    first_step: 0,
+    last_step: 120,
+    predicted_step_s: 0.1,
+    measured_step_s: 0.11,
+    placement: [{ node: "node-a", slots: [0, 1], n_servers: 0 }],
+    ...over,
+  };
+}
+
+export function job(over: Partial<Job> = {}): Job {
+  return {
+    id: JOB_ID,
+    name: "digits-cnn",
+    project: VISION,
+    created_by: ADA,
+    dataset_version: { id: "00000000-0000-7000-8000-0000000000d2", number: 1, dataset: DATASET },
+    model_version: { id: "00000000-0000-7000-8000-0000000000e2", number: 1, model: MODEL, kind: "package" },
+    epochs: 5,
+    batch_size: 64,
+    hyperparameters: { lr: 0.01 },
+    seed: 0,
+    mode: "auto",
+    min_workers: 1,
+    max_workers: 4,
+    priority: 0,
+    target_metric: "",
+    target_value: null,
+    state: "running",
+    intent: "run",
+    reason: "",
+    explanations: [],
+    preflight: "passed",
+    profile: {},
+    failure: null,
+    steps_done: 120,
+    steps_total: 600,
+    epoch: 1,
+    step_s: 0.11,
+    progress: 0.2,
+    result_metrics: {},
+    result_version: null,
+    submitted_at: AT,
+    started_at: AT,
+    finished_at: null,
+    waited_s: 12,
+    trained_s: 60,
+    jct_s: null,
+    predicted_start_at: null,
+    predicted_finish_at: null,
+    predicted_finish_p90_at: null,
+    first_predicted_finish_at: null,
+    current_attempt: attempt(),
+    ...over,
+  };
+}
+
+export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
+  return { ...job(), attempts: [attempt()], cursor: "10-20", ...over };
+}
+
+export function quota(over: Partial<Quota> = {}): Quota {
+  return {
+    max_gpus: 8,
+    max_running_jobs: 4,
+    max_storage_bytes: 10 * 1024 ** 3,
+    version: 3,
+    used: { gpus: 2, running_jobs: 1, storage_bytes: 1024 ** 3 },
+    ...over,
+  };
+}
+
+export function token(over: Partial<Token> = {}): Token {
+  return {
+    id: "00000000-0000-7000-8000-000000000101",
+    name: "laptop",
+    prefix: "mlh_ab12",
+    scopes: ["read", "write"],
+    created_at: AT,
+    expires_at: "2099-03-02T09:00:00Z",
+    last_used_at: null,
+    ...over,
+  };
+}
+
+export function cluster(over: Partial<Cluster> = {}): Cluster {
+  return {
+    racks: [
+      {
+        name: "rack-1",
+        uplink_bps: 100e9,
+        nodes: [
+          {
+            name: "node-a",
+            gpu_type: "H100",
+            n_slots: 2,
+            cpus: 32,
+            memory_bytes: 256 * 1024 ** 3,
+            nic_bps: 25e9,
+            is_ready: true,
+            is_schedulable: true,
+            message: "",
+            observed_at: AT,
+            slots: [
+              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME } },
+              { index: 1, job: null },
+            ],
+            servers: [],
+          },
+        ],
+      },
+    ],
+    totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
+    ...over,
+  };
+}

@@ -1,0 +1,25 @@
+// The API that tests talk to: someone is signed in, with one project in one organisation; tests add the rest.
+import { http, HttpResponse, type JsonBodyType } from "msw";
+import { setupServer } from "msw/node";
+
+import type { Page } from "@/api/types";
+import { me, organisation, project } from "@/testing/fixtures";
+
+export function page<T>(results: T[]): Page<T> {
+  return { next: null, previous: null, results };
+}
+
+export function problem(status: number, body: Record<string, unknown>): Response {
+  return HttpResponse.json({ status, ...body }, { status, headers: { "Content-Type": "application/problem+json" } });
+}
+
+/** Answers GET `path` with `body`, which the caller's type argument checks against the schema. */
+export function answers<T>(path: string, body: T) {
+  return http.get(path, () => HttpResponse.json(body as JsonBodyType));
+}
+
+export const server = setupServer(
+  answers("/api/v1/auth/me", me()),
+  answers("/api/v1/projects", page([project()])),
+  answers("/api/v1/organisations", page([organisation()])),
+);

@@ -1,0 +1,46 @@
+// Before each test file: jest-dom's matchers, the browser's missing parts, and a server that refuses surprises.
+import "@testing-library/jest-dom/vitest";
+
+import { cleanup } from "@testing-library/react";
+import { afterAll, afterEach, beforeAll, vi } from "vitest";
+
+import { FakeEventSource } from "@/testing/eventsource";
+import { server } from "@/testing/server";
+
+class FakeResizeObserver {
+  observe() {
+    // jsdom lays nothing out, so no size ever changes.
+  }
+  unobserve() {
+    // See observe.
+  }
+  disconnect() {
+    // See observe.
+  }
+}
+
+/** A desktop: wide, light, without reduced motion. */
+function matchMedia(query: string): MediaQueryList {
+  const target = new EventTarget();
+  return Object.assign(target, {
+    matches: query.includes("min-width"),
+    media: query,
+    onchange: null,
+    addListener: () => undefined,
+    removeListener: () => undefined,
+  });
+}
+
+vi.stubGlobal("ResizeObserver", FakeResizeObserver);
+vi.stubGlobal("EventSource", FakeEventSource);
+vi.stubGlobal("matchMedia", matchMedia);
+window.scrollTo = () => undefined;
+Element.prototype.scrollIntoView = () => undefined;
+
+beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
+afterEach(() => {
+  cleanup();
+  server.resetHandlers();
+  FakeEventSource.instances = [];
+});
+afterAll(() => server.close());
