@@ -1,0 +1,86 @@
+// One dataset: its versions, and what inspection found in the one chosen.
+import { Button, Stack, Title } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+
+import { api, isRecord, unwrap } from "@/api/client";
+import { canWrite, useMe } from "@/api/session";
+import { BackLink } from "@/components/BackLink";
+import { ConfirmButton } from "@/components/ConfirmButton";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { NewVersion } from "@/features/datasets/NewVersion";
+import { datasetQuery } from "@/features/datasets/queries";
+import { Version } from "@/features/datasets/Version";
+import { Versions } from "@/features/datasets/Versions";
+
+const BACK = <BackLink to="/datasets">Datasets</BackLink>;
+
+export function DatasetPage() {
+  const { id = "" } = useParams();
+  const [parameters, setParameters] = useSearchParams();
+  const me = useMe();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const dataset = useQuery(datasetQuery(id));
+
+  if (!dataset.data) {
+    return (
+      <Page title="Dataset" back={BACK}>
+        {dataset.error ? <ProblemAlert error={dataset.error} onRetry={() => void dataset.refetch()} /> : <Loading />}
+      </Page>
+    );
+  }
+  const { name, description, project, latest_version: latest } = dataset.data;
+  const shown = parameters.get("version") ?? latest?.id;
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/datasets/{id}", { params: { path: { id } } }));
+    await navigate("/datasets");
+    queries.removeQueries({ queryKey: ["dataset", id] });
+    void queries.invalidateQueries({ queryKey: ["datasets"] });
+  }
+
+  return (
+    <Page
+      title={name}
+      back={BACK}
+      subtitle={[`${project.organisation.name} / ${project.name}`, description].filter(Boolean).join(" · ")}
+      actions={
+        canWrite(me, project.organisation.id) && (
+          <>
+            {latest?.state === "ready" && (
+              <Button component={Link} to={`/jobs/new?dataset=${id}`}>
+                Train on it
+              </Button>
+            )}
+            <NewVersion
+              datasetId={id}
+              target={targetOf(latest?.options)}
+              onUploaded={(version) => setParameters({ version: version.id })}
+            />
+            <ConfirmButton
+              label="Delete"
+              title={`Delete ${name}?`}
+              text="All its versions and their files are deleted. Datasets that jobs use cannot be."
+              action={remove}
+            />
+          </>
+        )
+      }
+    >
+      {shown && <Version id={shown} />}
+      <Stack component="section" gap="xs" aria-labelledby="versions">
+        <Title order={2} size="h4" id="versions">
+          Versions
+        </Title>
+        <Versions datasetId={id} shownId={shown} />
+      </Stack>
+    </Page>
+  );
+}
+
+function targetOf(options: unknown): string {
+  return isRecord(options) && typeof options.target === "string" ? options.target : "";
+}

@@ -1,0 +1,61 @@
+// A small sample of a dataset: rows, pictures or lines.
+import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
+
+import { ScrollTable } from "@/components/ScrollTable";
+import type { Preview } from "@/features/datasets/preview";
+
+const COLUMN_WIDTH = 90;
+
+export function PreviewView({ preview }: { preview: Preview }) {
+  switch (preview.kind) {
+    case "table":
+      return (
+        <ScrollTable label="Preview" head={preview.columns} minWidth={preview.columns.length * COLUMN_WIDTH}>
+          {preview.rows.map((row, index) => (
+            <Table.Tr key={index}>
+              {row.map((cell, column) => (
+                <Table.Td key={column} maw={240} style={{ overflowWrap: "anywhere" }}>
+                  {cell}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      );
+    case "images":
+      return (
+        <Group component="ul" gap="sm" p={0} m={0} style={{ listStyle: "none" }}>
+          {preview.images.map(({ label, png_base64 }, index) => (
+            <Stack component="li" key={index} gap={2} align="center">
+              <Box
+                component="img"
+                src={`data:image/png;base64,${png_base64}`}
+                alt={`Example of ${label}`}
+                w={72}
+                h={72}
+                style={{ imageRendering: "pixelated", objectFit: "contain", borderRadius: 4 }}
+              />
+              <Text size="xs" c="dimmed">
+                {label}
+              </Text>
+            </Stack>
+          ))}
+        </Group>
+      );
+    case "text":
+      return (
+        <Paper withBorder p="sm">
+          <Stack component="ol" gap="xs" m={0} p={0} style={{ listStyle: "none" }}>
+            {preview.lines.map(({ label, text }, index) => (
+              <Group component="li" key={index} gap="xs" align="flex-start" wrap="nowrap">
+                {label !== undefined && <Badge>{label}</Badge>}
+                <Text size="sm" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+                  {text}
+                </Text>
+              </Group>
+            ))}
+          </Stack>
+        </Paper>
+      );
+  }
+}

@@ -1,0 +1,99 @@
+// One version of a dataset: its state, why it was refused, what is in it, and a sample.
+import { Alert, Badge, Group, Loader, Paper, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import { isRecord } from "@/api/client";
+import type { DatasetVersion } from "@/api/types";
+import { type Fact, Facts } from "@/components/Facts";
+import { Loading } from "@/components/Loading";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { Refusal } from "@/components/Refusal";
+import { VersionBadge } from "@/components/VersionBadge";
+import { When } from "@/components/When";
+import { FORMATS } from "@/features/datasets/formats";
+import { asPreview } from "@/features/datasets/preview";
+import { PreviewView } from "@/features/datasets/PreviewView";
+import { versionQuery } from "@/features/datasets/queries";
+import { classesOf, schemaFacts } from "@/features/datasets/schema";
+import { bytes, number } from "@/lib/quantities";
+
+const MOST_CLASSES = 60;
+
+export function Version({ id }: { id: string }) {
+  const version = useQuery(versionQuery(id));
+  if (version.error) return <ProblemAlert error={version.error} onRetry={() => void version.refetch()} />;
+  if (!version.data) return <Loading />;
+  return <Found version={version.data} />;
+}
+
+function Found({ version }: { version: DatasetVersion }) {
+  const preview = asPreview(version.preview);
+  return (
+    <>
+      <Group gap="xs">
+        <Title order={2} size="h4">
+          Version {version.number}
+        </Title>
+        <VersionBadge state={version.state} />
+      </Group>
+      {version.state === "inspecting" && (
+        <Alert role="status" icon={<Loader size={16} />} title="MLHub is reading the file">
+          It checks every example, so that a job does not fail on one later. This page follows by itself.
+        </Alert>
+      )}
+      {version.error && <Refusal error={version.error} />}
+      <Paper withBorder p="md">
+        <Facts facts={factsOf(version)} />
+      </Paper>
+      <Classes version={version} />
+      {preview && (
+        <Stack component="section" gap="xs" aria-label="Preview">
+          <Title order={3} size="h5">
+            Preview
+          </Title>
+          <PreviewView preview={preview} />
+        </Stack>
+      )}
+    </>
+  );
+}
+
+function Classes({ version }: { version: DatasetVersion }) {
+  const classes = classesOf(version.schema);
+  if (classes.length === 0) return null;
+  return (
+    <Stack component="section" gap="xs" aria-label="Classes">
+      <Title order={3} size="h5">
+        Classes
+      </Title>
+      <Group component="ul" gap={6} p={0} m={0} style={{ listStyle: "none" }}>
+        {classes.slice(0, MOST_CLASSES).map(({ name, n }) => (
+          <li key={name}>
+            <Badge color="gray">
+              {name}
+              {n !== undefined && ` · ${number(n)}`}
+            </Badge>
+          </li>
+        ))}
+      </Group>
+      {classes.length > MOST_CLASSES && (
+        <Text size="sm" c="dimmed">
+          and {number(classes.length - MOST_CLASSES)} more.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function factsOf(version: DatasetVersion): Fact[] {
+  const target = isRecord(version.options) ? version.options.target : undefined;
+  return [
+    ...schemaFacts(version.schema),
+    ["Format", FORMATS[version.format]],
+    ...(typeof target === "string" && target ? [["Target column", target] satisfies Fact] : []),
+    ["Size", bytes(version.size_bytes)],
+    ["Files", version.files.map(({ name }) => name).join(", ") || "–"],
+    ["Uploaded", <When key="uploaded" at={version.created_at} />],
+    ["Fingerprint", version.manifest_sha256.slice(0, 12) || "–"],
+  ];
+}

@@ -1,0 +1,88 @@
+// Signing in with a name and a password; afterwards one is where one wanted to go.
+import { Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useEffect, useState } from "react";
+import { useNavigate, useSearchParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { meQuery } from "@/api/session";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+export function SignInPage() {
+  const [username, setUsername] = useState("");
+  const [password, setPassword] = useState("");
+  const [parameters] = useSearchParams();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+
+  useEffect(() => {
+    document.title = "Sign in · MLHub";
+  }, []);
+
+  const signIn = useMutation({
+    mutationFn: async () => {
+      await unwrap(api.GET("/api/v1/auth/csrf"));
+      return unwrap(api.POST("/api/v1/auth/login", { body: { username: username.trim(), password } }));
+    },
+    onSuccess: async (me) => {
+      queries.clear();
+      queries.setQueryData(meQuery.queryKey, me);
+      await navigate(ownAddress(parameters.get("next")), { replace: true });
+    },
+    onError: () => setPassword(""),
+  });
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    signIn.mutate();
+  }
+
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Paper withBorder p="xl" w="100%" maw={400}>
+        <form onSubmit={submit} aria-label="Sign in">
+          <Stack>
+            <div>
+              <Title order={1} size="h2">
+                Sign in to MLHub
+              </Title>
+              <Text size="sm" c="dimmed">
+                Bring data and a model; MLHub decides the rest.
+              </Text>
+            </div>
+            <ProblemAlert error={signIn.error} />
+            <TextInput
+              label="User name"
+              value={username}
+              onChange={(event) => setUsername(event.currentTarget.value)}
+              autoComplete="username"
+              autoCapitalize="none"
+              spellCheck={false}
+              autoFocus
+              required
+            />
+            <PasswordInput
+              label="Password"
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+              autoComplete="current-password"
+              visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+              required
+            />
+            <Button type="submit" loading={signIn.isPending} fullWidth>
+              Sign in
+            </Button>
+          </Stack>
+        </form>
+      </Paper>
+    </Center>
+  );
+}
+
+/** Only addresses of this dashboard: a link from elsewhere must not lead away. */
+function ownAddress(next: string | null): string {
+  if (!next || !URL.canParse(next, window.location.origin)) return "/jobs";
+  const address = new URL(next, window.location.origin);
+  const isOwn = address.origin === window.location.origin && !address.pathname.startsWith("/sign-in");
+  return isOwn ? address.pathname + address.search : "/jobs";
+}
