@@ -1,0 +1,43 @@
+// Why a job failed: the cause, whose fault it was, what to do, and the traceback for who wants it.
+import { Alert, Button, Code, Collapse, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+
+import type { Failure } from "@/api/types";
+import { Icon } from "@/components/Icon";
+
+import classes from "./jobs.module.css";
+import { faultOf, humanised } from "./words";
+
+export function FailureCard({ failure }: { failure: Failure }) {
+  const [isOpen, { toggle }] = useDisclosure(false);
+  return (
+    <Alert
+      color="red"
+      role="region"
+      aria-label="Failure"
+      icon={<Icon name="alert" />}
+      title={`${humanised(failure.cause)} – the fault is ${faultOf(failure.fault)}`}
+    >
+      <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
+        {failure.message}
+      </Text>
+      {failure.remedy !== "" && (
+        <Text size="sm" mt={4} fw={600}>
+          What to do: {failure.remedy}
+        </Text>
+      )}
+      {failure.traceback !== "" && (
+        <>
+          <Button variant="default" size="xs" mt="sm" onClick={toggle} aria-expanded={isOpen}>
+            {isOpen ? "Hide traceback" : "Show traceback"}
+          </Button>
+          <Collapse expanded={isOpen} keepMounted={false}>
+            <Code block mt="xs" className={classes.traceback} tabIndex={0} role="region" aria-label="Traceback">
+              {failure.traceback}
+            </Code>
+          </Collapse>
+        </>
+      )}
+    </Alert>
+  );
+}

@@ -1,0 +1,89 @@
+// What a job was asked to do, and what it does it on.
+import { Anchor, Code, Paper, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Link } from "react-router";
+
+import type { Attempt, Job } from "@/api/types";
+import { type Fact, Facts } from "@/components/Facts";
+import { When } from "@/components/When";
+import { number } from "@/lib/quantities";
+import { duration } from "@/lib/time";
+
+import { factsOf, modeName, shapeOf, sizeOf } from "./words";
+
+export function RequestCard({ job }: { job: Job }) {
+  const { dataset_version: data, model_version: model } = job;
+  const facts: Fact[] = [
+    ["Dataset", <To key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</To>],
+    ["Model", <To key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</To>],
+    ["Epochs", number(job.epochs)],
+    ["Batch size", number(job.batch_size)],
+    ["Mode asked for", modeName(job.mode)],
+    ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
+    ["Seed", String(job.seed)],
+    ["Priority", String(job.priority)],
+  ];
+  if (job.target_metric !== "") {
+    const value = job.target_value === null ? "" : ` ≥ ${number(job.target_value)}`;
+    facts.push(["Target", `${job.target_metric}${value}`]);
+  }
+  if (factsOf(job.hyperparameters).length > 0) {
+    facts.push(["Hyperparameters", <Code key="h">{JSON.stringify(job.hyperparameters)}</Code>]);
+  }
+  return (
+    <Card title="What was asked for">
+      <Facts facts={facts} cols={2} />
+    </Card>
+  );
+}
+
+export function PlacementCard({ job }: { job: Job }) {
+  const attempt = job.current_attempt;
+  const facts: Fact[] = [
+    ["Runs as", shapeOf(job)],
+    ["Where", attempt === null || attempt.ended_at !== null ? "on no GPU now" : placement(attempt)],
+    ["Submitted", <When key="s" at={job.submitted_at} />],
+    ["First step", <When key="f" at={job.started_at} />],
+    ["Waited", duration(job.waited_s)],
+    ["Trained", duration(job.trained_s)],
+    ["Completion time", duration(job.jct_s)],
+  ];
+  if (attempt !== null) facts.push(["Attempt", `#${attempt.number}, ${sizeOf(attempt)}`]);
+  return (
+    <Card title="What it runs on">
+      <Facts facts={facts} cols={2} />
+    </Card>
+  );
+}
+
+/** "node-a: GPU 0, 1" and where servers run. */
+function placement(attempt: Attempt): string {
+  if (attempt.placement.length === 0) return "–";
+  return attempt.placement
+    .map(({ node, slots, n_servers }) => {
+      const parts = [];
+      if (slots.length > 0) parts.push(`GPU ${slots.join(", ")}`);
+      if (n_servers > 0) parts.push(`${n_servers} server${n_servers === 1 ? "" : "s"}`);
+      return `${node}: ${parts.join(" + ")}`;
+    })
+    .join("; ");
+}
+
+function To({ to, children }: { to: string; children: string }) {
+  return (
+    <Anchor component={Link} to={to} inherit>
+      {children}
+    </Anchor>
+  );
+}
+
+function Card({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper component="section" withBorder p="md" aria-label={title}>
+      <Title order={2} size="h5" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  );
+}

@@ -1,0 +1,125 @@
+// One job: where it stands and why, its curves, log, attempts and result; live while it lives.
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { type ReactNode, useMemo } from "react";
+import { useParams } from "react-router";
+
+import type { JobDetail } from "@/api/types";
+import { BackLink } from "@/components/BackLink";
+import { Curves, type Mark } from "@/components/Curves";
+import { Loading } from "@/components/Loading";
+import { LogView } from "@/components/LogView";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { StateBadge } from "@/components/StateBadge";
+
+import { Attempts } from "./Attempts";
+import { EventsList } from "./EventsList";
+import { FailureCard } from "./FailureCard";
+import { JobActions } from "./JobActions";
+import { JobProgress } from "./JobProgress";
+import { PlacementCard, RequestCard } from "./JobCards";
+import { ResultCard } from "./ResultCard";
+import { WaitingCard } from "./WaitingCard";
+import { type Live, useLiveJob } from "./live";
+import { isOver } from "./queries";
+
+export function JobPage() {
+  const { id = "" } = useParams();
+  return <LiveJob key={id} id={id} />;
+}
+
+function LiveJob({ id }: { id: string }) {
+  const { job, live, isConnected } = useLiveJob(id);
+  const back = <BackLink to="/jobs">Jobs</BackLink>;
+  if (job.data === undefined) {
+    return (
+      <Page title="Job" back={back}>
+        <ProblemAlert error={job.error} onRetry={() => void job.refetch()} />
+        {job.isPending && <Loading />}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={job.data.name}
+      back={back}
+      subtitle={<Subtitle job={job.data} isConnected={isConnected} />}
+      actions={<JobActions job={job.data} />}
+    >
+      <Where job={job.data} />
+      <ProblemAlert error={live.error} onRetry={() => void live.refetch()} />
+      {live.isPending && <Loading label="Loading curves and log" />}
+      {live.data !== undefined && <History job={job.data} live={live.data} />}
+    </Page>
+  );
+}
+
+function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }) {
+  return (
+    <Group gap="xs" component="span">
+      <StateBadge state={job.state} />
+      <span>
+        {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}
+      </span>
+      {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
+    </Group>
+  );
+}
+
+function Where({ job }: { job: JobDetail }) {
+  return (
+    <Stack gap="md">
+      {job.failure !== null && <FailureCard failure={job.failure} />}
+      {job.result_version !== null && <ResultCard job={job} version={job.result_version} />}
+      <WaitingCard job={job} />
+      <JobProgress job={job} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <RequestCard job={job} />
+        <PlacementCard job={job} />
+      </SimpleGrid>
+    </Stack>
+  );
+}
+
+function History({ job, live }: { job: JobDetail; live: Live }) {
+  const marks = useMemo(
+    (): Mark[] =>
+      job.attempts
+        .filter(({ number, training_at }) => number > 1 && training_at !== null)
+        .map(({ number, first_step }) => ({ step: first_step, label: `#${number}` })),
+    [job.attempts],
+  );
+  return (
+    <Stack gap="md">
+      <Section title="Curves">
+        {live.curves.size > 0 ? (
+          <Curves curves={live.curves} marks={marks} />
+        ) : (
+          <Text size="sm" c="dimmed">
+            {isOver(job) ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
+          </Text>
+        )}
+      </Section>
+      <Section title="Attempts">
+        <Attempts job={job} />
+      </Section>
+      <Section title="Log">
+        <LogView lines={live.log.lines} isCut={live.log.isCut} isLive={!isOver(job)} />
+      </Section>
+      <Section title="Events">
+        <EventsList events={live.events} />
+      </Section>
+    </Stack>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper component="section" withBorder p="md" aria-label={title}>
+      <Title order={2} size="h5" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  );
+}

@@ -1,0 +1,191 @@
+// Starts a job: a dataset, a model, epochs and batch size are enough; everything else is decided by MLHub.
+import { Alert, Anchor, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useRef, useState } from "react";
+import { Link, useNavigate, useSearchParams } from "react-router";
+
+import { Problem, api, unwrap } from "@/api/client";
+import { canWrite, useMe } from "@/api/session";
+import type { JobSubmit, Model } from "@/api/types";
+import { BackLink } from "@/components/BackLink";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+import { AdvancedFields } from "./AdvancedFields";
+import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, newKey, requestOf } from "./newJob";
+import { datasetChoicesQuery, modelChoicesQuery } from "./queries";
+
+export function NewJobPage() {
+  const datasets = useQuery(datasetChoicesQuery);
+  const models = useQuery(modelChoicesQuery);
+  return (
+    <Page title="New job" back={<BackLink to="/jobs">Jobs</BackLink>}>
+      <ProblemAlert error={datasets.error ?? models.error} />
+      {(datasets.isPending || models.isPending) && <Loading />}
+      {datasets.data !== undefined && models.data !== undefined && <NewJobForm />}
+    </Page>
+  );
+}
+
+/** POSTs with one key per content: a retry of the same is the same job, a corrected one is another. */
+function useSubmit() {
+  const client = useQueryClient();
+  const sent = useRef({ body: "", key: "" });
+  return useMutation({
+    mutationFn: (request: JobSubmit) => {
+      const body = JSON.stringify(request);
+      if (sent.current.body !== body) sent.current = { body, key: newKey() };
+      const headers = { "Idempotency-Key": sent.current.key };
+      return unwrap(api.POST("/api/v1/jobs", { body: request, headers }));
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: ["jobs"] }),
+  });
+}
+
+function NewJobForm() {
+  const [search] = useSearchParams();
+  const navigate = useNavigate();
+  const me = useMe();
+  const [draft, setDraft] = useState(() => emptyDraft(search.get("dataset") ?? "", search.get("model") ?? ""));
+  const [errors, setErrors] = useState<Errors>({});
+  const [isOpen, advanced] = useDisclosure(false);
+  const submit = useSubmit();
+  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady);
+  const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
+  const dataset = datasets.find(({ id }) => id === draft.dataset);
+  const project = dataset?.project ?? models.find(({ id }) => id === draft.model)?.project;
+
+  const change = (part: Partial<Draft>) => {
+    setDraft((known) => ({ ...known, ...part }));
+    setErrors((known) => Object.fromEntries(Object.entries(known).filter(([field]) => !(field in part))));
+  };
+  const show = (found: Errors) => {
+    setErrors(found);
+    if ((Object.keys(found) as (keyof Draft)[]).some(isAdvanced)) advanced.open();
+  };
+  const send = (event: SubmitEvent) => {
+    event.preventDefault();
+    const found = check({
+      ...draft,
+      dataset: dataset?.id ?? "",
+      model: models.some(({ id }) => id === draft.model) ? draft.model : "",
+    });
+    show(found);
+    if (Object.keys(found).length > 0) return;
+    submit.mutate(requestOf(draft), {
+      onSuccess: (job) => void navigate(`/jobs/${job.id}`),
+      onError: (error) => show(error instanceof Problem ? errorsAt(error.errors) : {}),
+    });
+  };
+
+  return (
+    <Paper component="form" withBorder p="md" maw={640} onSubmit={send} noValidate>
+      <Stack>
+        <Select
+          label="Dataset"
+          placeholder="Choose a dataset"
+          searchable
+          required
+          data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
+          value={dataset?.id ?? null}
+          onChange={(value) => change({ dataset: value ?? "" })}
+          error={errors.dataset}
+          disabled={datasets.length === 0}
+          description={datasets.length === 0 ? <NothingReady /> : undefined}
+        />
+        <Select
+          label="Model"
+          placeholder="Choose a model"
+          searchable
+          required
+          data={choices(models)}
+          value={models.some(({ id }) => id === draft.model) ? draft.model : null}
+          onChange={(value) => change({ model: value ?? "" })}
+          error={errors.model}
+        />
+        <Group grow align="start">
+          <NumberInput
+            label="Epochs"
+            required
+            min={1}
+            allowDecimal={false}
+            value={draft.epochs}
+            onChange={(epochs) => change({ epochs })}
+            error={errors.epochs}
+          />
+          <NumberInput
+            label="Batch size"
+            description="Over all workers together"
+            required
+            min={1}
+            allowDecimal={false}
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            value={draft.batch_size}
+            onChange={(batch_size) => change({ batch_size })}
+            error={errors.batch_size}
+          />
+        </Group>
+        {project && (
+          <Text size="sm" c="dimmed">
+            In the project {project.organisation.name} / {project.name}.
+          </Text>
+        )}
+        {project && !canWrite(me, project.organisation.id) && (
+          <Alert color="yellow">You may look at {project.organisation.name}, but not start jobs there.</Alert>
+        )}
+        <div>
+          <Button variant="subtle" size="xs" px={0} onClick={advanced.toggle} aria-expanded={isOpen}>
+            {isOpen ? "Hide advanced settings" : "Advanced settings"}
+          </Button>
+          <Collapse expanded={isOpen} keepMounted={false}>
+            <AdvancedFields draft={draft} errors={errors} onChange={change} />
+          </Collapse>
+        </div>
+        <Rest error={submit.error} />
+        <Group justify="flex-end">
+          <Button variant="default" component={Link} to="/jobs">
+            Back
+          </Button>
+          <Button type="submit" loading={submit.isPending}>
+            Start job
+          </Button>
+        </Group>
+      </Stack>
+    </Paper>
+  );
+}
+
+/** What could not be shown at an input. */
+function Rest({ error }: { error: Error | null }) {
+  const isAtInputs =
+    error instanceof Problem && error.errors.length > 0 && error.errors.every((one) => fieldOf(one) !== null);
+  return isAtInputs ? null : <ProblemAlert error={error} />;
+}
+
+function NothingReady() {
+  return (
+    <>
+      No dataset is ready yet.{" "}
+      <Anchor component={Link} to="/datasets" inherit>
+        Upload one
+      </Anchor>
+      , or wait until it has been inspected.
+    </>
+  );
+}
+
+function isReady(item: { latest_version: { state: string } | null }): boolean {
+  return item.latest_version?.state === "ready";
+}
+
+function choices(models: readonly Model[]) {
+  const choice = ({ id, name }: Model) => ({ value: id, label: name });
+  const groups = new Map<string, Model[]>();
+  for (const model of models) {
+    const name = model.project === null ? "Built in" : `${model.project.organisation.name} / ${model.project.name}`;
+    groups.set(name, [...(groups.get(name) ?? []), model]);
+  }
+  return [...groups].map(([group, members]) => ({ group, items: members.map(choice) }));
+}

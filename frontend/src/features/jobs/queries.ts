@@ -1,0 +1,69 @@
+// What the jobs' pages read and write over REST.
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Job } from "@/api/types";
+
+export interface JobFilters {
+  state?: string;
+  project?: string;
+  cursor?: string;
+}
+
+const PAGE_SIZE = 25;
+const ACTIVE_REFRESH_MS = 5000;
+
+export const jobsQuery = (filters: JobFilters) =>
+  queryOptions({
+    queryKey: ["jobs", filters],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs", { params: { query: { ...filters, limit: PAGE_SIZE } } })),
+    placeholderData: (previous) => previous,
+    // Events tell of changes of state; progress between them is read again while something moves.
+    refetchInterval: (query) => (query.state.data?.results.some(isMoving) ? ACTIVE_REFRESH_MS : false),
+  });
+
+export const jobQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["job", id],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
+  });
+
+export const datasetChoicesQuery = queryOptions({
+  queryKey: ["datasets", "choices"],
+  queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),
+});
+
+export const modelChoicesQuery = queryOptions({
+  queryKey: ["models", "choices"],
+  queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: { limit: 200 } } })),
+});
+
+export type Verb = "cancel" | "pause" | "resume" | "clone";
+
+/** Does one thing to a job; answers the job (the new one after a clone). */
+export function useJobAction(id: string) {
+  const client = useQueryClient();
+  const params = { params: { path: { id } } };
+  const send: Record<Verb, () => Promise<Job>> = {
+    cancel: () => unwrap(api.POST("/api/v1/jobs/{id}/cancel", params)),
+    pause: () => unwrap(api.POST("/api/v1/jobs/{id}/pause", params)),
+    resume: () => unwrap(api.POST("/api/v1/jobs/{id}/resume", params)),
+    clone: () => unwrap(api.POST("/api/v1/jobs/{id}/clone", { ...params, body: {} })),
+  };
+  return useMutation({
+    mutationFn: (verb: Verb) => send[verb](),
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: ["job", id] }),
+        client.invalidateQueries({ queryKey: ["jobs"] }),
+      ]),
+  });
+}
+
+export function isMoving(job: Job): boolean {
+  return job.state === "starting" || job.state === "running" || job.state === "stopping";
+}
+
+export function isOver(job: Job): boolean {
+  return job.state === "succeeded" || job.state === "failed" || job.state === "cancelled";
+}

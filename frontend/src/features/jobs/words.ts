@@ -1,0 +1,80 @@
+// The jobs' pages in words: modes, sizes, metrics, causes.
+import type { Attempt, Event, Job } from "@/api/types";
+import { isRecord } from "@/api/client";
+import { count, number } from "@/lib/quantities";
+
+const MODES: Record<string, string> = {
+  auto: "Automatic",
+  all_reduce: "All-reduce",
+  parameter_server: "Parameter server",
+};
+
+export function modeName(mode: string): string {
+  return MODES[mode] ?? humanised(mode);
+}
+
+/** "3 workers + 1 server". */
+export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): string {
+  const workers = count(attempt.n_workers, "worker");
+  return attempt.n_servers > 0 ? `${workers} + ${count(attempt.n_servers, "server")}` : workers;
+}
+
+/** What it runs as, or what was asked for. */
+export function shapeOf(job: Job): string {
+  const attempt = job.current_attempt;
+  if (attempt !== null) return `${modeName(attempt.mode)} · ${sizeOf(attempt)}`;
+  const { min_workers: min, max_workers: max } = job;
+  return `${modeName(job.mode)} · ${min === max ? count(min, "worker") : `${min}–${max} workers`}`;
+}
+
+/** result_metrics and such are free JSON: only its numbers. */
+export function numbersIn(json: unknown): [string, number][] {
+  if (!isRecord(json)) return [];
+  return Object.entries(json).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+}
+
+/** The metric that the job was for: its target, else accuracy, else loss, else the first. */
+export function headlineMetric(job: Job): [string, number] | null {
+  const metrics = numbersIn(job.result_metrics);
+  const named = (test: (key: string) => boolean) => metrics.find(([key]) => test(key));
+  return (
+    named((key) => job.target_metric !== "" && key === job.target_metric) ??
+    named((key) => key.includes("accuracy")) ??
+    named((key) => key.includes("loss")) ??
+    metrics[0] ??
+    null
+  );
+}
+
+/** "out_of_memory" -> "Out of memory". */
+export function humanised(code: string): string {
+  const words = code.replaceAll(/[._-]+/g, " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const FAULTS: Record<string, string> = {
+  user: "in the model, the data or the settings",
+  platform: "on the platform",
+};
+
+export function faultOf(fault: string): string {
+  return FAULTS[fault] ?? humanised(fault);
+}
+
+/** A fact as people read it. */
+export function factText(value: unknown): string {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "number") return number(value);
+  if (typeof value === "string") return value;
+  return JSON.stringify(value);
+}
+
+export function factsOf(json: unknown): [string, string][] {
+  if (!isRecord(json)) return [];
+  return Object.entries(json).map(([key, value]) => [humanised(key), factText(value)]);
+}
+
+/** "job.started" -> "Started". */
+export function eventName(event: Event): string {
+  return humanised(event.kind.replace(/^job[._]/, ""));
+}
