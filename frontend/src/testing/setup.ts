@@ -37,7 +37,7 @@ vi.stubGlobal("matchMedia", matchMedia);
 window.scrollTo = () => undefined;
 Element.prototype.scrollIntoView = () => undefined;
 
-beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
+beforeAll(() => server.listen({ onUnhandledFrame: "error" }));
 afterEach(() => {
   cleanup();
   server.resetHandlers();

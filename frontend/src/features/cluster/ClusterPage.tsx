@@ -1,0 +1,79 @@
+// The machines as they are now: racks, their nodes, and who is on each GPU.
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import type { Cluster, Rack } from "@/api/types";
+import { Empty } from "@/components/Empty";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { NodeCard } from "@/features/cluster/NodeCard";
+import { clusterQuery } from "@/features/cluster/queries";
+import { bandwidth } from "@/features/cluster/words";
+import { count, number } from "@/lib/quantities";
+
+export function ClusterPage() {
+  const cluster = useQuery(clusterQuery);
+  return (
+    <Page title="Cluster" subtitle="The machines as they are now, and who is on each GPU.">
+      <ProblemAlert error={cluster.error} onRetry={() => void cluster.refetch()} />
+      {cluster.isPending && <Loading />}
+      {cluster.data && (
+        <>
+          <Totals totals={cluster.data.totals} />
+          {cluster.data.racks.length === 0 && (
+            <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
+          )}
+          {cluster.data.racks.map((rack) => (
+            <RackSection key={rack.name} rack={rack} />
+          ))}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Totals({ totals }: { totals: Cluster["totals"] }) {
+  const figures: [string, string][] = [
+    ["GPUs free", `${number(totals.free_gpus)} of ${number(totals.gpus)}`],
+    ["GPUs in use", number(totals.gpus - totals.free_gpus)],
+    ["Jobs running", number(totals.running_jobs)],
+    ["Jobs waiting", number(totals.queued_jobs)],
+  ];
+  return (
+    <SimpleGrid component="dl" cols={{ base: 2, sm: 4 }} spacing="sm" m={0} aria-label="Totals">
+      {figures.map(([name, value]) => (
+        <Paper key={name} withBorder p="sm">
+          <Text component="dt" size="xs" c="dimmed">
+            {name}
+          </Text>
+          <Text component="dd" m={0} size="xl" fw={600}>
+            {value}
+          </Text>
+        </Paper>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function RackSection({ rack }: { rack: Rack }) {
+  return (
+    <Stack component="section" gap="xs" aria-label={`Rack ${rack.name}`}>
+      <Group gap="sm" align="baseline">
+        <Title order={2} size="h4">
+          {rack.name}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {[count(rack.nodes.length, "node"), rack.uplink_bps !== null && `uplink ${bandwidth(rack.uplink_bps)}`]
+            .filter(Boolean)
+            .join(" · ")}
+        </Text>
+      </Group>
+      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
+        {rack.nodes.map((node) => (
+          <NodeCard key={node.name} node={node} />
+        ))}
+      </SimpleGrid>
+    </Stack>
+  );
+}

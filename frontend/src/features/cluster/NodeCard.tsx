@@ -1,0 +1,100 @@
+// One node: what it is, whether it can be used, and each of its GPUs.
+import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Link } from "react-router";
+
+import type { Node, SlotJob } from "@/api/types";
+import classes from "@/features/cluster/NodeCard.module.css";
+import { bandwidth, isSomeoneElse, trouble } from "@/features/cluster/words";
+import { bytes, count, number } from "@/lib/quantities";
+
+export function NodeCard({ node }: { node: Node }) {
+  const problem = trouble(node);
+  const free = node.slots.filter(({ job }) => job === null).length;
+  const make = [
+    `${count(node.n_slots, "GPU")}${node.gpu_type && ` ${node.gpu_type}`}`,
+    `${number(node.cpus)} CPUs`,
+    bytes(node.memory_bytes),
+    node.nic_bps !== null && bandwidth(node.nic_bps),
+  ];
+  return (
+    <Paper withBorder p="sm" component="article" aria-label={`Node ${node.name}`} opacity={node.is_ready ? 1 : 0.85}>
+      <Stack gap="xs">
+        <div>
+          <Group justify="space-between" gap="xs" wrap="nowrap">
+            <Title order={3} size="sm" style={{ overflowWrap: "anywhere" }}>
+              {node.name}
+            </Title>
+            {problem ? (
+              <Badge color={node.is_ready ? "orange" : "red"}>{problem}</Badge>
+            ) : (
+              <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
+            )}
+          </Group>
+          <Text size="xs" c="dimmed">
+            {make.filter(Boolean).join(" · ")}
+          </Text>
+          {problem && node.message && (
+            <Text size="xs" mt={2}>
+              {node.message}
+            </Text>
+          )}
+        </div>
+        <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
+          {node.slots.map(({ index, job }) => (
+            <li key={index} className={classes.slot} data-use={useOf(job)} aria-label={`GPU ${index}`}>
+              <Text span size="xs" c="dimmed" aria-hidden>
+                {index}
+              </Text>
+              <Occupant job={job} isUsable={node.is_ready} />
+            </li>
+          ))}
+        </ul>
+        {node.servers.map(({ job, n }, index) => (
+          <Text key={index} size="xs" component="div">
+            {count(n, "parameter server")} of {job ? <JobName job={job} /> : "an ended job"}
+          </Text>
+        ))}
+      </Stack>
+    </Paper>
+  );
+}
+
+function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean }) {
+  if (job === null) {
+    return (
+      <Text span size="xs" c="dimmed">
+        {isUsable ? "Free" : "Unusable"}
+      </Text>
+    );
+  }
+  return (
+    <span className={classes.occupant}>
+      <JobName job={job} />
+      {job.organisation && (
+        <Text span size="xs" c="dimmed" truncate>
+          {job.organisation.name}
+        </Text>
+      )}
+    </span>
+  );
+}
+
+function JobName({ job }: { job: SlotJob }) {
+  if (isSomeoneElse(job)) {
+    return (
+      <Text span size="xs" title="Taken by a job of another organisation">
+        Someone else
+      </Text>
+    );
+  }
+  return (
+    <Anchor component={Link} to={`/jobs/${job.id ?? ""}`} size="xs" fw={500} truncate title={job.name ?? undefined}>
+      {job.name ?? "A job"}
+    </Anchor>
+  );
+}
+
+function useOf(job: SlotJob | null): "free" | "theirs" | "named" {
+  if (job === null) return "free";
+  return isSomeoneElse(job) ? "theirs" : "named";
+}

@@ -1,0 +1,67 @@
+// The part that a new model and a new version share: the file, its kind and where it starts.
+import { NativeSelect, TextInput } from "@mantine/core";
+
+import type { Problem } from "@/api/client";
+import { DropZone } from "@/components/DropZone";
+import { ACCEPT, UPLOADED_KINDS, type UploadedKind } from "@/features/models/kinds";
+
+export interface CodeValues {
+  file: File | null;
+  kind: UploadedKind;
+  entry: string;
+}
+
+export const NO_CODE: CodeValues = { file: null, kind: "package", entry: "" };
+
+/** What of the values to send: a single Python file is its own entry. */
+export function codeFields({ file, kind, entry }: CodeValues) {
+  return { file: file ?? undefined, kind, entry: isSingleFile(file) ? "" : entry.trim() };
+}
+
+function isSingleFile(file: File | null): boolean {
+  return file !== null && file.name.toLowerCase().endsWith(".py");
+}
+
+interface Props {
+  values: CodeValues;
+  onChange: (values: CodeValues) => void;
+  isDisabled: boolean;
+  problem: Problem | undefined;
+}
+
+export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
+  const isScript = values.kind === "script";
+  return (
+    <>
+      <DropZone
+        label="Code file"
+        hint="A zip of a Python package, or a single Python file."
+        accept={ACCEPT}
+        file={values.file}
+        onFile={(file) => onChange({ ...values, file })}
+        isDisabled={isDisabled}
+        error={problem?.of("file")}
+      />
+      <NativeSelect
+        label="Kind"
+        description={UPLOADED_KINDS[values.kind].description}
+        value={values.kind}
+        disabled={isDisabled}
+        onChange={(event) => onChange({ ...values, kind: event.currentTarget.value as UploadedKind })}
+        data={Object.entries(UPLOADED_KINDS).map(([value, { label }]) => ({ value, label }))}
+        error={problem?.of("kind")}
+      />
+      {!isSingleFile(values.file) && (
+        <TextInput
+          label="Entry"
+          description={isScript ? "The path of the script in the zip." : "The module in the zip; “model” unless given."}
+          placeholder={isScript ? "train.py" : "model"}
+          value={values.entry}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ ...values, entry: event.currentTarget.value })}
+          error={problem?.of("entry")}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+// One model: the versions of its code, the versions that training made, and the one chosen in detail.
+import { Badge, Button, Stack, Title } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { canWrite, useMe } from "@/api/session";
+import { BackLink } from "@/components/BackLink";
+import { ConfirmButton } from "@/components/ConfirmButton";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { NewVersion } from "@/features/models/NewVersion";
+import { modelQuery } from "@/features/models/queries";
+import { Version } from "@/features/models/Version";
+import { CodeVersions, TrainedVersions } from "@/features/models/Versions";
+
+const BACK = <BackLink to="/models">Models</BackLink>;
+
+export function ModelPage() {
+  const { id = "" } = useParams();
+  const [parameters, setParameters] = useSearchParams();
+  const me = useMe();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const model = useQuery(modelQuery(id));
+
+  if (!model.data) {
+    return (
+      <Page title="Model" back={BACK}>
+        {model.error ? <ProblemAlert error={model.error} onRetry={() => void model.refetch()} /> : <Loading />}
+      </Page>
+    );
+  }
+  const { name, description, project, latest_version: latest } = model.data;
+  const shown = parameters.get("version") ?? latest?.id;
+  const isMine = project !== null && canWrite(me, project.organisation.id);
+  const home = project === null ? <Badge color="grape">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/models/{id}", { params: { path: { id } } }));
+    await navigate("/models");
+    queries.removeQueries({ queryKey: ["model", id] });
+    void queries.invalidateQueries({ queryKey: ["models"] });
+  }
+
+  return (
+    <Page
+      title={name}
+      back={BACK}
+      subtitle={
+        <>
+          {home} {description}
+        </>
+      }
+      actions={
+        <>
+          {latest?.state === "ready" && (
+            <Button component={Link} to={`/jobs/new?model=${id}`}>
+              Train it
+            </Button>
+          )}
+          {isMine && (
+            <>
+              <NewVersion
+                modelId={id}
+                latest={latest}
+                onUploaded={(version) => setParameters({ version: version.id })}
+              />
+              <ConfirmButton
+                label="Delete"
+                title={`Delete ${name}?`}
+                text="All its versions are deleted, trained ones too. Models that jobs use cannot be."
+                action={remove}
+              />
+            </>
+          )}
+        </>
+      }
+    >
+      {shown && <Version id={shown} />}
+      <Stack component="section" gap="xs" aria-labelledby="trained">
+        <Title order={2} size="h4" id="trained">
+          Trained versions
+        </Title>
+        <TrainedVersions modelId={id} shownId={shown} />
+      </Stack>
+      {project !== null && (
+        <Stack component="section" gap="xs" aria-labelledby="code">
+          <Title order={2} size="h4" id="code">
+            Versions of the code
+          </Title>
+          <CodeVersions modelId={id} shownId={shown} />
+        </Stack>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,121 @@
+// One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
+import { Alert, Anchor, Badge, Button, Group, Loader, Paper, Stack, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+
+import type { ModelVersion } from "@/api/types";
+import { type Fact, Facts } from "@/components/Facts";
+import { Icon } from "@/components/Icon";
+import { Loading } from "@/components/Loading";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { Refusal } from "@/components/Refusal";
+import { VersionBadge } from "@/components/VersionBadge";
+import { When } from "@/components/When";
+import { KINDS } from "@/features/models/kinds";
+import { metricsOf } from "@/features/models/metrics";
+import { versionQuery } from "@/features/models/queries";
+import { bytes } from "@/lib/quantities";
+
+const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
+  weights: "Weights",
+  package: "Package",
+  metadata: "Metadata",
+};
+
+export function Version({ id }: { id: string }) {
+  const version = useQuery(versionQuery(id));
+  if (version.error) return <ProblemAlert error={version.error} onRetry={() => void version.refetch()} />;
+  if (!version.data) return <Loading />;
+  return <Found version={version.data} />;
+}
+
+function Found({ version }: { version: ModelVersion }) {
+  const isTrained = version.source === "training";
+  const metrics = metricsOf(version.metrics);
+  return (
+    <Stack component="section" gap="sm" aria-label={`Version ${version.number}`}>
+      <Group gap="xs">
+        <Title order={2} size="h4">
+          Version {version.number}
+        </Title>
+        <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? "Trained" : "Code"}</Badge>
+        {!isTrained && <VersionBadge state={version.state} />}
+      </Group>
+      {version.state === "inspecting" && (
+        <Alert role="status" icon={<Loader size={16} />} title="MLHub is checking the code">
+          It imports the code in a sandbox and looks for what training needs. This page follows by itself.
+        </Alert>
+      )}
+      {version.error && <Refusal error={version.error} />}
+      <Paper withBorder p="md">
+        <Stack gap="md">
+          {metrics.length > 0 && <Facts facts={metrics} />}
+          <Facts facts={isTrained ? lineageOf(version) : codeOf(version)} />
+          <Downloads version={version} />
+        </Stack>
+      </Paper>
+    </Stack>
+  );
+}
+
+function Downloads({ version }: { version: ModelVersion }) {
+  const links = (["weights", "package", "metadata"] as const).flatMap((what) => {
+    const address = version.downloads[what];
+    return address === null ? [] : [{ what, address }];
+  });
+  if (links.length === 0) return null;
+  return (
+    <Group gap="xs" role="group" aria-label="Downloads">
+      {links.map(({ what, address }) => (
+        <Button
+          key={what}
+          component="a"
+          href={address}
+          download
+          variant="default"
+          size="xs"
+          leftSection={<Icon name="download" size={14} />}
+        >
+          {DOWNLOADS[what]}
+        </Button>
+      ))}
+    </Group>
+  );
+}
+
+function lineageOf({ job_id, dataset_version: data, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
+  return [
+    ["Trained by", job_id === null ? "–" : linkTo(`/jobs/${job_id}`, "This job")],
+    [
+      "On the data",
+      data === null
+        ? "–"
+        : linkTo(`/datasets/${data.dataset.id}?version=${data.id}`, `${data.dataset.name}, version ${data.number}`),
+    ],
+    [
+      "From the code",
+      code === null
+        ? "–"
+        : linkTo(`/models/${code.model.id}?version=${code.id}`, `${code.model.name}, version ${code.number}`),
+    ],
+    ["Size", bytes(size_bytes)],
+    ["Made", <When key="made" at={created_at} />],
+  ];
+}
+
+function codeOf({ kind, entry, size_bytes, created_at }: ModelVersion): Fact[] {
+  return [
+    ["Kind", KINDS[kind]],
+    ["Entry", entry || "–"],
+    ["Size", bytes(size_bytes)],
+    [kind === "builtin" ? "Since" : "Uploaded", <When key="uploaded" at={created_at} />],
+  ];
+}
+
+function linkTo(to: string, text: string) {
+  return (
+    <Anchor component={Link} to={to} size="sm">
+      {text}
+    </Anchor>
+  );
+}

@@ -1,0 +1,17 @@
+// A trained version's final metrics, read with care: their names are the model's own.
+import { isRecord } from "@/api/client";
+import { number } from "@/lib/quantities";
+
+/** Name and value of every number, "accuracy" and "loss" as they come. */
+export function metricsOf(metrics: unknown): [string, string][] {
+  if (!isRecord(metrics)) return [];
+  return Object.entries(metrics)
+    .filter((entry): entry is [string, number] => typeof entry[1] === "number")
+    .map(([name, value]) => [name, number(value)]);
+}
+
+/** "accuracy 0.98, loss 0.06". */
+export function metricsLine(metrics: unknown): string {
+  const found = metricsOf(metrics).map(([name, value]) => `${name} ${value}`);
+  return found.join(", ") || "–";
+}

@@ -1,0 +1,78 @@
+// How much each organisation may use and uses: staff may change it, everyone else sees their own.
+import { NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useSearchParams } from "react-router";
+
+import { isStaff, organisationsQuery, useMe } from "@/api/session";
+import type { OrganisationBrief } from "@/api/types";
+import { Empty } from "@/components/Empty";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { quotaQuery } from "@/features/quotas/queries";
+import { QuotaForm } from "@/features/quotas/QuotaForm";
+import { Usage } from "@/features/quotas/Usage";
+
+export function QuotasPage() {
+  const me = useMe();
+  return isStaff(me) ? <AllQuotas /> : <OwnQuotas organisations={me.memberships.map((each) => each.organisation)} />;
+}
+
+function AllQuotas() {
+  const [parameters, setParameters] = useSearchParams();
+  const organisations = useQuery(organisationsQuery);
+  const chosen = parameters.get("organisation") ?? organisations.data?.[0]?.id;
+  return (
+    <Page title="Quotas" subtitle="The most that each organisation may use at a time.">
+      <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
+      {organisations.isPending && <Loading />}
+      {organisations.data?.length === 0 && <Empty title="No organisations yet" />}
+      {organisations.data && chosen !== undefined && (
+        <>
+          <NativeSelect
+            label="Organisation"
+            maw={360}
+            value={chosen}
+            onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
+            data={organisations.data.map(({ id, name }) => ({ value: id, label: name }))}
+          />
+          <QuotaForm key={chosen} organisationId={chosen} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
+  return (
+    <Page title="Quotas" subtitle="The most that your organisations may use at a time. Staff of MLHub change them.">
+      {organisations.length === 0 && (
+        <Empty title="You belong to no organisation" text="Ask an administrator to make you a member of one." />
+      )}
+      {organisations.map((organisation) => (
+        <OwnQuota key={organisation.id} organisation={organisation} />
+      ))}
+    </Page>
+  );
+}
+
+function OwnQuota({ organisation }: { organisation: OrganisationBrief }) {
+  const quota = useQuery(quotaQuery(organisation.id));
+  return (
+    <Paper withBorder p="md" component="section" aria-label={organisation.name} maw={560}>
+      <Stack gap="sm">
+        <Title order={2} size="h4">
+          {organisation.name}
+        </Title>
+        <ProblemAlert error={quota.error} onRetry={() => void quota.refetch()} />
+        {quota.isPending && <Loading />}
+        {quota.data && <Usage quota={quota.data} />}
+        {quota.data && (
+          <Text size="xs" c="dimmed">
+            A job that would go over waits until others have ended.
+          </Text>
+        )}
+      </Stack>
+    </Paper>
+  );
+}

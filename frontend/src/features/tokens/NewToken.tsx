@@ -1,0 +1,132 @@
+// Makes a token and shows it, once.
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Code,
+  CopyButton,
+  Group,
+  NativeSelect,
+  Paper,
+  Stack,
+  Text,
+  TextInput,
+} from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { Scope, TokenCreated } from "@/api/types";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+const SCOPES: Record<Scope, string> = {
+  read: "Read: see jobs, data and models",
+  write: "Write: upload, and run jobs",
+  admin: "Admin: manage members and quotas, where you may",
+};
+
+const LIFETIMES = [
+  { value: "7", label: "7 days" },
+  { value: "30", label: "30 days" },
+  { value: "90", label: "90 days" },
+  { value: "365", label: "One year" },
+  { value: "", label: "Until revoked" },
+];
+
+export function NewToken() {
+  const queries = useQueryClient();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<string[]>(["read", "write"]);
+  const [days, setDays] = useState("90");
+  const make = useMutation({
+    mutationFn: () =>
+      unwrap(
+        api.POST("/api/v1/tokens", {
+          body: {
+            name: name.trim(),
+            scopes: scopes as Scope[],
+            expires_in_days: days === "" ? null : Number(days),
+          },
+        }),
+      ),
+    onSuccess: () => {
+      setName("");
+      void queries.invalidateQueries({ queryKey: ["tokens"] });
+    },
+  });
+  const problem = make.error instanceof Problem ? make.error : undefined;
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    make.mutate();
+  }
+
+  if (make.data) return <Once token={make.data} onDone={make.reset} />;
+  return (
+    <Paper withBorder p="md">
+      <form onSubmit={submit} aria-label="New token">
+        <Stack>
+          <Group align="flex-start" grow preventGrowOverflow={false}>
+            <TextInput
+              label="Name"
+              description="Where it will be used."
+              placeholder="laptop"
+              maxLength={100}
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+              error={problem?.of("name")}
+              miw={200}
+            />
+            <NativeSelect
+              label="Lifetime"
+              description="Afterwards it is refused."
+              value={days}
+              onChange={(event) => setDays(event.currentTarget.value)}
+              data={LIFETIMES}
+              error={problem?.of("expires_in_days")}
+              miw={160}
+            />
+          </Group>
+          <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
+            <Group mt={4} gap="md">
+              {Object.entries(SCOPES).map(([scope, label]) => (
+                <Checkbox key={scope} value={scope} label={label} />
+              ))}
+            </Group>
+          </Checkbox.Group>
+          <ProblemAlert error={make.error} />
+          <Group justify="flex-end">
+            <Button type="submit" loading={make.isPending} disabled={name.trim() === "" || scopes.length === 0}>
+              Make a token
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Paper>
+  );
+}
+
+function Once({ token, onDone }: { token: TokenCreated; onDone: () => void }) {
+  return (
+    <Alert color="teal" role="status" title={`The token ${token.name} is made`}>
+      <Stack gap="xs">
+        <Text size="sm">Copy it now: MLHub keeps only its fingerprint and cannot show it again.</Text>
+        <Code block aria-label="The token" style={{ overflowWrap: "anywhere", whiteSpace: "pre-wrap" }}>
+          {token.token}
+        </Code>
+        <Group gap="xs">
+          <CopyButton value={token.token}>
+            {({ copied, copy }) => (
+              <Button size="xs" onClick={copy}>
+                {copied ? "Copied" : "Copy"}
+              </Button>
+            )}
+          </CopyButton>
+          <Button size="xs" variant="default" onClick={onDone}>
+            I have it
+          </Button>
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}

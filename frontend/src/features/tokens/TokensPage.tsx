@@ -1,0 +1,79 @@
+// One's API tokens: what programs sign in with. A new one is shown once.
+import { Badge, Code, Group, Table } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { Token } from "@/api/types";
+import { ConfirmButton } from "@/components/ConfirmButton";
+import { Empty } from "@/components/Empty";
+import { Loading } from "@/components/Loading";
+import { Page } from "@/components/Page";
+import { Pager } from "@/components/Pager";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { ScrollTable } from "@/components/ScrollTable";
+import { When } from "@/components/When";
+import { NewToken } from "@/features/tokens/NewToken";
+import { tokensQuery } from "@/features/tokens/queries";
+
+export function TokensPage() {
+  const [cursor, setCursor] = useState<string>();
+  const tokens = useQuery(tokensQuery(cursor));
+  return (
+    <Page title="API tokens" subtitle="What your programs sign in with. A token may do what you may, within its scopes.">
+      <NewToken />
+      <ProblemAlert error={tokens.error} onRetry={() => void tokens.refetch()} />
+      {tokens.isPending && <Loading />}
+      {tokens.data?.results.length === 0 && <Empty title="No tokens yet" />}
+      {tokens.data && tokens.data.results.length > 0 && (
+        <>
+          <ScrollTable label="API tokens" head={["Name", "Begins with", "Scopes", "Last used", "Expires", ""]}>
+            {tokens.data.results.map((token) => (
+              <Row key={token.id} token={token} />
+            ))}
+          </ScrollTable>
+          <Pager page={tokens.data} onCursor={setCursor} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Row({ token }: { token: Token }) {
+  const queries = useQueryClient();
+
+  async function revoke() {
+    await unwrap(api.DELETE("/api/v1/tokens/{id}", { params: { path: { id: token.id } } }));
+    await queries.invalidateQueries({ queryKey: ["tokens"] });
+  }
+
+  return (
+    <Table.Tr>
+      <Table.Td>{token.name}</Table.Td>
+      <Table.Td>
+        <Code>{token.prefix}…</Code>
+      </Table.Td>
+      <Table.Td>
+        <Group gap={4}>
+          {token.scopes.map((scope) => (
+            <Badge key={scope} color="gray">
+              {scope}
+            </Badge>
+          ))}
+        </Group>
+      </Table.Td>
+      <Table.Td>{token.last_used_at ? <When at={token.last_used_at} /> : "Never"}</Table.Td>
+      <Table.Td>{token.expires_at ? <When at={token.expires_at} /> : "Never"}</Table.Td>
+      <Table.Td ta="right">
+        <ConfirmButton
+          label="Revoke"
+          ariaLabel={`Revoke ${token.name}`}
+          size="xs"
+          title={`Revoke ${token.name}?`}
+          text="Programs that use it are refused from then on."
+          action={revoke}
+        />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
