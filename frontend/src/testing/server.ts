@@ -5,17 +5,18 @@ import { setupServer } from "msw/node";
 import type { Page } from "@/api/types";
 import { me, organisation, project } from "@/testing/fixtures";
 
+/** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
+export function answers<T>(path: string, body: T | (() => T)) {
+  const pattern = path.replace(/\{(\w+)\}/g, ":$1");
+  return http.get(pattern, () => HttpResponse.json((body instanceof Function ? body() : body) as JsonBodyType));
+}
+
 export function page<T>(results: T[]): Page<T> {
   return { next: null, previous: null, results };
 }
 
 export function problem(status: number, body: Record<string, unknown>): Response {
   return HttpResponse.json({ status, ...body }, { status, headers: { "Content-Type": "application/problem+json" } });
-}
-
-/** Answers GET `path` with `body`, which the caller's type argument checks against the schema. */
-export function answers<T>(path: string, body: T) {
-  return http.get(path, () => HttpResponse.json(body as JsonBodyType));
 }
 
 export const server = setupServer(

@@ -1,6 +1,7 @@
 // Before each test file: jest-dom's matchers, the browser's missing parts, and a server that refuses surprises.
 import "@testing-library/jest-dom/vitest";
 
+import { notifications } from "@mantine/notifications";
 import { cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
 
@@ -40,6 +41,7 @@ Element.prototype.scrollIntoView = () => undefined;
 beforeAll(() => server.listen({ onUnhandledFrame: "error" }));
 afterEach(() => {
   cleanup();
+  notifications.clean();
   server.resetHandlers();
   FakeEventSource.instances = [];
 });

@@ -41,7 +41,7 @@ export function NodeCard({ node }: { node: Node }) {
         </div>
         <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
           {node.slots.map(({ index, job }) => (
-            <li key={index} className={classes.slot} data-use={useOf(job)} aria-label={`GPU ${index}`}>
+            <li key={index} className={classes.slot} data-use={kindOf(job)} aria-label={`GPU ${index}`}>
               <Text span size="xs" c="dimmed" aria-hidden>
                 {index}
               </Text>
@@ -94,7 +94,7 @@ function JobName({ job }: { job: SlotJob }) {
   );
 }
 
-function useOf(job: SlotJob | null): "free" | "theirs" | "named" {
+function kindOf(job: SlotJob | null): "free" | "theirs" | "named" {
   if (job === null) return "free";
   return isSomeoneElse(job) ? "theirs" : "named";
 }

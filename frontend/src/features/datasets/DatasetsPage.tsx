@@ -26,7 +26,7 @@ export function DatasetsPage() {
   const projects = useProjects();
 
   function show(next: { project?: string | undefined; cursor?: string | undefined }) {
-    setParameters(Object.fromEntries(Object.entries(next).filter(([, value]) => value)) as Record<string, string>);
+    setParameters(Object.fromEntries(Object.entries(next).filter(([, value]) => value)));
   }
 
   return (

@@ -74,9 +74,7 @@ function Form() {
         <Textarea
           label="Description"
           value={description}
-          autosize
-          minRows={2}
-          maxRows={6}
+          rows={3}
           disabled={isSending}
           onChange={(event) => setDescription(event.currentTarget.value)}
         />

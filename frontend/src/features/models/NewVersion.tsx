@@ -9,7 +9,7 @@ import type { ModelVersion } from "@/api/types";
 import { useUpload } from "@/api/useUpload";
 import { ProblemAlert } from "@/components/ProblemAlert";
 import { UploadProgress } from "@/components/UploadProgress";
-import { CodeFields, codeFields, NO_CODE } from "@/features/models/CodeFields";
+import { CodeFields, codeFields, type CodeValues, NO_CODE } from "@/features/models/CodeFields";
 
 interface Props {
   modelId: string;
@@ -47,7 +47,7 @@ export function NewVersion(props: Props) {
 
 function Form({ modelId, latest, onUploaded }: Props) {
   const kind = latest?.kind === "script" ? "script" : "package";
-  const [values, setValues] = useState({ ...NO_CODE, kind, entry: latest?.entry ?? "" } as typeof NO_CODE);
+  const [values, setValues] = useState<CodeValues>({ ...NO_CODE, kind, entry: latest?.entry ?? "" });
   const queries = useQueryClient();
   const { send, cancel, fraction, isSending, error } = useUpload<ModelVersion>((version) => {
     void queries.invalidateQueries({ queryKey: ["model"] });

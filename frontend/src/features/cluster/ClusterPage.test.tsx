@@ -1,0 +1,72 @@
+// The cluster's page: who is on which GPU, as far as one may know.
+import { screen, waitForElementToBeRemoved, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Cluster, Node } from "@/api/types";
+import { FakeEventSource } from "@/testing/eventsource";
+import { cluster, job } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, server } from "@/testing/server";
+
+function clusterOf(over: Partial<Node>): Cluster {
+  const base = cluster();
+  return {
+    ...base,
+    racks: base.racks.map((rack) => ({ ...rack, nodes: rack.nodes.map((node) => ({ ...node, ...over })) })),
+  };
+}
+
+const OTHERS = { id: null, name: null, organisation: null };
+
+describe("The cluster's page", () => {
+  it("names one's own jobs and shows free GPUs as free", async () => {
+    server.use(answers("/api/v1/cluster", cluster()));
+    renderPage("/cluster");
+    const first = await screen.findByRole("listitem", { name: "GPU 0" });
+    expect(within(first).getByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", `/jobs/${job().id}`);
+    expect(first).toHaveTextContent("Acme");
+    expect(screen.getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Free");
+    expect(screen.getByText("1 of 2")).toBeVisible();
+  });
+
+  it("shows another organisation's GPU as taken, without a name", async () => {
+    server.use(
+      answers(
+        "/api/v1/cluster",
+        clusterOf({
+          slots: [{ index: 0, job: OTHERS }],
+          servers: [{ job: OTHERS, n: 2 }],
+        }),
+      ),
+    );
+    renderPage("/cluster");
+    const slot = await screen.findByRole("listitem", { name: "GPU 0" });
+    expect(slot).toHaveTextContent("Someone else");
+    expect(slot).not.toHaveTextContent("Free");
+    expect(within(slot).queryByRole("link")).not.toBeInTheDocument();
+    expect(screen.getByText(/2 parameter servers of/)).toHaveTextContent("2 parameter servers of Someone else");
+  });
+
+  it("says which node is not ready, and why", async () => {
+    server.use(answers("/api/v1/cluster", clusterOf({ is_ready: false, message: "No heartbeat for 40 s." })));
+    renderPage("/cluster");
+    const node = await screen.findByRole("article", { name: "Node node-a" });
+    expect(node).toHaveTextContent("Not ready");
+    expect(node).toHaveTextContent("No heartbeat for 40 s.");
+    expect(within(node).getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Unusable");
+  });
+
+  it("follows the stream: a job that ends frees its GPU on screen", async () => {
+    let now = cluster();
+    server.use(http.get("/api/v1/cluster", () => HttpResponse.json<Cluster>(now)));
+    renderPage("/cluster");
+    expect(await screen.findByRole("link", { name: "digits-cnn" })).toBeVisible();
+
+    now = clusterOf({ slots: [{ index: 0, job: null }] });
+    FakeEventSource.of("/api/v1/stream").emit("event", { id: 9, subject_kind: "job", subject_id: job().id }, "9");
+
+    await waitForElementToBeRemoved(() => screen.queryByRole("link", { name: "digits-cnn" }));
+    expect(screen.getByRole("listitem", { name: "GPU 0" })).toHaveTextContent("Free");
+  });
+});

@@ -1,0 +1,132 @@
+// Uploading a dataset, and what inspection says of it.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Dataset, DatasetVersion } from "@/api/types";
+import { FakeEventSource } from "@/testing/eventsource";
+import { dataset, datasetVersion, me } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const INSPECTING = datasetVersion({ state: "inspecting", schema: {}, preview: null, inspected_at: null });
+const REFUSED = datasetVersion({
+  state: "refused",
+  schema: {},
+  preview: null,
+  error: {
+    field: "target",
+    message: "Row 12 has no value in the column label.",
+    remedy: "Fill in the column label, or remove row 12.",
+  },
+});
+
+function csv(): File {
+  return new File(["pixel_0,label\n0.5,\n"], "digits.csv", { type: "text/csv" });
+}
+
+describe("Uploading a dataset", () => {
+  it("shows the refusal with its remedy as soon as inspection is over", async () => {
+    let version: DatasetVersion = INSPECTING;
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () =>
+        HttpResponse.json<Dataset>(dataset({ latest_version: INSPECTING }), { status: 201 }),
+      ),
+      http.get("/api/v1/datasets/:id", () => HttpResponse.json<Dataset>(dataset({ latest_version: version }))),
+      http.get("/api/v1/datasets/:id/versions", () => HttpResponse.json(page<DatasetVersion>([version]))),
+      http.get("/api/v1/dataset-versions/:id", () => HttpResponse.json<DatasetVersion>(version)),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    expect(within(dialog).queryByLabelText("Target column")).not.toBeInTheDocument();
+    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.type(within(dialog).getByLabelText("Target column"), "label");
+    expect(within(dialog).getByLabelText("Name")).toHaveValue("digits");
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await screen.findByText("MLHub is reading the file")).toBeVisible();
+
+    version = REFUSED;
+    FakeEventSource.of("/api/v1/stream").emit("event", {
+      id: 7,
+      kind: "dataset.refused",
+      subject_kind: "dataset_version",
+      subject_id: REFUSED.id,
+    });
+
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("Row 12 has no value in the column label.");
+    expect(alert).toHaveTextContent("Fill in the column label, or remove row 12.");
+    expect(screen.queryByRole("link", { name: "Train on it" })).not.toBeInTheDocument();
+  });
+
+  it("keeps what was typed and shows the API's words when the upload itself is refused", async () => {
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () =>
+        problem(409, {
+          title: "Name taken",
+          code: "name_taken",
+          detail: "There is already a dataset called digits in Vision.",
+          remedy: "Choose another name.",
+        }),
+      ),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await within(dialog).findByRole("alert")).toHaveTextContent("Choose another name.");
+    expect(within(dialog).getByText(/digits\.csv/)).toBeVisible();
+  });
+});
+
+describe("A dataset's page", () => {
+  it("shows what inspection found: counts, classes and a sample", async () => {
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset()),
+      answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
+      answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByText("1,797")).toBeVisible();
+    expect(within(screen.getByRole("region", { name: "Classes" })).getByText("2")).toBeVisible();
+    const sample = screen.getByRole("table", { name: "Preview" });
+    expect(within(sample).getByRole("columnheader", { name: "pixel_0" })).toBeVisible();
+    expect(within(sample).getByRole("cell", { name: "7" })).toBeVisible();
+  });
+
+  it("offers viewers nothing that changes it", async () => {
+    const { organisation } = dataset().project;
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: [{ organisation, role: "viewer" }] })),
+      answers("/api/v1/datasets/{id}", dataset()),
+      answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
+      answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByRole("heading", { level: 1, name: "Digits" })).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Delete" })).not.toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Upload a new version" })).not.toBeInTheDocument();
+  });
+
+  it("says why it cannot be deleted", async () => {
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset()),
+      answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
+      answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+      http.delete("/api/v1/datasets/:id", () =>
+        problem(409, { code: "in_use", title: "In use", detail: "3 jobs use this dataset." }),
+      ),
+    );
+    const { user } = renderPage(`/datasets/${dataset().id}`);
+    await user.click(await screen.findByRole("button", { name: "Delete" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.click(within(dialog).getByRole("button", { name: "Delete" }));
+    expect(await within(dialog).findByRole("alert")).toHaveTextContent("3 jobs use this dataset.");
+  });
+});

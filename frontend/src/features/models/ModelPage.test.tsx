@@ -1,0 +1,95 @@
+// A model's page: what training made of it, and where that came from.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Model, ModelVersion } from "@/api/types";
+import { dataset, datasetVersion, job, model, modelVersion } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const TRAINED = modelVersion({
+  id: "00000000-0000-7000-8000-0000000000e9",
+  number: 2,
+  source: "training",
+  metrics: { accuracy: 0.9812, loss: 0.0623 },
+  job_id: job().id,
+  dataset_version: { id: datasetVersion().id, number: 1, dataset: { id: dataset().id, name: "Digits" } },
+  code_version: { id: modelVersion().id, number: 1, model: { id: model().id, name: "Small CNN" }, kind: "package" },
+  downloads: {
+    weights: "/api/v1/model-versions/x/download?what=weights",
+    package: null,
+    metadata: "/api/v1/model-versions/x/download?what=metadata",
+  },
+});
+
+function serveModel(over: Partial<Model> = {}) {
+  server.use(
+    answers("/api/v1/models/{id}", model(over)),
+    http.get("/api/v1/models/:id/versions", ({ request }) => {
+      const isTraining = new URL(request.url).searchParams.get("source") === "training";
+      return HttpResponse.json(page<ModelVersion>([isTraining ? TRAINED : modelVersion()]));
+    }),
+    http.get("/api/v1/model-versions/:id", ({ params }) =>
+      HttpResponse.json<ModelVersion>(params.id === TRAINED.id ? TRAINED : modelVersion()),
+    ),
+  );
+}
+
+describe("A trained version", () => {
+  it("leads to its job, its data and its code, and to its files", async () => {
+    serveModel({ n_trained: 1 });
+    const { user } = renderPage(`/models/${model().id}`);
+    const trained = await screen.findByRole("table", { name: "Trained versions" });
+    expect(within(trained).getByText("accuracy 0.9812, loss 0.0623")).toBeVisible();
+    await user.click(within(trained).getByRole("link", { name: "Version 2" }));
+
+    const shown = await screen.findByRole("region", { name: "Version 2" });
+    expect(within(shown).getByRole("link", { name: "This job" })).toHaveAttribute("href", `/jobs/${job().id}`);
+    expect(within(shown).getByRole("link", { name: "Digits, version 1" })).toHaveAttribute(
+      "href",
+      `/datasets/${dataset().id}?version=${datasetVersion().id}`,
+    );
+    expect(within(shown).getByRole("link", { name: "Small CNN, version 1" })).toBeVisible();
+    expect(within(shown).getByRole("link", { name: "Weights" })).toHaveAttribute("href", TRAINED.downloads.weights);
+    expect(within(shown).queryByRole("link", { name: "Package" })).not.toBeInTheDocument();
+  });
+});
+
+describe("A built-in model", () => {
+  it("is marked, can be trained, and cannot be changed", async () => {
+    serveModel({ project: null });
+    renderPage(`/models/${model().id}`);
+    expect(await screen.findByText("Built-in")).toBeVisible();
+    expect(screen.getByRole("link", { name: "Train it" })).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Upload a new version" })).not.toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Delete" })).not.toBeInTheDocument();
+  });
+});
+
+describe("Uploading a model", () => {
+  it("sends a single file without an entry and shows why its code was refused", async () => {
+    const refused = modelVersion({
+      state: "refused",
+      error: { field: "file", message: "model.py has no function build_model.", remedy: "Define build_model()." },
+    });
+    server.use(
+      answers("/api/v1/models", page<Model>([])),
+      http.post("/api/v1/models", () => HttpResponse.json<Model>(model({ latest_version: refused }), { status: 201 })),
+      answers("/api/v1/models/{id}", model({ latest_version: refused })),
+      answers("/api/v1/models/{id}/versions", page<ModelVersion>([])),
+      answers("/api/v1/model-versions/{id}", refused),
+    );
+    const { user } = renderPage("/models");
+    await user.click(await screen.findByRole("button", { name: "Upload a model" }));
+    const dialog = await screen.findByRole("dialog");
+    expect(within(dialog).getByLabelText("Entry")).toBeVisible();
+    await user.upload(within(dialog).getByLabelText("Code file"), new File(["x = 1"], "model.py"));
+    expect(within(dialog).queryByLabelText("Entry")).not.toBeInTheDocument();
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await screen.findByText("model.py has no function build_model.")).toBeVisible();
+    expect(screen.getByText("What to do: Define build_model().")).toBeVisible();
+    expect(screen.queryByRole("link", { name: "Train it" })).not.toBeInTheDocument();
+  });
+});

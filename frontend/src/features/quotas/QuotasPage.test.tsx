@@ -1,0 +1,81 @@
+// Changing quotas: only staff may, and nobody overwrites what someone else has just set.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Quota, QuotaPatch } from "@/api/types";
+import { me, quota } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, problem, server } from "@/testing/server";
+
+const GIB = 1024 ** 3;
+
+/** The API's rule: a change of an older version is refused. Returns the bodies that came. */
+function serveQuota(start: Quota) {
+  let present = start;
+  const received: QuotaPatch[] = [];
+  server.use(
+    answers("/api/v1/auth/me", me({ is_staff: true })),
+    http.get("/api/v1/organisations/:id/quota", () => HttpResponse.json<Quota>(present)),
+    http.patch("/api/v1/organisations/:id/quota", async ({ request }) => {
+      const body = (await request.json()) as QuotaPatch;
+      received.push(body);
+      if (body.version !== present.version) {
+        return problem(409, { code: "stale", title: "Conflict", detail: "The quota was changed at 10:04 by grace." });
+      }
+      present = { ...present, ...body, version: present.version + 1 };
+      return HttpResponse.json<Quota>(present);
+    }),
+  );
+  return {
+    received,
+    changeMeanwhile: (over: Partial<Quota>) => (present = { ...present, ...over, version: present.version + 1 }),
+  };
+}
+
+describe("Editing a quota", () => {
+  it("saves only what was changed, in bytes, and with the version that was on screen", async () => {
+    const { received } = serveQuota(quota());
+    const { user } = renderPage("/quotas");
+    const storage = await screen.findByLabelText("Storage (GiB)");
+    expect(storage).toHaveValue("10");
+    await user.clear(storage);
+    await user.type(storage, "20");
+    await user.clear(screen.getByLabelText("Running jobs"));
+    await user.click(screen.getByRole("button", { name: "Save" }));
+
+    expect(await screen.findByText("The quota is saved.")).toBeVisible();
+    expect(received).toEqual([{ version: 3, max_storage_bytes: 20 * GIB, max_running_jobs: null }]);
+    expect(screen.getByRole("button", { name: "Save" })).toBeDisabled();
+  });
+
+  it("shows a conflict instead of overwriting, and loads the present values on request", async () => {
+    const { changeMeanwhile } = serveQuota(quota());
+    const { user } = renderPage("/quotas");
+    const gpus = await screen.findByLabelText("GPUs");
+    await user.clear(gpus);
+    await user.type(gpus, "16");
+    changeMeanwhile({ max_gpus: 12 });
+    await user.click(screen.getByRole("button", { name: "Save" }));
+
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("Someone else changed this quota meanwhile");
+    expect(alert).toHaveTextContent("The quota was changed at 10:04 by grace.");
+    expect(gpus).toHaveValue("16");
+
+    await user.click(within(alert).getByRole("button", { name: "Load the present values" }));
+    await waitFor(() => expect(screen.getByLabelText("GPUs")).toHaveValue("12"));
+    expect(screen.queryByRole("alert")).not.toBeInTheDocument();
+  });
+});
+
+describe("People who are not staff", () => {
+  it("see what their organisation uses, and no fields", async () => {
+    server.use(answers("/api/v1/organisations/{id}/quota", quota()));
+    renderPage("/quotas");
+    const acme = await screen.findByRole("region", { name: "Acme" });
+    expect(await within(acme).findByText("2 of 8")).toBeVisible();
+    expect(within(acme).getByText("1 GiB of 10 GiB")).toBeVisible();
+    expect(screen.queryByRole("textbox")).not.toBeInTheDocument();
+  });
+});

@@ -1,0 +1,57 @@
+// Sizes, numbers and times as people read them.
+import { describe, expect, it } from "vitest";
+
+import { cursorOf } from "@/lib/cursor";
+import { bytes, count, number } from "@/lib/quantities";
+import { ago, duration } from "@/lib/time";
+
+describe("Quantities", () => {
+  it.each([
+    [0, "0 B"],
+    [1023, "1,023 B"],
+    [1536, "1.5 KiB"],
+    [10 * 1024 ** 3, "10 GiB"],
+    [null, "–"],
+  ])("writes %s bytes as %s", (n, shown) => {
+    expect(bytes(n)).toBe(shown);
+  });
+
+  it.each([
+    [1797, "1,797"],
+    [0.98123456, "0.9812"],
+    [0.00001234, "1.23e-5"],
+    [NaN, "–"],
+  ])("writes the number %s as %s", (x, shown) => {
+    expect(number(x)).toBe(shown);
+  });
+
+  it("counts one and many", () => {
+    expect([count(1, "node"), count(2, "node")]).toEqual(["1 node", "2 nodes"]);
+  });
+});
+
+describe("Times", () => {
+  it.each([
+    [null, "–"],
+    [0.25, "0.3 s"],
+    [42, "42 s"],
+    [185, "3 min 05 s"],
+    [3_900, "1 h 05 min"],
+    [97_200, "1 d 03 h"],
+  ])("writes %s seconds as %s", (seconds, shown) => {
+    expect(duration(seconds)).toBe(shown);
+  });
+
+  it("says how long ago, and how soon", () => {
+    const now = new Date("2026-03-02T10:00:00Z");
+    expect(ago("2026-03-02T09:55:00Z", now)).toBe("5 min ago");
+    expect(ago("2026-03-02T12:00:00Z", now)).toBe("in 2 h");
+  });
+});
+
+describe("Cursors", () => {
+  it("are taken from a page's addresses", () => {
+    expect(cursorOf("http://mlhub.example/api/v1/jobs?cursor=abc%3D&limit=50")).toBe("abc=");
+    expect(cursorOf(null)).toBeUndefined();
+  });
+});
