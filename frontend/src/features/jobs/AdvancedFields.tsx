@@ -52,8 +52,8 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         label="Hyperparameters"
         description="A JSON object, passed to the model as it is"
         placeholder={'{"lr": 0.01}'}
-        autosize
-        minRows={2}
+        rows={3}
+        resize="vertical"
         spellCheck={false}
         styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         value={draft.hyperparameters}

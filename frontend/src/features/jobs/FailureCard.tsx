@@ -13,8 +13,6 @@ export function FailureCard({ failure }: { failure: Failure }) {
   return (
     <Alert
       color="red"
-      role="region"
-      aria-label="Failure"
       icon={<Icon name="alert" />}
       title={`${humanised(failure.cause)} – the fault is ${faultOf(failure.fault)}`}
     >

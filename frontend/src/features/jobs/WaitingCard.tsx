@@ -21,7 +21,7 @@ export function WaitingCard({ job }: { job: Job }) {
   if (title === null) return null;
   const [headline, ...others] = job.state === "queued" ? job.explanations : [];
   return (
-    <Alert color={job.state === "queued" ? "blue" : "yellow"} title={title}>
+    <Alert role="status" color={job.state === "queued" ? "blue" : "yellow"} title={title}>
       <Text size="sm" fw={500}>
         {headline?.sentence ?? fallback(job)}
       </Text>

@@ -1,0 +1,128 @@
+// Starting a job: little to fill in, errors where they belong, retries without doubles.
+import { screen } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, expect, it } from "vitest";
+
+import type { JobSubmit } from "@/api/types";
+import { dataset, datasetVersion, job, jobDetail, model } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const builtin = model({ id: "00000000-0000-7000-8000-0000000000e9", name: "MLP", project: null });
+const preselected = `/jobs/new?dataset=${dataset().id}&model=${builtin.id}`;
+
+interface Sent {
+  key: string | null;
+  body: JobSubmit;
+}
+
+/** Answers the POSTs one by one; the last answer is repeated. */
+function submissions(...responses: (() => Response)[]): Sent[] {
+  const sent: Sent[] = [];
+  server.use(
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push({ key: request.headers.get("Idempotency-Key"), body: (await request.json()) as JobSubmit });
+      return (responses[sent.length - 1] ?? responses.at(-1))?.() ?? HttpResponse.error();
+    }),
+  );
+  return sent;
+}
+
+const created = () => HttpResponse.json(job() as object, { status: 201 });
+
+beforeEach(() => {
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model(), builtin])),
+    answers("/api/v1/jobs/{id}", jobDetail()),
+    answers("/api/v1/jobs/{id}/metrics", { series: [], cursor: "0" }),
+    answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
+    answers("/api/v1/jobs/{id}/events", page([])),
+    answers("/api/v1/jobs", page([])),
+  );
+});
+
+it("starts a job from a dataset, a built-in model, epochs and a batch size, and goes to it", async () => {
+  const sent = submissions(created);
+  const { user, router } = renderPage("/jobs/new");
+  await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
+  await user.click(await screen.findByRole("option", { name: "Digits (Vision)" }));
+  await user.click(screen.getByRole("combobox", { name: /Model/ }));
+  await user.click(await screen.findByRole("option", { name: "MLP" }));
+  const epochs = screen.getByRole("textbox", { name: /Epochs/ });
+  await user.clear(epochs);
+  await user.type(epochs, "7");
+  expect(screen.getByText(/In the project Acme \/ Vision/)).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent.map(({ body }) => body)).toEqual([
+    { dataset: dataset().id, model: builtin.id, epochs: 7, batch_size: 64, mode: "auto" },
+  ]);
+});
+
+it("shows what the API refuses at its field, with the remedy, also among the advanced ones", async () => {
+  submissions(() =>
+    problem(422, {
+      code: "invalid_input",
+      title: "Invalid input",
+      detail: "Acme may never use more than 4 GPUs.",
+      errors: [
+        { field: "max_workers", message: "Acme may never use more than 4 GPUs.", remedy: "Ask for at most 4 workers." },
+        { field: "batch_size", message: "More than the data set has examples.", remedy: "Take at most 1,797." },
+      ],
+    }),
+  );
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Start job" }));
+  const most = await screen.findByRole("textbox", { name: "Most workers" });
+  expect(most).toHaveAccessibleDescription(/never use more than 4 GPUs. Ask for at most 4 workers./);
+  expect(most).toBeInvalid();
+  expect(screen.getByRole("textbox", { name: /Batch size/ })).toHaveAccessibleDescription(/Take at most 1,797./);
+  await user.type(most, "4");
+  expect(most).not.toHaveAccessibleDescription(/never use/);
+});
+
+it("repeats the same request under the same key, and a corrected one under another", async () => {
+  const sent = submissions(
+    () => HttpResponse.error(),
+    () => problem(409, { title: "Not ready", detail: "The data set is being inspected.", remedy: "Wait a moment." }),
+    created,
+  );
+  const { user } = renderPage(preselected);
+  const start = await screen.findByRole("button", { name: "Start job" });
+  await user.click(start);
+  expect(await screen.findByText(/did not answer/)).toBeInTheDocument();
+  await user.click(start);
+  expect(await screen.findByText("Wait a moment.")).toBeInTheDocument();
+  await user.type(screen.getByRole("textbox", { name: /Epochs/ }), "5");
+  await user.click(start);
+  await expect.poll(() => sent.length).toBe(3);
+  const [first, second, third] = sent.map(({ key }) => key);
+  expect(first).toMatch(/.{16}/);
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+});
+
+it("does not send hyperparameters that are no JSON object", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  const parameters = await screen.findByRole("textbox", { name: /Hyperparameters/ });
+  await user.type(parameters, "lr = 0.1");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(parameters).toHaveAccessibleDescription(/not a JSON object/);
+  expect(sent).toEqual([]);
+  await user.clear(parameters);
+  await user.type(parameters, '{{"lr": 0.1}');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent[0]?.body.hyperparameters).toEqual({ lr: 0.1 });
+});
+
+it("offers only data that is ready, and says where to get some", async () => {
+  const inspecting = dataset({ latest_version: datasetVersion({ state: "inspecting" }) });
+  server.use(answers("/api/v1/datasets", page([inspecting])));
+  const { user } = renderPage(preselected);
+  expect(await screen.findByText(/No dataset is ready yet/)).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(screen.getByText("Choose a dataset.")).toBeInTheDocument();
+});
