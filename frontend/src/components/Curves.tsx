@@ -136,6 +136,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
   ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.textAlign = "left";
   ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
   for (const { step, label } of marks) {
     if (min == null || max == null || step < min || step > max) continue;
@@ -152,8 +153,8 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
 function LatestValues({ keys, curves }: { keys: string[]; curves: CurvesData }) {
   return (
     <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label="Latest values">
-      <Table verticalSpacing={4} className={classes.numbers}>
-        <Table.Caption>Latest value of every metric</Table.Caption>
+      <Table verticalSpacing={4} captionSide="top">
+        <Table.Caption ta="left">Latest value of every metric</Table.Caption>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Metric</Table.Th>

@@ -1,6 +1,6 @@
 // The log of a job's pods: newest lines, filtered by pod, followed as they come.
 import { Group, NativeSelect, Switch, Text } from "@mantine/core";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { LogLine } from "@/api/types";
 
@@ -21,7 +21,8 @@ export function LogView({ lines, isCut, isLive }: LogViewProps) {
   const pods = useMemo(() => [...new Set(lines.map(podOf))].sort(), [lines]);
   const shown = useMemo(() => (pod === "" ? lines : lines.filter((line) => podOf(line) === pod)), [lines, pod]);
 
-  useEffect(() => {
+  // Before painting, so that a scroll event never sees new lines with the old position.
+  useLayoutEffect(() => {
     if (follows && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [shown, follows]);
 
@@ -42,7 +43,17 @@ export function LogView({ lines, isCut, isLive }: LogViewProps) {
           onChange={(event) => setFollows(event.currentTarget.checked)}
         />
       </Group>
-      <div ref={box} className={classes.box} role="log" aria-label="Log" aria-live="off" tabIndex={0}>
+      <div
+        ref={box}
+        className={classes.box}
+        role="log"
+        aria-label="Log"
+        aria-live="off"
+        tabIndex={0}
+        onScroll={(event) => {
+          if (!isAtEnd(event.currentTarget)) setFollows(false);
+        }}
+      >
         {isCut && <div className={classes.note}>… earlier lines are not shown</div>}
         {shown.map((line) => (
           <div key={line.seq} className={classes.line}>
@@ -57,6 +68,13 @@ export function LogView({ lines, isCut, isLive }: LogViewProps) {
       </div>
     </div>
   );
+}
+
+const NEAR_PX = 40;
+
+/** Whoever scrolls up wants to read: the log stops following. */
+function isAtEnd(box: HTMLElement): boolean {
+  return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
 }
 
 /** "worker 0", and from the second attempt on "worker 0 · #2". */

@@ -9,7 +9,7 @@ import { When } from "@/components/When";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
-import { factsOf, modeName, shapeOf, sizeOf } from "./words";
+import { factsOf, modeName, shapeOf } from "./words";
 
 export function RequestCard({ job }: { job: Job }) {
   const { dataset_version: data, model_version: model } = job;
@@ -48,7 +48,7 @@ export function PlacementCard({ job }: { job: Job }) {
     ["Trained", duration(job.trained_s)],
     ["Completion time", duration(job.jct_s)],
   ];
-  if (attempt !== null) facts.push(["Attempt", `#${attempt.number}, ${sizeOf(attempt)}`]);
+  if (attempt !== null) facts.push(["Attempt", `#${attempt.number}`]);
   return (
     <Card title="What it runs on">
       <Facts facts={facts} cols={2} />

@@ -177,7 +177,8 @@ it("hands out the trained model and its final metrics", async () => {
     "href",
     `/api/v1/model-versions/${version}/download?what=weights`,
   );
-  expect(result.getByRole("link", { name: /All versions/ })).toHaveAttribute("href", `/models/${job().model_version.model.id}`);
+  const model = job().model_version.model.id;
+  expect(result.getByRole("link", { name: /All versions/ })).toHaveAttribute("href", `/models/${model}`);
 });
 
 it("tells of each attempt: mode, size, and how it ended", async () => {

@@ -7,6 +7,7 @@ import { When } from "@/components/When";
 import { number, percent } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
+import { Expected } from "./Expected";
 import { isMoving, isOver } from "./queries";
 
 export function JobProgress({ job }: { job: Job }) {
@@ -48,12 +49,16 @@ function prediction(job: Job): Fact[] {
     return facts;
   }
   const facts: Fact[] = [];
-  if (!isMoving(job)) facts.push(["Expected start", <When key="start" at={job.predicted_start_at} />]);
+  if (!isMoving(job)) facts.push(["Expected start", <Start key="start" at={job.predicted_start_at} />]);
   facts.push(["Expected finish", <Finish key="finish" job={job} />]);
   if (job.first_predicted_finish_at !== null) {
     facts.push(["First predicted", `${clock(job.first_predicted_finish_at)}${drift(job)}`]);
   }
   return facts;
+}
+
+function Start({ at }: { at: string | null }) {
+  return at === null ? <>not known yet</> : <Expected at={at} />;
 }
 
 /** P50 and P90: "in 5 min (14:05–14:09)". */
@@ -62,7 +67,7 @@ function Finish({ job }: { job: Job }) {
   if (p50 === null) return <>not known yet</>;
   return (
     <>
-      <When at={p50} /> ({p90 === null ? clock(p50) : `${clock(p50)}–${clock(p90)}`})
+      <Expected at={p50} /> ({p90 === null ? clock(p50) : `${clock(p50)}–${clock(p90)}`})
     </>
   );
 }

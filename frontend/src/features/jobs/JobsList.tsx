@@ -1,5 +1,5 @@
 // The jobs as a table on wide screens and as cards on phones.
-import { Anchor, Card, Group, Progress, Stack, Table, Text } from "@mantine/core";
+import { Anchor, Box, Card, Group, Progress, Stack, Table, Text } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { Job } from "@/api/types";
@@ -8,6 +8,7 @@ import { When } from "@/components/When";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
+import { Expected } from "./Expected";
 import classes from "./jobs.module.css";
 import { headlineMetric, shapeOf } from "./words";
 
@@ -15,7 +16,7 @@ export function JobsList({ jobs }: { jobs: readonly Job[] }) {
   return (
     <>
       <Table.ScrollContainer minWidth={960} type="native" visibleFrom="sm">
-        <Table verticalSpacing="xs" highlightOnHover className={classes.numbers} aria-label="Jobs">
+        <Table verticalSpacing="xs" highlightOnHover aria-label="Jobs">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Job</Table.Th>
@@ -50,7 +51,7 @@ function Row({ job }: { job: Job }) {
         <Name job={job} />
         <Why job={job} />
       </Table.Td>
-      <Table.Td>
+      <Table.Td miw={112}>
         <StateBadge state={job.state} />
       </Table.Td>
       <Table.Td miw={120}>
@@ -73,11 +74,13 @@ function JobCard({ job }: { job: Job }) {
     <Card component="li" withBorder padding="sm">
       <Group justify="space-between" wrap="nowrap" align="start" gap="xs">
         <Name job={job} />
-        <StateBadge state={job.state} />
+        <Box flex="none">
+          <StateBadge state={job.state} />
+        </Box>
       </Group>
       <Why job={job} />
       <Bar job={job} />
-      <Text size="sm" c="dimmed" mt={4} className={classes.numbers}>
+      <Text size="sm" c="dimmed" mt={4}>
         {shapeOf(job)} · submitted <When at={job.submitted_at} /> · waited / trained {times(job)}
       </Text>
       <Text size="sm" component="div">
@@ -116,7 +119,7 @@ function Bar({ job }: { job: Job }) {
       <Progress.Root size="sm" flex={1}>
         <Progress.Section value={job.progress * 100} aria-label={`Progress of ${job.name}`} />
       </Progress.Root>
-      <Text size="xs" c="dimmed" className={classes.numbers} w={34} ta="right">
+      <Text size="xs" c="dimmed" className={classes.percent} miw={40} ta="right">
         {percent(job.progress)}
       </Text>
     </Group>
@@ -135,7 +138,7 @@ function Outcome({ job }: { job: Job }) {
   if (job.predicted_finish_at === null) return <>–</>;
   return (
     <>
-      expected <When at={job.predicted_finish_at} />
+      expected <Expected at={job.predicted_finish_at} />
     </>
   );
 }

@@ -49,7 +49,7 @@ function titleOf(job: Job): string | null {
 }
 
 function fallback(job: Job): string {
-  if (job.state === "paused") return "Resume it to put it back into the queue; it continues from its newest checkpoint.";
+  if (job.state === "paused") return "Resume it to queue it again; it continues from its newest checkpoint.";
   if (job.state === "stopping") return "Its pods are saving a checkpoint and leaving.";
   if (job.preflight === "pending") return "The model and data are being tried out; that takes some seconds.";
   return "The scheduler has not looked at it yet; that takes some seconds.";

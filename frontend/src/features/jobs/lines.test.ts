@@ -15,7 +15,8 @@ const line = (seq: number): LogLine => ({
 });
 
 it("keeps every line once and in order, although batches overlap and arrive late", () => {
-  const tail = [[line(3), line(4)], [line(1), line(3)], [line(2)]].reduce((known, batch) => mergeLines(known, batch), NO_LINES);
+  const batches = [[line(3), line(4)], [line(1), line(3)], [line(2)]];
+  const tail = batches.reduce((known, batch) => mergeLines(known, batch), NO_LINES);
   expect(tail.lines.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
   expect(tail.isCut).toBe(false);
 });

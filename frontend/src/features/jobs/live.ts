@@ -12,6 +12,8 @@ import { jobQuery } from "./queries";
 export interface Live {
   /** Where the stream continues: read before everything else, so that what came meanwhile is sent again. */
   cursor: string;
+  /** Over for good when it was read: nothing more will come, so no connection is held for it. */
+  isSettled: boolean;
   curves: Curves;
   log: LogTail;
   events: readonly Event[];
@@ -20,6 +22,7 @@ export interface Live {
 const LOG_WINDOW = 10_000; // rows of the stream, points included, that the page looks back for lines
 const LINES = 2000; // asked for at once; the API may give fewer
 const EVENTS = 200;
+const LAST_WORDS_MS = 60_000; // a pod's last lines may come after its job has ended
 const liveKey = (id: string) => ["live", id];
 
 export function useLiveJob(id: string) {
@@ -37,7 +40,7 @@ export function useLiveJob(id: string) {
   const update = (change: (live: Live) => Live) =>
     client.setQueryData<Live>(liveKey(id), (known) => known && change(known));
   const { isConnected } = useStream(
-    live.data === undefined ? null : `/api/v1/jobs/${id}/stream`,
+    live.data === undefined || live.data.isSettled ? null : `/api/v1/jobs/${id}/stream`,
     {
       job: (data) => takeJob(client, data as Job),
       event: (data) => update((known) => ({ ...known, events: mergeEvents(known.events, [data as Event]) })),
@@ -61,7 +64,8 @@ export function useLiveJob(id: string) {
 
 /** Everything over REST, merged into what the stream brought meanwhile. */
 async function readLive(client: QueryClient, id: string): Promise<Live> {
-  const { cursor } = await client.query({ ...jobQuery(id), staleTime: 0 });
+  const job = await client.query({ ...jobQuery(id), staleTime: 0 });
+  const { cursor } = job;
   const [metrics, lines, events] = await Promise.all([
     unwrap(api.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id } } })),
     readLines(id, cursor),
@@ -71,6 +75,7 @@ async function readLive(client: QueryClient, id: string): Promise<Live> {
   const points = metrics.series.flatMap(({ key, points }) => points.map((point) => ({ key, ...point })));
   return {
     cursor: known?.cursor ?? cursor,
+    isSettled: job.finished_at !== null && Date.now() - Date.parse(job.finished_at) > LAST_WORDS_MS,
     curves: mergePoints(known?.curves ?? NO_CURVES, points),
     log: mergeLines(known?.log ?? NO_LINES, lines.lines, lines.isCut),
     events: mergeEvents(known?.events ?? [], events),
