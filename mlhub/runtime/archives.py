@@ -1,0 +1,83 @@
+"""Zip archives of strangers: checked before a byte is written. Refuses traversal, links, bombs and encryption."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from mlhub.runtime.errors import BadInputError
+
+MAX_FILES = 200_000
+MAX_EXPANDED_BYTES = 8 * 2**30
+MAX_RATIO = 200  # no image, array or source file of use packs better
+RATIO_APPLIES_FROM_BYTES = 50 * 2**20
+
+
+def open_archive(path: Path) -> zipfile.ZipFile:
+    """Raises BadInputError when it is no zip, or not one to be trusted."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise BadInputError(
+            f"The archive is damaged: {error}.", field="file", remedy="Make the zip again and check it with unzip -t."
+        ) from error
+    try:
+        _check(archive, packed_bytes=path.stat().st_size)
+    except BadInputError:
+        archive.close()
+        raise
+    return archive
+
+
+def extract(path: Path, folder: Path) -> list[str]:
+    """Unpacks all regular files into folder; returns their names. Raises BadInputError before anything is written."""
+    with open_archive(path) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            archive.extractall(folder)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise BadInputError(
+                f"The archive is damaged: {error}.", field="file", remedy="Make the zip again."
+            ) from error
+    return names
+
+
+def _check(archive: zipfile.ZipFile, *, packed_bytes: int) -> None:
+    infos = archive.infolist()
+    if len(infos) > MAX_FILES:
+        raise BadInputError(
+            f"The archive has {len(infos):,} files; {MAX_FILES:,} are allowed.",
+            field="file",
+            remedy="Pack the examples as NPZ or Parquet instead.",
+        )
+    for info in infos:
+        _check_member(info)
+    expanded = sum(info.file_size for info in infos)
+    is_bomb = expanded > RATIO_APPLIES_FROM_BYTES and expanded > MAX_RATIO * packed_bytes
+    if expanded > MAX_EXPANDED_BYTES or is_bomb:
+        raise BadInputError(
+            f"The archive of {packed_bytes:,} bytes would unpack to {expanded:,} bytes.",
+            field="file",
+            remedy=f"At most {MAX_EXPANDED_BYTES:,} bytes, and {MAX_RATIO} times its packed size, are allowed.",
+            code="archive_bomb",
+        )
+
+
+def _check_member(info: zipfile.ZipInfo) -> None:
+    name = info.filename
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or "\\" in name or ".." in parts or "\x00" in name or (parts and ":" in parts[0]):
+        raise BadInputError(
+            f"The archive names {name!r}, which lies outside of it.",
+            field="file",
+            remedy="Make the zip anew from within the folder, with relative names.",
+            code="path_traversal",
+        )
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise BadInputError(
+            f"{name!r} is a link.", field="file", remedy="Put the file itself into the archive.", code="link"
+        )
+    if info.flag_bits & 0x1:
+        raise BadInputError("The archive is encrypted.", field="file", remedy="Make it without a password.")

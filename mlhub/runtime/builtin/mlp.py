@@ -1,0 +1,21 @@
+"""A multi-layer perceptron for tables and small images. Hyperparameters: width (128), n_layers (2), dropout (0)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch import nn
+
+
+def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
+    n_inputs = math.prod(hyperparameters["input_shape"])
+    n_outputs = hyperparameters.get("n_classes", 1)
+    width, n_layers = int(hyperparameters.get("width", 128)), int(hyperparameters.get("n_layers", 2))
+    dropout = float(hyperparameters.get("dropout", 0.0))
+    layers: list[nn.Module] = [nn.Flatten()]
+    for i in range(n_layers):
+        layers += [nn.Linear(n_inputs if i == 0 else width, width), nn.ReLU()]
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers, nn.Linear(width if n_layers else n_inputs, n_outputs))

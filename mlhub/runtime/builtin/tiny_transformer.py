@@ -1,0 +1,48 @@
+"""A small causal transformer over bytes. Hyperparameters: width (128), n_layers (2), n_heads (4), dropout (0.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mlhub.runtime.errors import BadInputError
+
+
+class TinyTransformer(nn.Module):
+    """Tokens (batch, length) to logits (batch, length, vocabulary)."""
+
+    def __init__(
+        self, vocabulary_size: int, context_length: int, *, width: int, n_layers: int, n_heads: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.token = nn.Embedding(vocabulary_size, width)
+        self.position = nn.Parameter(0.02 * torch.randn(context_length, width))
+        layer = nn.TransformerEncoderLayer(
+            width, n_heads, 4 * width, dropout=dropout, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(layer, n_layers, nn.LayerNorm(width), enable_nested_tensor=False)
+        self.head = nn.Linear(width, vocabulary_size, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        length = tokens.shape[1]
+        mask = nn.Transformer.generate_square_subsequent_mask(length, device=tokens.device)
+        hidden = self.layers(self.token(tokens) + self.position[:length], mask=mask, is_causal=True)
+        logits: Tensor = self.head(hidden)
+        return logits
+
+
+def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
+    if "vocabulary_size" not in hyperparameters:
+        raise BadInputError(
+            "tiny_transformer needs text.", field="model", remedy="Use mlp for tables, small_cnn for images."
+        )
+    return TinyTransformer(
+        hyperparameters["vocabulary_size"],
+        hyperparameters["context_length"],
+        width=int(hyperparameters.get("width", 128)),
+        n_layers=int(hyperparameters.get("n_layers", 2)),
+        n_heads=int(hyperparameters.get("n_heads", 4)),
+        dropout=float(hyperparameters.get("dropout", 0.1)),
+    )

@@ -1,0 +1,129 @@
+"""Checkpoints: a folder a step, complete once its manifest is there, readable by any number of workers and servers.
+
+<checkpoints>/attempt-0003-step-0000000420/
+    weights.safetensors             the model's state: parameters and buffers
+    optimizer-0-of-2.safetensors    optimiser_state.py's flat state, one file a shard
+    manifest.json                   written last: step, files with their hashes and sizes
+
+A later attempt's checkpoint wins over an earlier one's, so that a zombie's cannot be resumed from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+WEIGHTS = "weights.safetensors"
+MANIFEST = "manifest.json"
+N_KEPT = 2
+_NAME = re.compile(r"attempt-(\d+)-step-(\d+)")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    folder: Path
+    attempt: int
+    step: int
+    files: Mapping[str, Any]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(int(file["size_bytes"]) for file in self.files.values())
+
+    def weights(self) -> dict[str, Tensor]:
+        return load_file(self.folder / WEIGHTS)
+
+    def optimizer(self) -> dict[str, Tensor]:
+        """All shards together."""
+        out: dict[str, Tensor] = {}
+        for name in self.files:
+            if name.startswith("optimizer-"):
+                out |= load_file(self.folder / name)
+        return out
+
+
+def folder_for(root: Path, *, attempt: int, step: int) -> Path:
+    """The folder of a checkpoint to come; empty, without a manifest."""
+    folder = root / f"attempt-{attempt:04d}-step-{step:010d}"
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def optimizer_file(shard: int, n_shards: int) -> str:
+    return f"optimizer-{shard}-of-{n_shards}.safetensors"
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """On the disk for sure when it returns."""
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+    _sync(path)
+
+
+def complete(folder: Path, *, step: int, attempt: int) -> Checkpoint:
+    """Writes the manifest, which makes the checkpoint count, and removes the oldest ones beyond N_KEPT."""
+    files = {p.name: {"sha256": _sha256(p), "size_bytes": p.stat().st_size} for p in sorted(folder.iterdir())}
+    manifest = {"step": step, "attempt": attempt, "at": time.time(), "files": files}
+    temporary = folder / f".{MANIFEST}"
+    temporary.write_text(json.dumps(manifest, indent=1))
+    _sync(temporary)
+    temporary.rename(folder / MANIFEST)
+    _sync(folder)
+    for old in _listed(folder.parent)[N_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return Checkpoint(folder, attempt, step, files)
+
+
+def latest(root: Path, *, before_attempt: int | None = None) -> Checkpoint | None:
+    """The newest checkpoint that is whole: every file has the hash of the manifest. None when there is none."""
+    for folder in _listed(root):
+        found = _read(folder)
+        if found is not None and (before_attempt is None or found.attempt <= before_attempt):
+            return found
+    return None
+
+
+def _listed(root: Path) -> list[Path]:
+    """Folders with a manifest, newest attempt and step first."""
+    found = []
+    for path in root.iterdir() if root.is_dir() else ():
+        match = _NAME.fullmatch(path.name)
+        if match and (path / MANIFEST).exists():
+            found.append((int(match[1]), int(match[2]), path))
+    return [path for *_, path in sorted(found, reverse=True)]
+
+
+def _read(folder: Path) -> Checkpoint | None:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        files = manifest["files"]
+        if any(_sha256(folder / name) != file["sha256"] for name, file in files.items()):
+            return None
+        return Checkpoint(folder, int(manifest["attempt"]), int(manifest["step"]), files)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,154 @@
+"""A model as its author wrote it: build_model, and what is optional, with defaults by task (docs/guides).
+
+build_model(hyperparameters) -> nn.Module
+loss(outputs, targets) -> Tensor              mean over the examples of a batch
+metrics(outputs, targets) -> {name: value}    means over the examples of a batch
+build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
+preprocess(inputs) -> inputs                  on each batch, before the model
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mlhub.runtime import archives
+from mlhub.runtime.builtin import BUILTINS
+from mlhub.runtime.errors import BadInputError
+from mlhub.wire.launch import ModelSpec
+
+OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Contract:
+    build_model: Callable[[dict[str, Any]], nn.Module]
+    loss: Callable[[Any, Tensor], Tensor]
+    metrics: Callable[[Any, Tensor], Values]
+    build_optimizer: Callable[[nn.Module, dict[str, Any]], torch.optim.Optimizer]
+    preprocess: Callable[[Tensor], Any]
+
+
+def load_contract(model: ModelSpec, package: Path | None, *, code: Path, task: str) -> Contract:
+    """Imports the model's code. code: a folder to unpack into. Raises BadInputError, and whatever the code raises."""
+    module = find_module(model.kind, model.entry, package, code=code)
+    return Contract(
+        build_model=module.build_model,
+        loss=getattr(module, "loss", _LOSSES.get(task, _no_loss)),
+        metrics=getattr(module, "metrics", _METRICS.get(task, _no_metrics)),
+        build_optimizer=getattr(module, "build_optimizer", default_optimizer),
+        preprocess=getattr(module, "preprocess", _as_it_is),
+    )
+
+
+def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> ModuleType:
+    """The module that keeps the contract. Raises BadInputError when it does not."""
+    if kind == "builtin":
+        if entry not in BUILTINS:
+            raise BadInputError(
+                f"There is no built-in model {entry}.", field="entry", remedy=f"Known: {', '.join(BUILTINS)}."
+            )
+        return importlib.import_module(f"mlhub.runtime.builtin.{entry}")
+    if package is None:
+        raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
+    archives.extract(package, code)
+    if not (code / f"{entry.replace('.', '/')}.py").exists() and not (code / entry.replace(".", "/")).is_dir():
+        found = ", ".join(sorted(p.name for p in code.iterdir())[:20]) or "nothing"
+        raise BadInputError(
+            f"The package has no module {entry}; it has {found}.",
+            field="entry",
+            remedy="Put model.py at the top of the zip, or name the module that defines build_model.",
+        )
+    sys.path.insert(0, str(code))
+    module = importlib.import_module(entry)
+    if not callable(getattr(module, "build_model", None)):
+        raise BadInputError(
+            f"The module {entry} has no function build_model.",
+            field="file",
+            remedy="Define build_model(hyperparameters), which returns a torch.nn.Module.",
+        )
+    for name in OPTIONAL:
+        if hasattr(module, name) and not callable(getattr(module, name)):
+            raise BadInputError(
+                f"{name} in {entry} is no function.", field="file", remedy="Make it a function, or rename it."
+            )
+    return module
+
+
+def settings_of(hyperparameters: Values, facts: Values) -> dict[str, Any]:
+    """What build_model is given: facts of the dataset (input_shape, n_classes ...), and the user's own on top."""
+    return {**facts, **hyperparameters}
+
+
+def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:
+    """AdamW; or what the hyperparameter `optimizer` names: adamw, adam, sgd. learning_rate, weight_decay, momentum."""
+    name = str(hyperparameters.get("optimizer", "adamw")).lower()
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    decay = hyperparameters.get("weight_decay")
+    if name == "sgd":
+        rate = float(hyperparameters.get("learning_rate", 0.1))
+        momentum = float(hyperparameters.get("momentum", 0.9))
+        return torch.optim.SGD(parameters, lr=rate, momentum=momentum, weight_decay=float(decay or 0.0))
+    rate = float(hyperparameters.get("learning_rate", 1e-3))
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=rate, weight_decay=float(decay or 0.0))
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01 if decay is None else float(decay))
+    raise BadInputError(
+        f"The optimizer {name!r} is unknown.",
+        field="hyperparameters.optimizer",
+        remedy="Give adamw, adam or sgd, or define build_optimizer in your package.",
+    )
+
+
+def _as_it_is(inputs: Tensor) -> Tensor:
+    return inputs
+
+
+def _no_loss(outputs: Any, targets: Tensor) -> Tensor:  # noqa: ARG001 (the contract's signature)
+    raise BadInputError("The dataset has no known task.", field="loss", remedy="Define loss in your package.")
+
+
+def _no_metrics(outputs: Any, targets: Tensor) -> Values:  # noqa: ARG001 (the contract's signature)
+    return {}
+
+
+def _classification_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(outputs, targets)
+
+
+def _regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.mse_loss(outputs.reshape(targets.shape), targets)
+
+
+def _language_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+
+
+def _classification_metrics(outputs: Tensor, targets: Tensor) -> Values:
+    return {"accuracy": (outputs.argmax(-1) == targets).float().mean()}
+
+
+def _regression_metrics(outputs: Tensor, targets: Tensor) -> Values:
+    return {"mean_absolute_error": (outputs.reshape(targets.shape) - targets).abs().mean()}
+
+
+_LOSSES: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "classification": _classification_loss,
+    "regression": _regression_loss,
+    "language_modelling": _language_loss,
+}
+_METRICS: dict[str, Callable[[Any, Tensor], Values]] = {
+    "classification": _classification_metrics,
+    "regression": _regression_metrics,
+    "language_modelling": _classification_metrics,
+}

@@ -1,0 +1,50 @@
+"""Loss and metrics on the held-out examples, each worker taking its part."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from mlhub.runtime.contract import Contract
+from mlhub.runtime.readers import Split
+from mlhub.runtime.strategies.protocol import Strategy
+
+BATCH = 256
+MAX_EXPONENT = 50.0
+
+
+def evaluate(
+    model: nn.Module, contract: Contract, data: Split, strategy: Strategy, *, rank: int, n_workers: int
+) -> dict[str, float]:
+    """Means over all held-out examples, keys "eval/...", the same on every worker; the model trains on afterwards."""
+    strategy.average_buffers(model)
+    device = strategy.device()
+    own = np.array_split(data.held_out, n_workers)[rank]
+    # a worker without examples looks at one that does not count, so that all have the same names to sum
+    looked_at, weighs = (own, 1.0) if len(own) else (data.held_out[:1], 0.0)
+    sums: dict[str, float] = {}
+    model.eval()
+    with torch.no_grad():
+        for start in range(0, len(looked_at), BATCH):
+            inputs, targets = data.batch(looked_at[start : start + BATCH])
+            inputs, targets = contract.preprocess(inputs.to(device)), targets.to(device)
+            outputs = model(inputs)
+            found: dict[str, Any] = {"loss": contract.loss(outputs, targets), **contract.metrics(outputs, targets)}
+            for name, value in found.items():
+                sums[name] = sums.get(name, 0.0) + float(value) * len(targets) * weighs
+    model.train()
+    names = sorted(sums)
+    totals = strategy.total([float(len(own)), *(sums[name] for name in names)])
+    means = {f"eval/{name}": total / totals[0] for name, total in zip(names, totals[1:], strict=True)}
+    if data.facts.get("task") == "language_modelling" and means["eval/loss"] < MAX_EXPONENT:
+        means["eval/perplexity"] = math.exp(means["eval/loss"])
+    return means
+
+
+def metric_names(contract: Contract, outputs: Any, targets: torch.Tensor) -> list[str]:
+    """The names that evaluate() will give, found on one batch."""
+    return sorted(f"eval/{name}" for name in {"loss", *contract.metrics(outputs, targets)})

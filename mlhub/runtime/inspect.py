@@ -1,0 +1,108 @@
+"""python -m mlhub.runtime.inspect dataset|model|preflight ...: what is in an upload, and would this job run?
+
+Meant to be run in the sandbox. Writes one JSON object to standard output: {"ok": true, ...what was found} or
+{"ok": false, "error": {code, field, message, remedy, traceback?}}. What the inspected code prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mlhub.runtime import archives
+from mlhub.runtime.errors import BadInputError
+from mlhub.wire.launch import PodSpec
+
+
+def dataset(arguments: argparse.Namespace) -> dict[str, Any]:
+    from mlhub.runtime import readers
+
+    found = readers.inspect(arguments.format, arguments.path, json.loads(arguments.options))
+    return {"schema": found.schema, "preview": found.preview}
+
+
+def model(arguments: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder)
+        names = archives.extract(arguments.path, code)
+        if arguments.kind == "script":
+            return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
+        from mlhub.runtime.contract import OPTIONAL, find_module
+
+        module = find_module("package", arguments.entry, arguments.path, code=code / "package")
+        functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
+        return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
+
+
+def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
+    from mlhub.runtime.preflight import try_out
+
+    spec = PodSpec.from_json(arguments.spec.read_text())
+    inputs = {item.name: Path(item.uri.removeprefix("file://")) for item in spec.inputs}
+    with tempfile.TemporaryDirectory() as folder:
+        return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
+
+
+def _script(code: Path, entry: str) -> dict[str, Any]:
+    path = code / entry
+    if not path.is_file():
+        raise BadInputError(
+            f"There is no {entry} in the archive.", field="entry", remedy="Name the script as it lies in the zip."
+        )
+    try:
+        tree = ast.parse(path.read_text())
+    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        raise BadInputError(f"{entry} is not valid Python: {error}", field="file", remedy="Correct it.") from error
+    return {"description": (ast.get_docstring(tree) or "")[:500]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.inspect")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("dataset")
+    one.add_argument("--format", required=True)
+    one.add_argument("--path", type=Path, required=True)
+    one.add_argument("--options", default="{}")
+    one = commands.add_parser("model")
+    one.add_argument("--path", type=Path, required=True)
+    one.add_argument("--kind", required=True)
+    one.add_argument("--entry", required=True)
+    one = commands.add_parser("preflight")
+    one.add_argument("--spec", type=Path, required=True)
+    arguments = parser.parse_args()
+    commands_by_name: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+        "dataset": dataset,
+        "model": model,
+        "preflight": preflight,
+    }
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # the inspected code may print what it likes
+    try:
+        answer = {"ok": True, **commands_by_name[arguments.command](arguments)}
+    except BadInputError as error:
+        answer = {"ok": False, "error": error.as_dict()}
+    except MemoryError:
+        remedy = "Use a smaller file or model; trials have less memory than training."
+        answer = {"ok": False, "error": _problem("out_of_memory", "It does not fit into memory.", remedy)}
+    except BaseException as error:
+        told = _problem("user_code", f"{type(error).__name__}: {error}"[:2000], "Correct the code and upload it again.")
+        answer = {"ok": False, "error": {**told, "traceback": traceback.format_exc()[-16_000:]}}
+    with os.fdopen(answer_to, "w") as out:
+        json.dump(answer, out)
+    return 0
+
+
+def _problem(code: str, message: str, remedy: str) -> dict[str, str]:
+    return {"code": code, "field": "file", "message": message, "remedy": remedy}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The ingest API from a pod's side (mlhub/wire/report.py), with the three ways in which a request may fail."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+TIMEOUT_S = 20.0
+
+
+class FencedError(Exception):
+    """This attempt's word no longer counts: a later one runs, or the job has ended. Final."""
+
+
+class RefusedError(Exception):
+    """The API understood and said no. Final."""
+
+
+class UnavailableError(Exception):
+    """The API is away or overloaded; the same request may succeed later."""
+
+
+class IngestApi:
+    def __init__(self, url: str, attempt_id: str, token: str) -> None:
+        self._base = f"{url}/api/v1/ingest/attempts/{quote(attempt_id)}"
+        self._token = token
+
+    def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
+        """The number of the line that the API wants next. Raises FencedError, RefusedError, UnavailableError."""
+        body = {"version": 1, "role": role, "index": index, "stream": stream, "first": first, "lines": lines}
+        request = self._request("POST", "/reports", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        answer = json.loads(_send(request, accept=(200, 409)))
+        if not isinstance(answer.get("next"), int):
+            raise RefusedError(f"The API answered {answer}.")
+        return int(answer["next"])
+
+    def put_artifact(self, name: str, path: Path, *, sha256: str) -> None:
+        """Idempotent by hash. Raises as send_lines does."""
+        headers = {
+            "X-Content-SHA256": sha256,
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(path.stat().st_size),
+        }
+        with path.open("rb") as file:
+            _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
+
+    def fetch(self, uri: str, to: Path) -> None:
+        """Raises as send_lines does."""
+        request = urllib.request.Request(uri, headers={"Authorization": f"Bearer {self._token}"})
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer, to.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+        except urllib.error.HTTPError as error:
+            raise _error_of(error) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(str(error)) from error
+
+    def _request(self, verb: str, path: str, content: Any, headers: dict[str, str]) -> urllib.request.Request:
+        headers = {"Authorization": f"Bearer {self._token}", **headers}
+        return urllib.request.Request(self._base + path, data=content, headers=headers, method=verb)
+
+
+def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            content: bytes = answer.read()
+            return content
+    except urllib.error.HTTPError as error:
+        if error.code in accept:
+            return error.read()
+        raise _error_of(error) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise UnavailableError(str(error)) from error
+
+
+def _error_of(error: urllib.error.HTTPError) -> Exception:
+    if error.code == 410:
+        return FencedError("The platform no longer accepts this attempt.")
+    if error.code == 429 or error.code >= 500:
+        return UnavailableError(f"HTTP {error.code}")
+    return RefusedError(f"HTTP {error.code}: {error.read(2000).decode(errors='replace')}")

@@ -1,0 +1,51 @@
+"""Brings a pod's inputs: files of this machine are used where they are, others are fetched and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from mlhub.runtime.launcher.api import IngestApi, RefusedError, UnavailableError
+from mlhub.wire.launch import Input
+
+N_TRIES = 6
+
+
+class InputUnavailableError(Exception):
+    """An input could not be had, or is not what its hash says."""
+
+
+def bring(inputs: tuple[Input, ...], *, api: IngestApi, folder: Path) -> dict[str, Path]:
+    """Paths by name. Raises InputUnavailableError, FencedError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {item.name: _bring(item, api, folder / item.sha256) for item in inputs}
+
+
+def _bring(item: Input, api: IngestApi, target: Path) -> Path:
+    address = urlparse(item.uri)
+    if address.scheme == "file":
+        path = Path(unquote(address.path))
+        if not path.is_file() or path.stat().st_size != item.size_bytes:
+            raise InputUnavailableError(f"{item.name}: {path} is not there, or does not have {item.size_bytes} bytes.")
+        return path
+    _fetch(item, api, target)
+    with target.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != item.sha256:
+        raise InputUnavailableError(f"{item.name}: what was fetched has the hash {found}, not {item.sha256}.")
+    return target
+
+
+def _fetch(item: Input, api: IngestApi, target: Path) -> None:
+    for n_try in range(N_TRIES):
+        try:
+            api.fetch(item.uri, target)
+            return
+        except UnavailableError as error:
+            if n_try == N_TRIES - 1:
+                raise InputUnavailableError(f"{item.name} could not be fetched: {error}") from error
+            time.sleep(2.0**n_try / 2)
+        except RefusedError as error:
+            raise InputUnavailableError(f"{item.name} could not be fetched: {error}") from error

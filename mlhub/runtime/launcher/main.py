@@ -1,0 +1,131 @@
+"""The life of a pod: read the specification, bring inputs, train, upload, ship the rest, leave with a code."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.shipping import Shipper
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.reporting import Reporter
+from mlhub.wire.exits import Cause, ExitCode
+
+PR_SET_PDEATHSIG = 1
+DRAIN_S = 600.0  # a trained model waits this long for an API that is away
+DRAIN_AFTER_STOP_S = 6.0  # whoever stops a pod also kills it when it lingers
+
+
+class Launcher:
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token)
+        self.reporter = Reporter(pod.reports)
+        self.shipper = Shipper(
+            self.api,
+            role=pod.spec.role,
+            index=pod.spec.index,
+            reports=pod.reports,
+            log=pod.output,
+            on_final=self._leave_at_once,
+        )
+        self.trainer: subprocess.Popen[bytes] | None = None
+        self.is_stopping = False
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.shipper.start()
+        try:
+            self.pod.write_inputs(bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs"))
+        except InputUnavailableError as error:
+            self.reporter.failure(Cause.INPUT_UNAVAILABLE, str(error))
+            return self._end(ExitCode.INPUT_UNAVAILABLE)
+        except FencedError:
+            return ExitCode.REPORT_REFUSED
+        self.reporter.phase("inputs_ready")
+        if self.is_stopping:
+            return self._end(ExitCode.PREEMPTED)
+        code = self._train()
+        if code == ExitCode.DONE:
+            code = self._upload()
+        return self._end(code)
+
+    def _train(self) -> int:
+        with self.pod.output.open("ab") as output:
+            self.trainer = subprocess.Popen(
+                [sys.executable, "-m", "mlhub.runtime.trainer"],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent,
+            )
+        if self.is_stopping:
+            self.trainer.terminate()
+        code = self.trainer.wait()
+        if code < 0 and not self.shipper.is_refused:
+            name = signal.Signals(-code).name
+            cause = Cause.OUT_OF_MEMORY if -code == signal.SIGKILL else Cause.KILLED
+            self.reporter.failure(cause, f"The trainer was ended by {name}.")
+            return ExitCode.OUT_OF_MEMORY if cause is Cause.OUT_OF_MEMORY else 128 - code
+        return code
+
+    def _upload(self) -> int:
+        """Sends what the trainer left in its artifacts folder, for as long as it takes."""
+        listed = self.pod.artifacts / "artifacts.json"
+        if not listed.exists():
+            return ExitCode.DONE
+        until = time.monotonic() + DRAIN_S
+        for name, sha256 in json.loads(listed.read_text()).items():
+            while True:
+                try:
+                    self.api.put_artifact(name, self.pod.artifacts / name, sha256=sha256)
+                    break
+                except UnavailableError as error:
+                    if time.monotonic() > until:
+                        self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
+                        return ExitCode.REPORT_REFUSED
+                    time.sleep(1.0)
+                except (FencedError, RefusedError) as error:
+                    self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
+                    return ExitCode.REPORT_REFUSED
+        return ExitCode.DONE
+
+    def _end(self, code: int) -> int:
+        if self.shipper.is_refused:
+            return ExitCode.REPORT_REFUSED
+        arrived = self.shipper.drain(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else DRAIN_S)
+        return code if arrived or code != ExitCode.DONE else ExitCode.REPORT_REFUSED
+
+    def _on_sigterm(self, *_: object) -> None:
+        self.is_stopping = True
+        if self.trainer is not None and self.trainer.poll() is None:
+            self.trainer.terminate()
+
+    def _leave_at_once(self, reason: str) -> None:
+        print(f"launcher: leaving: {reason}", flush=True)
+        if self.trainer is not None and self.trainer.poll() is None:
+            self.trainer.kill()
+
+
+def _die_with_parent() -> None:
+    """No trainer outlives its launcher, however that ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def main() -> int:
+    try:
+        pod = Pod.from_environment()
+    except ValueError as error:
+        print(f"launcher: {error}", file=sys.stderr, flush=True)
+        return ExitCode.BAD_SPEC
+    os.chdir(pod.work)
+    Path(pod.output).touch()
+    return Launcher(pod).run()

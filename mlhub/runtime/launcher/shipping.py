@@ -1,0 +1,119 @@
+"""Ships append-only files to the API, line by line numbered; the file is the buffer while the API is away."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS
+
+MAX_BATCH_BYTES = 2**20
+PERIOD_S = 0.25
+BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
+
+
+class Tail:
+    """A file that grows. `next`: number of the first line that the API does not have yet."""
+
+    def __init__(self, path: Path, stream: str) -> None:
+        self.path = path
+        self.stream = stream
+        self.next = 0
+        self._offset = 0
+
+    def batch(self, *, is_final: bool) -> tuple[list[Any], int]:
+        """Lines from `next` on, and where they end in the file. An unfinished last line counts when is_final."""
+        if not self.path.exists():
+            return [], self._offset
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            chunk = file.read(MAX_BATCH_BYTES)
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        is_final = is_final and self.stream == LOG  # half a report, of a trainer that was killed, says nothing
+        if rest and (is_final or len(chunk) == MAX_BATCH_BYTES) and not lines:
+            lines, rest = [rest], b""  # one line larger than a batch is cut, or the last one has no end
+            end = self._offset + len(chunk)
+        elif rest and is_final and len(chunk) < MAX_BATCH_BYTES:
+            lines.append(rest)
+            end = self._offset + len(chunk)
+        else:
+            end = self._offset + len(chunk) - len(rest)
+        if len(lines) > MAX_BATCH_LINES:
+            lines = lines[:MAX_BATCH_LINES]
+            end = self._offset + sum(len(line) + 1 for line in lines)
+        return [self._decode(line) for line in lines], end
+
+    def acknowledge(self, number: int, *, n_sent: int, end: int) -> None:
+        """The API wants line `number` next."""
+        if number == self.next + n_sent:
+            self.next, self._offset = number, end
+        else:
+            self._seek(number)
+
+    def _seek(self, number: int) -> None:
+        with self.path.open("rb") as file:
+            for _ in range(number):
+                file.readline()
+            self.next, self._offset = number, file.tell()
+
+    def _decode(self, line: bytes) -> Any:
+        text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
+        return text[:MAX_LOG_LINE] if self.stream == LOG else json.loads(text)
+
+
+class Shipper(threading.Thread):
+    """Sends what there is, several times a second, for as long as the pod lives. on_final: told once, with a reason."""
+
+    def __init__(
+        self, api: IngestApi, *, role: str, index: int, reports: Path, log: Path, on_final: Callable[[str], None]
+    ) -> None:
+        super().__init__(name="shipper", daemon=True)
+        self._api, self._role, self._index = api, role, index
+        self._tails = [Tail(reports, REPORTS), Tail(log, LOG)]
+        self._on_final = on_final
+        self._is_ending = threading.Event()
+        self.is_refused = False
+
+    def run(self) -> None:
+        n_failures = 0
+        while True:
+            is_final = self._is_ending.is_set()
+            try:
+                self._send_all(is_final=is_final)
+                n_failures = 0
+                if is_final:
+                    return
+            except UnavailableError:
+                n_failures += 1
+            except (FencedError, RefusedError) as error:
+                self.is_refused = True
+                self._on_final(str(error))
+                return
+            pause_s = BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1] if n_failures else PERIOD_S
+            if is_final:
+                time.sleep(pause_s)
+            else:
+                self._is_ending.wait(pause_s)
+
+    def drain(self, *, timeout_s: float) -> bool:
+        """Ships the rest. Whether all of it arrived in time."""
+        self._is_ending.set()
+        self.join(timeout_s)
+        return not self.is_alive() and not self.is_refused
+
+    def _send_all(self, *, is_final: bool) -> None:
+        for tail in self._tails:
+            while True:
+                lines, end = tail.batch(is_final=is_final)
+                if not lines:
+                    break
+                number = self._api.send_lines(
+                    role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
+                )
+                tail.acknowledge(number, n_sent=len(lines), end=end)

@@ -1,0 +1,57 @@
+"""Optimiser state as flat named tensors that any number of workers and servers can read.
+
+Key: "<parameter>|<state>|<start>": the state's elements of that parameter from `start` on, shape (length,). State that
+is one number a parameter (a step count), or of another size than the parameter, has the start "whole".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Owned(NamedTuple):
+    """A stretch of a parameter, and the tensor that an optimiser here updates for it."""
+
+    parameter: str
+    start: int
+    tensor: Tensor
+
+
+def collect(optimizer: torch.optim.Optimizer, owned: Sequence[Owned]) -> dict[str, Tensor]:
+    """Copies, so that training can go on while they are written."""
+    out: dict[str, Tensor] = {}
+    for name, start, tensor in owned:
+        for state, value in optimizer.state.get(tensor, {}).items():
+            if not isinstance(value, Tensor):
+                value = torch.tensor(value)
+            if value.numel() == tensor.numel() and value.dim() > 0:
+                out[f"{name}|{state}|{start}"] = value.detach().reshape(-1).cpu().clone()
+            else:
+                out[f"{name}|{state}|whole"] = value.detach().cpu().clone()
+    return out
+
+
+def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Mapping[str, Tensor]) -> None:
+    """The inverse, whoever owned which stretch when it was saved."""
+    pieces: dict[tuple[str, str], list[tuple[int, Tensor]]] = {}
+    whole: dict[tuple[str, str], Tensor] = {}
+    for key, value in saved.items():
+        name, state, at = key.rsplit("|", 2)
+        if at == "whole":
+            whole[name, state] = value
+        else:
+            pieces.setdefault((name, state), []).append((int(at), value))
+    flat = {key: torch.cat([v for _, v in sorted(found, key=lambda p: p[0])]) for key, found in pieces.items()}
+    for name, start, tensor in owned:
+        found = optimizer.state[tensor]
+        for (parameter, key), value in flat.items():
+            if parameter == name:
+                part = value[start : start + tensor.numel()]
+                found[key] = part.reshape(tensor.shape).clone().to(tensor.device)
+        for (parameter, key), value in whole.items():
+            if parameter == name:
+                found[key] = value.clone()

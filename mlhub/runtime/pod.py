@@ -1,0 +1,68 @@
+"""Who this pod is: its specification, secrets and folders, from the environment. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from mlhub.wire import environment as names
+from mlhub.wire.launch import PodSpec, Role
+
+
+@dataclass(frozen=True)
+class Pod:
+    spec: PodSpec
+    work: Path
+    api_url: str
+    token: str
+    secret: bytes  # shared by the gang, for the handshake between its members
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Pod:
+        """Raises ValueError when a variable is missing or the specification cannot be read."""
+        try:
+            spec = PodSpec.from_json(Path(variables[names.SPEC_PATH]).read_text())
+            token = Path(variables[names.TOKEN_PATH]).read_text().strip()
+            secret = bytes.fromhex(Path(variables[names.SECRET_PATH]).read_text().strip())
+            return cls(spec, Path(variables[names.WORK_DIR]), variables[names.API_URL], token, secret)
+        except KeyError as error:
+            raise ValueError(f"The environment variable {error.args[0]} is missing.") from error
+        except OSError as error:
+            raise ValueError(f"{error.filename}: {error.strerror}") from error
+
+    @property
+    def is_reporter(self) -> bool:
+        """Whether this pod speaks for the gang: rank 0."""
+        return self.spec.role is Role.WORKER and self.spec.index == 0
+
+    @property
+    def reports(self) -> Path:
+        return self.work / "reports.jsonl"
+
+    @property
+    def output(self) -> Path:
+        return self.work / "output.log"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.work / "artifacts"
+
+    @property
+    def code(self) -> Path:
+        return self.work / "code"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder that all attempts of the job share."""
+        return Path(unquote(urlparse(self.spec.checkpoint_uri).path))
+
+    def write_inputs(self, paths: Mapping[str, Path]) -> None:
+        (self.work / "inputs.json").write_text(json.dumps({name: str(path) for name, path in paths.items()}))
+
+    def input(self, name: str) -> Path:
+        """Where the launcher put that input."""
+        return Path(json.loads((self.work / "inputs.json").read_text())[name])

@@ -1,0 +1,123 @@
+"""Tries a job out on a few examples before it may hold GPUs: errors come at once, speed gets a first estimate."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mlhub.runtime import archives
+from mlhub.runtime.contract import Contract, load_contract, settings_of
+from mlhub.runtime.errors import BadInputError, NotANumberError
+from mlhub.runtime.evaluation import metric_names
+from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
+from mlhub.runtime.readers import Split, open_split
+from mlhub.runtime.sampling import Schedule
+from mlhub.wire.launch import PodSpec
+
+SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
+N_REPEATS = 3
+
+
+def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
+    """The job's profile. Raises BadInputError, NotANumberError and whatever the user's code raises."""
+    if spec.model.kind == "script":
+        assert spec.model.package is not None
+        archives.extract(inputs[spec.model.package], code)
+        return {"is_script": True, "servers_possible": False}
+    assert spec.dataset is not None
+    training = spec.training
+    data = open_split(
+        spec.dataset.format,
+        inputs[spec.dataset.files[0]],
+        spec.dataset.schema,
+        evaluation_fraction=training.evaluation_fraction,
+    )
+    schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
+    if training.batch_size > len(data.train):
+        raise BadInputError(
+            f"The batch size {training.batch_size} is larger than the {len(data.train)} training examples.",
+            field="batch_size",
+            remedy=f"Give at most {len(data.train)}.",
+        )
+    package = None if spec.model.package is None else inputs[spec.model.package]
+    contract = load_contract(spec.model, package, code=code, task=data.facts.get("task", ""))
+    torch.manual_seed(training.seed)
+    torch.set_num_threads(1)
+    settings = settings_of(training.hyperparameters, data.facts)
+    model = contract.build_model(settings)
+    if not isinstance(model, torch.nn.Module):
+        raise BadInputError(
+            f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
+        )
+    optimizer = contract.build_optimizer(model, settings)
+    names = _check_evaluation(model, contract, data, training.target_metric)
+    small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
+    example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return {
+        "n_parameters": sum(p.numel() for p in trained),
+        "parameters_bytes": sum(p.numel() * p.element_size() for p in trained),
+        "example_s": example_s,
+        "step_overhead_s": max(0.0, small_s - SMALL * example_s),
+        "n_train": len(data.train),
+        "n_held_out": len(data.held_out),
+        "steps_per_epoch": schedule.steps_per_epoch,
+        "steps_total": schedule.steps_total,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "optimizer": type(optimizer).__name__,
+        "metrics": names,
+        "servers_possible": _can_use_servers(model, optimizer),
+    }
+
+
+def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:
+    """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
+    inputs, targets = data.batch(data.held_out[:SMALL])
+    model.eval()
+    with torch.no_grad():
+        names = metric_names(contract, model(contract.preprocess(inputs)), targets)
+    model.train()
+    if data.facts.get("task") == "language_modelling":
+        names.append("eval/perplexity")
+    if target and target not in names:
+        raise BadInputError(
+            f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."
+        )
+    return names
+
+
+def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples: int) -> float:
+    """Seconds of a forward and backward pass: the fastest of some."""
+    times = []
+    for repeat in range(N_REPEATS + 1):
+        chosen = np.arange(repeat * n_examples, (repeat + 1) * n_examples) % len(data.train)
+        began = time.perf_counter()
+        inputs, targets = data.batch(data.train[chosen])
+        loss = contract.loss(model(contract.preprocess(inputs)), targets)
+        if loss.dim() != 0:
+            raise BadInputError(
+                f"loss returned a tensor of shape {tuple(loss.shape)}.", field="loss", remedy="Return its mean."
+            )
+        if not torch.isfinite(loss):
+            raise NotANumberError("The loss of the first batch is not a number.")
+        torch.autograd.backward(loss)
+        model.zero_grad()
+        times.append(time.perf_counter() - began)
+    return min(times[1:])
+
+
+def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    if type(optimizer).__name__ not in ELEMENTWISE or any(p.dtype != torch.float32 for _, p in named):
+        return False
+    try:
+        plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)
+    except BadInputError:
+        return False
+    return bool(named)

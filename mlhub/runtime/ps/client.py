@@ -1,0 +1,136 @@
+"""A worker's connections to the parameter servers: one a shard, spoken to at the same time."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from mlhub.runtime.errors import GangTimeoutError, PeerLostError
+from mlhub.runtime.ps import frames
+from mlhub.runtime.ps.frames import Header, Operation
+from mlhub.runtime.ps.handshake import StrangerError, greet
+from mlhub.runtime.ps.layout import ShardPlan, bounds
+from mlhub.runtime.ps.server import bytes_of, tune
+
+RETRY_S = 0.1
+T = TypeVar("T")
+
+
+class Client:
+    """weights and gradient: the model's flat vectors, shape (n_elements,), float32; shards are stretches of them."""
+
+    def __init__(
+        self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
+        index: int, attempt: str, secret: bytes, start_timeout_s: float,
+    ) -> None:  # fmt: skip
+        """Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's."""
+        self._index, self._attempt, self._secret = index, attempt, secret
+        self._until = time.monotonic() + start_timeout_s
+        cuts = bounds(weights.numel(), len(addresses))
+        self._weights = [bytes_of(weights[a:b]) for a, b in cuts]
+        self._gradients = [bytes_of(gradient[a:b]) for a, b in cuts]
+        self._pool = ThreadPoolExecutor(len(addresses))
+        self._connections = [self._connect(address, "training") for address in addresses]
+        self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
+        self.n_bytes = weights.nbytes
+
+    def start(self, plans: Sequence[ShardPlan]) -> None:
+        """Rank 0's: hands over the first weights."""
+
+        def one(shard: int) -> None:
+            connection = self._connections[shard]
+            content = json.dumps(plans[shard].to_json()).encode()
+            frames.send(connection, Header(Operation.START, len(content), sender=self._index), content)
+            weights = self._weights[shard]
+            frames.send(connection, Header(Operation.WEIGHTS, len(weights)), weights)
+            frames.receive_header(connection, Operation.OK)
+
+        self._each(one)
+
+    def pull(self) -> None:
+        """Waits for rank 0's weights."""
+
+        def one(shard: int) -> None:
+            frames.send(self._connections[shard], Header(Operation.PULL, 0, sender=self._index))
+            self._receive_weights(shard)
+
+        self._each(one)
+
+    def exchange(self, step: int, *, flags: int, value: float) -> tuple[int, float]:
+        """Pushes the gradient, takes the new weights; returns all workers' flags together, and the sum of values."""
+
+        def one(shard: int) -> tuple[int, float]:
+            gradient = self._gradients[shard]
+            header = Header(Operation.PUSH, len(gradient), flags=flags, sender=self._index, step=step, value=value)
+            frames.send(self._connections[shard], header, gradient)
+            return self._receive_weights(shard)
+
+        # shards may see a stop order at different steps; the first one's word counts for all workers alike
+        return self._each(one)[0]
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """Sums over all workers, by way of the first shard."""
+        payload = struct.pack(f"{len(values)}d", *values)
+        frames.send(self._connections[0], Header(Operation.TOTAL, len(payload), sender=self._index), payload)
+        header = frames.receive_header(self._connections[0], Operation.TOTAL)
+        return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(self._connections[0], header.length)))
+
+    def take_snapshot(self) -> None:
+        """Rank 0's, between two steps: every shard copies its optimiser's state."""
+        for connection in self._snapshots:
+            frames.send(connection, Header(Operation.SNAPSHOT, 0))
+        for connection in self._snapshots:
+            frames.receive_header(connection, Operation.OK)
+
+    def write_snapshot(self, folder: Path) -> None:
+        """Every shard writes what it copied into folder; may run beside training."""
+        for connection in self._snapshots:
+            frames.send_json(connection, Operation.WRITE, {"folder": str(folder)})
+        for connection in self._snapshots:
+            frames.receive_header(connection, Operation.OK)
+
+    def close(self) -> None:
+        """Says goodbye: the servers leave once all workers have."""
+        for connection in [*self._snapshots, *self._connections]:
+            with suppress(PeerLostError):
+                frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
+            connection.close()
+        self._pool.shutdown(wait=False)
+
+    def _each(self, one: Callable[[int], T]) -> list[T]:
+        if len(self._connections) == 1:
+            return [one(0)]
+        return list(self._pool.map(one, range(len(self._connections))))
+
+    def _receive_weights(self, shard: int) -> tuple[int, float]:
+        header = frames.receive_header(self._connections[shard], Operation.WEIGHTS)
+        if header.length != len(self._weights[shard]):
+            raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(self._weights[shard])}.")
+        frames.receive_into(self._connections[shard], self._weights[shard])
+        return header.flags, header.value
+
+    def _connect(self, address: str, purpose: str) -> socket.socket:
+        host, _, port = address.rpartition(":")
+        while True:
+            try:
+                connection = socket.create_connection((host, int(port)), timeout=5)
+                greet(connection, secret=self._secret, attempt=self._attempt, index=self._index, purpose=purpose)
+            except StrangerError:
+                raise
+            except (OSError, PeerLostError) as error:
+                if time.monotonic() > self._until:
+                    raise GangTimeoutError(f"The parameter server {address} does not answer: {error}") from error
+                time.sleep(RETRY_S)
+            else:
+                connection.settimeout(None)
+                tune(connection)
+                return connection

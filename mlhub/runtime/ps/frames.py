@@ -1,0 +1,127 @@
+"""Frames between workers and parameter servers: a 40-byte header, then the payload. Nothing is ever unpickled.
+
+Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, CRC-32 of it all I.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from mlhub.runtime.errors import PeerLostError
+
+MAGIC = b"MLPS"
+VERSION = 1
+_HEADER = struct.Struct(">4sBBHIQQd")
+_CHECK = struct.Struct(">I")
+HEADER_BYTES = _HEADER.size + _CHECK.size
+CHUNK_BYTES = 2**20
+MAX_JSON_BYTES = 64 * 2**20
+STOP, CHECKPOINT = 1, 2  # flags of PUSH and WEIGHTS
+
+
+class Operation(IntEnum):
+    HELLO = 1
+    CHALLENGE = 2
+    PROOF = 3
+    WELCOME = 4
+    START = 5  # rank 0: how weights and optimiser look, then the weights
+    PULL = 6
+    WEIGHTS = 7
+    PUSH = 8
+    TOTAL = 9
+    SNAPSHOT = 10
+    WRITE = 11
+    OK = 12
+    BYE = 13
+    ERROR = 14
+
+
+class FrameError(Exception):
+    """What came is no frame of this protocol, or not the one that was expected."""
+
+
+@dataclass(frozen=True)
+class Header:
+    operation: Operation
+    length: int
+    flags: int = 0
+    sender: int = 0
+    step: int = 0
+    value: float = 0.0
+
+    def pack(self) -> bytes:
+        head = _HEADER.pack(MAGIC, VERSION, self.operation, self.flags, self.sender, self.step, self.length, self.value)
+        return head + _CHECK.pack(zlib.crc32(head))
+
+
+def send(connection: socket.socket, header: Header, payload: memoryview | bytes = b"") -> None:
+    """Raises PeerLostError."""
+    view = memoryview(payload).cast("B") if len(payload) else memoryview(b"")
+    try:
+        if len(view) <= CHUNK_BYTES:
+            connection.sendall(header.pack() + bytes(view))
+            return
+        connection.sendall(header.pack())
+        for start in range(0, len(view), CHUNK_BYTES):
+            connection.sendall(view[start : start + CHUNK_BYTES])
+    except OSError as error:
+        raise PeerLostError(f"The connection to a peer broke: {error}") from error
+
+
+def send_json(connection: socket.socket, operation: Operation, content: Any, *, sender: int = 0) -> None:
+    payload = json.dumps(content).encode()
+    send(connection, Header(operation, len(payload), sender=sender), payload)
+
+
+def receive_header(connection: socket.socket, *expected: Operation) -> Header:
+    """Raises PeerLostError at the end of the stream, FrameError for anything but what is expected."""
+    raw = bytearray(HEADER_BYTES)
+    receive_into(connection, memoryview(raw))
+    magic, version, operation, flags, sender, step, length, value = _HEADER.unpack_from(raw)
+    if (
+        magic != MAGIC
+        or version != VERSION
+        or _CHECK.unpack_from(raw, _HEADER.size)[0] != zlib.crc32(raw[: _HEADER.size])
+    ):
+        raise FrameError("This is no frame of the parameter server's protocol.")
+    try:
+        found = Operation(operation)
+    except ValueError as error:
+        raise FrameError(f"The operation {operation} is unknown.") from error
+    if found is Operation.ERROR and Operation.ERROR not in expected:
+        raise FrameError(receive_bytes(connection, min(length, MAX_JSON_BYTES)).decode(errors="replace"))
+    if expected and found not in expected:
+        raise FrameError(f"Expected {', '.join(e.name for e in expected)}, got {found.name}.")
+    return Header(found, length, flags, sender, step, value)
+
+
+def receive_into(connection: socket.socket, target: memoryview) -> None:
+    """Fills target. Raises PeerLostError."""
+    view = target.cast("B")
+    done = 0
+    while done < len(view):
+        try:
+            n = connection.recv_into(view[done : done + CHUNK_BYTES])
+        except OSError as error:
+            raise PeerLostError(f"The connection to a peer broke: {error}") from error
+        if n == 0:
+            raise PeerLostError("A peer closed the connection.")
+        done += n
+
+
+def receive_bytes(connection: socket.socket, length: int) -> bytes:
+    if length > MAX_JSON_BYTES:
+        raise FrameError(f"A message of {length:,} bytes is larger than {MAX_JSON_BYTES:,}.")
+    raw = bytearray(length)
+    receive_into(connection, memoryview(raw))
+    return bytes(raw)
+
+
+def receive_json(connection: socket.socket, operation: Operation) -> Any:
+    return json.loads(receive_bytes(connection, receive_header(connection, operation).length))

@@ -1,0 +1,67 @@
+"""Both ends prove that they hold the gang's secret before anything else is said; a stranger learns nothing.
+
+worker: HELLO {attempt, index, nonce} -> server: CHALLENGE {nonce, proof} -> worker: PROOF {proof} -> server: WELCOME
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import socket
+from contextlib import suppress
+
+from mlhub.runtime.errors import PeerLostError
+from mlhub.runtime.ps.frames import FrameError, Header, Operation, receive_json, send, send_json
+
+TIMEOUT_S = 5.0
+
+
+class StrangerError(Exception):
+    """The other end does not know the gang's secret, or belongs to another attempt."""
+
+
+def greet(connection: socket.socket, *, secret: bytes, attempt: str, index: int, purpose: str) -> None:
+    """The worker's side. Raises StrangerError, PeerLostError."""
+    nonce = secrets.token_hex(16)
+    hello = {"attempt": attempt, "index": index, "nonce": nonce, "purpose": purpose}
+    send_json(connection, Operation.HELLO, hello, sender=index)
+    try:
+        challenge = receive_json(connection, Operation.CHALLENGE)
+        if not _is_right(secret, "server", attempt, nonce, challenge["nonce"], challenge["proof"]):
+            raise StrangerError("The parameter server does not know the gang's secret.")
+        send_json(connection, Operation.PROOF, {"proof": _proof(secret, "worker", attempt, challenge["nonce"], nonce)})
+        receive_json(connection, Operation.WELCOME)
+    except (FrameError, KeyError, TypeError, ValueError) as error:
+        raise StrangerError(f"The parameter server did not accept this worker: {error}") from error
+
+
+def admit(connection: socket.socket, *, secret: bytes, attempt: str) -> tuple[int, str]:
+    """The server's side: who the worker is, and what the connection is for. Raises StrangerError."""
+    connection.settimeout(TIMEOUT_S)
+    try:
+        hello = receive_json(connection, Operation.HELLO)
+        index, purpose, theirs = int(hello["index"]), str(hello["purpose"]), str(hello["nonce"])
+        if hello["attempt"] != attempt:
+            raise StrangerError("It belongs to another attempt.")
+        nonce = secrets.token_hex(16)
+        proof = _proof(secret, "server", attempt, theirs, nonce)
+        send_json(connection, Operation.CHALLENGE, {"nonce": nonce, "proof": proof})
+        answer = receive_json(connection, Operation.PROOF)
+        if not _is_right(secret, "worker", attempt, nonce, theirs, answer["proof"]):
+            raise StrangerError("It does not know the gang's secret.")
+        send_json(connection, Operation.WELCOME, {})
+    except (FrameError, PeerLostError, KeyError, TypeError, ValueError, StrangerError) as error:
+        with suppress(PeerLostError):
+            send(connection, Header(Operation.ERROR, 7), b"refused")
+        raise StrangerError(str(error)) from error
+    connection.settimeout(None)
+    return index, purpose
+
+
+def _proof(secret: bytes, side: str, attempt: str, first: str, second: str) -> str:
+    return hmac.new(secret, f"{side}|{attempt}|{first}|{second}".encode(), hashlib.sha256).hexdigest()
+
+
+def _is_right(secret: bytes, side: str, attempt: str, first: str, second: str, proof: str) -> bool:
+    return hmac.compare_digest(_proof(secret, side, attempt, first, second), str(proof))

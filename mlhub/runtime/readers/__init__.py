@@ -1,0 +1,70 @@
+"""Datasets as tensors, one file a format. Each says what is in a file (inspect) and gives its examples (open)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.readers import image_folder, npz, tables, text
+from mlhub.runtime.readers.examples import Examples, Found
+from mlhub.runtime.sampling import Indices, split
+
+
+class Reader(Protocol):
+    def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
+        """What the file holds. Raises BadInputError naming field and remedy."""
+
+    def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
+        """All examples, as inspection described them."""
+
+
+READERS: Mapping[str, Reader] = {
+    "npz": npz.READER,
+    "csv": tables.CSV,
+    "parquet": tables.PARQUET,
+    "image_folder": image_folder.READER,
+    "text": text.READER,
+}
+
+
+def inspect(format: str, path: Path, options: Mapping[str, Any]) -> Found:
+    """Raises BadInputError for an unknown format or an unusable file."""
+    return _reader(format).inspect(path, options)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples to train on and held-out ones. Indices point into `examples`."""
+
+    examples: Examples
+    train: Indices
+    held_out: Indices
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what a model may need: input_shape, n_classes ...
+
+    def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        return self.examples.batch(indices)
+
+
+def open_split(format: str, path: Path, schema: Mapping[str, Any], *, evaluation_fraction: float) -> Split:
+    """The dataset's own held-out part when it has one, else a fixed random one of that size."""
+    examples = _reader(format).open(path, schema)
+    own = schema.get("n_held_out", 0)
+    if own:
+        n_train = len(examples) - own
+        train, held_out = np.arange(n_train, dtype=np.int64), np.arange(n_train, len(examples), dtype=np.int64)
+    else:
+        train, held_out = split(len(examples), evaluation_fraction=evaluation_fraction)
+    names = ("task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length")
+    return Split(examples, train, held_out, {name: schema[name] for name in names if name in schema})
+
+
+def _reader(format: str) -> Reader:
+    if format not in READERS:
+        raise BadInputError(f"The format {format} is unknown.", field="format", remedy=f"Known: {', '.join(READERS)}.")
+    return READERS[format]

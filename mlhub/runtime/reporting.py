@@ -1,0 +1,39 @@
+"""Reports of a pod, appended line by line to a file that the launcher ships. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from mlhub.wire.report import FailureReport, MetricReport, PhaseReport, Report, to_dict
+
+MAX_TRACEBACK = 16_000
+
+
+class Reporter:
+    """One line a report, written at once and whole. path None: reports go nowhere (ranks that do not speak)."""
+
+    def __init__(self, path: Path | None) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._file = None if path is None else os.open(path, flags, 0o644)
+        self._began = time.monotonic()
+
+    def send(self, report: Report) -> None:
+        if self._file is not None:
+            os.write(self._file, json.dumps(to_dict(report)).encode() + b"\n")
+
+    def metrics(self, *, step: int, epoch: float, values: dict[str, float]) -> None:
+        """Values that are not finite are left out: JSON has no word for them."""
+        finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
+        if finite:
+            self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=finite))
+
+    def phase(self, phase: str, **detail: Any) -> None:
+        self.send(PhaseReport(at=time.time(), phase=phase, since_start_s=time.monotonic() - self._began, detail=detail))
+
+    def failure(self, cause: str, message: str, traceback: str = "") -> None:
+        self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))

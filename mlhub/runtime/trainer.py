@@ -1,0 +1,99 @@
+"""python -m mlhub.runtime.trainer: the process with torch in it: a worker, a parameter server, or a user's script.
+
+Ends with a mlhub.wire.exits.ExitCode, after a report of why when it is a bad one.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+import traceback
+
+import torch
+
+from mlhub.runtime import archives, script
+from mlhub.runtime.errors import BadInputError, PreemptedError, classify
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.ps.server import Server
+from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.training import Trainer
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Role
+
+
+def main() -> int:
+    pod = Pod.from_environment()
+    torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
+    reporter = Reporter(pod.reports)
+    try:
+        if pod.spec.role is Role.SERVER:
+            return _serve(pod, reporter)
+        if pod.spec.model.kind == "script":
+            return _run_script(pod)
+        _train(pod, reporter if pod.is_reporter else Reporter(None))
+        return ExitCode.DONE
+    except PreemptedError as asked:
+        print(f"trainer: {asked}", flush=True)
+        return ExitCode.PREEMPTED
+    except Exception as error:
+        code, cause = classify(error)
+        message = error.message if isinstance(error, BadInputError) else str(error)
+        traceback.print_exc()
+        reporter.failure(cause, f"{type(error).__name__}: {message}"[:2000], traceback.format_exc())
+        return code
+
+
+def _train(pod: Pod, reporter: Reporter) -> None:
+    trainer = Trainer(pod, reporter)
+    signal.signal(signal.SIGTERM, lambda *_: setattr(trainer, "is_asked_to_stop", True))
+    trainer.run()
+
+
+def _serve(pod: Pod, reporter: Reporter) -> int:
+    host, _, port = pod.spec.server_addresses[pod.spec.index].rpartition(":")
+    server = Server(
+        (host, int(port)),
+        index=pod.spec.index,
+        n_servers=pod.spec.n_servers,
+        n_workers=pod.spec.n_workers,
+        attempt=pod.spec.attempt_id,
+        secret=pod.secret,
+    )
+    asked = []
+
+    def stop(*_: object) -> None:
+        asked.append(True)
+        server.ask_to_stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    reporter.phase("gang_ready")
+    server.serve(start_timeout_s=pod.spec.start_timeout_s)
+    return ExitCode.PREEMPTED if asked else ExitCode.DONE
+
+
+def _run_script(pod: Pod) -> int:
+    """The script in this very process, as if python had been called with it; its SystemExit is the pod's answer."""
+    assert pod.spec.model.package is not None
+    archives.extract(pod.input(pod.spec.model.package), pod.code)
+    script.watch_for_preemption()
+    os.chdir(pod.code)
+    sys.path.insert(0, str(pod.code))
+    sys.argv = [pod.spec.model.entry]
+    try:
+        runpy.run_path(pod.spec.model.entry, run_name="__main__")
+    except SystemExit as ended:
+        if ended.code in (None, 0):
+            return ExitCode.DONE
+        if ended.code == ExitCode.PREEMPTED:
+            return ExitCode.PREEMPTED
+        raise RuntimeError(f"The script ended with status {ended.code}.") from ended
+    return ExitCode.DONE
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # threads of torch's communication libraries may abort an orderly end of the interpreter

@@ -1,0 +1,166 @@
+"""Gangs for tests: real trainers as processes, told what a backend would tell them; no launchers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlhub.runtime import readers
+from mlhub.wire import environment as names
+from mlhub.wire.launch import AttemptId, DatasetSpec, Input, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_blobs(path: Path, *, n: int = 60, n_features: int = 6, n_classes: int = 3, seed: int = 0) -> Path:
+    """An NPZ of clouds of points, one a class: easy to learn, different for each seed."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(0, 3, (n_classes, n_features))
+    y = random.integers(0, n_classes, n)
+    x = (centres[y] + random.normal(0, 0.5, (n, n_features))).astype(np.float32)
+    np.savez(path, x=x, y=y)
+    return path
+
+
+@dataclass
+class Gang:
+    """A job's folder; each start() is an attempt."""
+
+    folder: Path
+    dataset: Path
+    format: str = "npz"
+    model: ModelSpec = field(default_factory=lambda: ModelSpec(kind="builtin", entry="mlp"))
+    package: Path | None = None
+    training: TrainingSpec = field(default_factory=lambda: TrainingSpec(epochs=3, batch_size=10))
+    attempt: int = 0
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
+        self.attempt += 1
+        self.processes = {}
+        ports = free_ports(1 + n_servers)
+        schema = readers.inspect(self.format, self.dataset, {}).schema
+        inputs = [_input("data", self.dataset)]
+        if self.package is not None:
+            inputs.append(_input("code", self.package))
+        spec = PodSpec(
+            attempt_id=AttemptId(f"attempt-{self.attempt}"),
+            job_id="job",
+            attempt_number=self.attempt,
+            mode=mode,
+            role=Role.WORKER,
+            index=0,
+            n_workers=n_workers,
+            n_servers=n_servers,
+            master_address=f"127.0.0.1:{ports[0]}",
+            server_addresses=tuple(f"127.0.0.1:{p}" for p in ports[1:]),
+            inputs=tuple(inputs),
+            dataset=DatasetSpec(self.format, ("data",), schema),
+            model=self.model,
+            training=self.training,
+            checkpoint_uri=(self.folder / "checkpoints").as_uri(),
+            start_timeout_s=60,
+        )
+        for role, n in ((Role.SERVER, n_servers), (Role.WORKER, n_workers)):
+            for index in range(n):
+                self._spawn(replace(spec, role=role, index=index), {"data": self.dataset, "code": self.package})
+
+    def _spawn(self, spec: PodSpec, inputs: dict[str, Path | None]) -> None:
+        name = f"{spec.role}-{spec.index}"
+        work = self.work(name)
+        work.mkdir(parents=True)
+        (work / "spec.json").write_text(spec.to_json())
+        (work / "inputs.json").write_text(json.dumps({k: str(v) for k, v in inputs.items() if v is not None}))
+        (work / "token").write_text("token")
+        (work / "secret").write_text("ab" * 16)
+        environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("MLHUB")},
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+            names.SPEC_PATH: str(work / "spec.json"),
+            names.TOKEN_PATH: str(work / "token"),
+            names.SECRET_PATH: str(work / "secret"),
+            names.WORK_DIR: str(work),
+            names.API_URL: "http://127.0.0.1:1",
+        }
+        with (work / "output.log").open("wb") as output:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "mlhub.runtime.trainer"],
+                cwd=work,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def work(self, name: str = "worker-0") -> Path:
+        return self.folder / f"attempt-{self.attempt}" / name
+
+    def wait(self, *, seconds: float = 120) -> dict[str, int]:
+        """Exit codes by pod."""
+        until = time.monotonic() + seconds
+        try:
+            return {name: p.wait(max(0.1, until - time.monotonic())) for name, p in self.processes.items()}
+        finally:
+            for process in self.processes.values():
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+
+    def terminate(self) -> None:
+        for process in self.processes.values():
+            process.send_signal(signal.SIGTERM)
+
+    def reports(self, kind: str, name: str = "worker-0") -> list[dict[str, Any]]:
+        path = self.work(name) / "reports.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        found = [json.loads(line) for line in lines if line.endswith("}")]
+        return [report for report in found if report["type"] == kind]
+
+    def wait_for_step(self, step: int, *, seconds: float = 60) -> None:
+        until = time.monotonic() + seconds
+        while not any(r["steps_done"] >= step for r in self.reports("progress")):
+            assert time.monotonic() < until, self.said()
+            assert self.processes["worker-0"].poll() is None, self.said()
+            time.sleep(0.05)
+
+    def said(self) -> str:
+        """What all pods printed, for messages of failed assertions."""
+        return "\n".join(
+            f"--- {name}\n{(self.work(name) / 'output.log').read_text(errors='replace')[-3000:]}"
+            for name in self.processes
+        )
+
+    def result(self) -> dict[str, Any]:
+        (found,) = self.reports("result")
+        return found
+
+    def weights(self) -> dict[str, Any]:
+        from safetensors.numpy import load_file
+
+        return load_file(self.work() / "artifacts" / "weights.safetensors")
+
+
+def _input(name: str, path: Path) -> Input:
+    return Input(name, "0" * 64, path.stat().st_size, path.as_uri())
+
+
+def free_ports(n: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(n)]
+    try:
+        for probe in sockets:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in sockets]
+    finally:
+        for probe in sockets:
+            probe.close()

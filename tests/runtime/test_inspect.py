@@ -1,0 +1,167 @@
+"""Uploads as the platform asks about them: in the sandbox, by the command line; refusals name field and remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from mlhub.runtime import sandbox
+from tests.runtime.gang import write_blobs
+
+GIB = 2**30
+
+
+def ask(tmp_path: Path, *argv: str) -> dict[str, Any]:
+    ended = sandbox.run(
+        ["-m", "mlhub.runtime.inspect", *argv], folder=tmp_path / "sandbox", timeout_s=60, memory_bytes=4 * GIB
+    )
+    assert ended.exit_code == 0, ended.errors
+    answer: dict[str, Any] = json.loads(ended.output)
+    return answer
+
+
+def dataset(tmp_path: Path, format: str, path: Path, **options: Any) -> dict[str, Any]:
+    return ask(tmp_path, "dataset", "--format", format, "--path", str(path), "--options", json.dumps(options))
+
+
+def refusal(answer: dict[str, Any]) -> dict[str, str]:
+    assert not answer["ok"], answer
+    assert answer["error"]["message"]
+    assert answer["error"]["remedy"]
+    error: dict[str, str] = answer["error"]
+    return error
+
+
+def zipped(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_an_npz_is_described_and_shown(tmp_path: Path) -> None:
+    found = dataset(tmp_path, "npz", write_blobs(tmp_path / "x", n=40).with_suffix(".npz"))
+    assert found["schema"]["task"] == "classification"
+    assert (found["schema"]["n_examples"], found["schema"]["n_classes"]) == (40, 3)
+    assert sum(found["schema"]["class_counts"]) == 40
+    assert len(found["preview"]["rows"]) == 12
+
+
+def test_a_csv_needs_a_target_and_says_which_columns_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "iris.csv"
+    path.write_text(
+        "width,colour,species\n" + "".join(f"{i},{'red' if i % 2 else 'blue'},s{i % 3}\n" for i in range(30))
+    )
+    error = refusal(dataset(tmp_path, "csv", path))
+    assert error["field"] == "target"
+    assert "width, colour, species" in error["remedy"]
+    assert refusal(dataset(tmp_path, "csv", path, target="spices"))["field"] == "target"
+    schema = dataset(tmp_path, "csv", path, target="species")["schema"]
+    assert schema["classes"] == ["s0", "s1", "s2"]
+    assert schema["input_shape"] == [3]  # one number, two colours
+
+
+def test_a_parquet_with_a_real_target_is_a_regression(tmp_path: Path) -> None:
+    table = pa.table({"a": np.arange(20.0), "y": np.linspace(0, 1, 20)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert dataset(tmp_path, "parquet", tmp_path / "t.parquet", target="y")["schema"]["task"] == "regression"
+
+
+def test_a_folder_of_images_is_resized_and_counted(tmp_path: Path) -> None:
+    for label in ("cat", "dog"):
+        for i in range(4):
+            Image.new("RGB", (20 + i, 24), (60 * i, 0, 0)).save(tmp_path / f"{label}{i}.png")
+    files = {f"pets/{n}/{i}.png": (tmp_path / f"{n}{i}.png").read_bytes() for n in ("cat", "dog") for i in range(4)}
+    schema = dataset(tmp_path, "image_folder", zipped(tmp_path / "pets.zip", files))["schema"]
+    assert schema["classes"] == ["cat", "dog"]
+    assert schema["input_shape"][0] == 3
+    error = refusal(dataset(tmp_path, "image_folder", zipped(tmp_path / "bad.zip", {**files, "pets/cat/x.png": b"no"})))
+    assert "x.png" in error["message"]
+
+
+def test_text_is_windows_of_bytes(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("to be or not to be\n" * 50)
+    found = dataset(tmp_path, "text", tmp_path / "t.txt")
+    assert found["schema"]["task"] == "language_modelling"
+    (tmp_path / "l.txt").write_bytes("größer".encode("latin-1") * 100)
+    assert "UTF-8" in refusal(dataset(tmp_path, "text", tmp_path / "l.txt"))["message"]
+
+
+@pytest.mark.parametrize(
+    ("format", "content"), [("npz", b"PK\x03\x04 broken"), ("csv", b"a,b\n1\n2,3,4\n"), ("parquet", b"PAR1nonsense")]
+)
+def test_a_corrupt_file_is_refused(tmp_path: Path, format: str, content: bytes) -> None:
+    (tmp_path / "f").write_bytes(content)
+    assert refusal(dataset(tmp_path, format, tmp_path / "f", target="a"))["field"] == "file"
+
+
+@pytest.mark.parametrize(("name", "code"), [("../escape/1.png", "path_traversal"), ("/etc/1.png", "path_traversal")])
+def test_an_archive_that_reaches_outside_is_refused(tmp_path: Path, name: str, code: str) -> None:
+    assert refusal(dataset(tmp_path, "image_folder", zipped(tmp_path / "z.zip", {name: b"x"})))["code"] == code
+
+
+def test_links_and_bombs_are_refused_before_they_are_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
+        info = zipfile.ZipInfo("a/link.png")
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    assert refusal(dataset(tmp_path, "image_folder", tmp_path / "link.zip"))["code"] == "link"
+    bomb = zipped(tmp_path / "bomb.zip", {"a/1.png": bytes(100 * 2**20)})
+    assert refusal(dataset(tmp_path, "image_folder", bomb))["code"] == "archive_bomb"
+
+
+def test_a_package_is_imported_and_its_functions_are_listed(tmp_path: Path) -> None:
+    code = (
+        b'"""A line."""\nimport torch\nprint("hello")\n'
+        b"def build_model(h): return torch.nn.Linear(1, 1)\ndef loss(o, t): pass\n"
+    )
+    found = ask(
+        tmp_path,
+        "model",
+        "--kind",
+        "package",
+        "--entry",
+        "model",
+        "--path",
+        str(zipped(tmp_path / "m", {"model.py": code})),
+    )
+    assert found["functions"] == ["build_model", "loss"]
+    assert found["description"] == "A line."
+
+
+def test_a_package_that_raises_is_refused_with_its_traceback(tmp_path: Path) -> None:
+    package = zipped(tmp_path / "m", {"model.py": b"import nothing_of_that_name\n"})
+    error = refusal(ask(tmp_path, "model", "--kind", "package", "--entry", "model", "--path", str(package)))
+    assert "nothing_of_that_name" in error["message"]
+    assert "model.py" in error["traceback"]
+
+
+def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_path: Path) -> None:
+    package = zipped(tmp_path / "m", {"model.py": b"x = 1\n", "train.py": b"def (:\n"})
+    for kind, entry in (("package", "model"), ("script", "train.py"), ("script", "other.py")):
+        refusal(ask(tmp_path, "model", "--kind", kind, "--entry", entry, "--path", str(package)))
+
+
+def test_the_sandbox_ends_what_takes_too_long_or_too_much(tmp_path: Path) -> None:
+    late = sandbox.run(["-c", "while True: pass"], folder=tmp_path, timeout_s=0.5, memory_bytes=GIB)
+    assert late.is_too_late
+    greedy = sandbox.run(["-c", "x = bytearray(2**31)"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
+    assert "MemoryError" in greedy.errors
+
+
+def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLHUB_SECRET_KEY", "very secret")
+    ended = sandbox.run(["-c", "import os; print(dict(os.environ))"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
+    assert "very secret" not in ended.output
+    assert os.environ["MLHUB_SECRET_KEY"] == "very secret"
+    assert list(tmp_path.iterdir()) == []
