@@ -46,7 +46,7 @@ export function Shell() {
           </Group>
         </AppShell.Header>
 
-        <AppShell.Navbar p="xs" aria-label="Main">
+        <AppShell.Navbar p="xs" aria-label="Main" className="main-navigation" data-open={isOpen || undefined}>
           <Group px="sm" py="xs" justify="space-between" visibleFrom="sm" wrap="nowrap">
             <Brand />
             <Liveness isConnected={isConnected} />

@@ -17,7 +17,7 @@ export function NodeCard({ node }: { node: Node }) {
     node.nic_bps !== null && bandwidth(node.nic_bps),
   ];
   return (
-    <Paper withBorder p="sm" component="article" aria-label={`Node ${node.name}`} opacity={node.is_ready ? 1 : 0.85}>
+    <Paper withBorder p="sm" component="article" aria-label={`Node ${node.name}`}>
       <Stack gap="xs">
         <div>
           <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -88,7 +88,15 @@ function JobName({ job }: { job: SlotJob }) {
     );
   }
   return (
-    <Anchor component={Link} to={`/jobs/${job.id ?? ""}`} size="xs" fw={500} truncate title={job.name ?? undefined}>
+    <Anchor
+      component={Link}
+      to={`/jobs/${job.id ?? ""}`}
+      size="xs"
+      fw={500}
+      c="var(--mantine-primary-color-light-color)"
+      truncate
+      title={job.name ?? undefined}
+    >
       {job.name ?? "A job"}
     </Anchor>
   );

@@ -57,7 +57,7 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
       {asksForTarget(values.file, values.format) && (
         <TextInput
           label="Target column"
-          description="The name of the column to predict."
+          description="The column to predict. Left empty: the one called target, label, class or y."
           value={values.target}
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, target: event.currentTarget.value })}

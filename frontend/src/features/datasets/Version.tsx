@@ -86,14 +86,19 @@ function Classes({ version }: { version: DatasetVersion }) {
 }
 
 function factsOf(version: DatasetVersion): Fact[] {
-  const target = isRecord(version.options) ? version.options.target : undefined;
+  const target = targetIn(version.schema) ?? targetIn(version.options);
   return [
     ...schemaFacts(version.schema),
     ["Format", FORMATS[version.format]],
-    ...(typeof target === "string" && target ? [["Target column", target] satisfies Fact] : []),
+    ...(target ? [["Target column", target] satisfies Fact] : []),
     ["Size", bytes(version.size_bytes)],
     ["Files", version.files.map(({ name }) => name).join(", ") || "–"],
     ["Uploaded", <When key="uploaded" at={version.created_at} />],
     ["Fingerprint", version.manifest_sha256.slice(0, 12) || "–"],
   ];
+}
+
+/** The column that inspection settled on, or the one that was asked for. */
+function targetIn(facts: unknown): string | undefined {
+  return isRecord(facts) && typeof facts.target === "string" && facts.target !== "" ? facts.target : undefined;
 }

@@ -24,7 +24,7 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
     <>
       <ScrollTable label="Versions" head={["Version", "State", "Format", "What is in it", "Size", "Uploaded"]}>
         {versions.data.results.map((version) => (
-          <Table.Tr key={version.id} bg={version.id === shownId ? "var(--mantine-primary-color-light)" : undefined}>
+          <Table.Tr key={version.id} bg={version.id === shownId ? "var(--mantine-color-default-hover)" : undefined}>
             <Table.Td>
               <Anchor
                 component={Link}

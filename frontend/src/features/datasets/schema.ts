@@ -30,6 +30,8 @@ export function schemaFacts(schema: unknown): [string, string][] {
   if (typeof schema.n_classes === "number") facts.push(["Classes", number(schema.n_classes)]);
   if (Array.isArray(schema.input_shape)) facts.push(["Shape of an input", schema.input_shape.map(String).join(" × ")]);
   if (Array.isArray(schema.columns)) facts.push(["Columns", number(schema.columns.length)]);
+  if (typeof schema.vocabulary_size === "number") facts.push(["Vocabulary", number(schema.vocabulary_size)]);
+  if (typeof schema.context_length === "number") facts.push(["Length of an example", number(schema.context_length)]);
   return facts;
 }
 

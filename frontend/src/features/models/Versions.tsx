@@ -86,7 +86,7 @@ function Listed({ modelId, shownId, source, label, head, empty, cells }: ListedP
     <>
       <ScrollTable label={label} head={head}>
         {versions.data.results.map((version) => (
-          <Table.Tr key={version.id} bg={version.id === shownId ? "var(--mantine-primary-color-light)" : undefined}>
+          <Table.Tr key={version.id} bg={version.id === shownId ? "var(--mantine-color-default-hover)" : undefined}>
             <Table.Td style={{ whiteSpace: "nowrap" }}>
               <Anchor
                 component={Link}

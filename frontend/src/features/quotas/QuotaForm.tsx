@@ -78,7 +78,7 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
             ))}
           </SimpleGrid>
           <Text size="xs" c="dimmed">
-            An empty field is no limit. Running jobs are not stopped by a lower one.
+            An empty field is no limit.
           </Text>
           {isConflict ? (
             <Alert color="orange" role="alert" title="Someone else changed this quota meanwhile">

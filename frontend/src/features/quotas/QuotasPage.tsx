@@ -1,5 +1,5 @@
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
-import { NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
+import { NativeSelect, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
@@ -67,11 +67,6 @@ function OwnQuota({ organisation }: { organisation: OrganisationBrief }) {
         <ProblemAlert error={quota.error} onRetry={() => void quota.refetch()} />
         {quota.isPending && <Loading />}
         {quota.data && <Usage quota={quota.data} />}
-        {quota.data && (
-          <Text size="xs" c="dimmed">
-            A job that would go over waits until others have ended.
-          </Text>
-        )}
       </Stack>
     </Paper>
   );
