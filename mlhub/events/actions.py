@@ -1,0 +1,49 @@
+"""Appending events: the only write this app has. An event is never changed and never removed."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.utils import timezone
+
+from mlhub.core.locks import lock_until_commit
+from mlhub.events.models import Event
+from mlhub.events.wakes import EVENTS, job_topic, wake_on_commit
+from mlhub.tenants.models import Organisation, User
+
+
+def append(
+    kind: str,
+    *,
+    organisation: Organisation | None,
+    subject_kind: str,
+    subject_id: UUID | None,
+    actor: User | None = None,
+    at: datetime | None = None,
+    **facts: Any,
+) -> Event:
+    """Appends an event in the present transaction, and tells listeners once that commits.
+
+    organisation: who may see it; None = platform administrators. actor: None = the platform itself.
+    A lock is held from here to the commit, so that ids rise in the order of commits and a cursor passes over nothing:
+    lock rows first, append last.
+    """
+    with transaction.atomic():
+        lock_until_commit("events")
+        event = Event.objects.create(
+            organisation=organisation,
+            kind=kind,
+            subject_kind=subject_kind,
+            subject_id=subject_id,
+            actor=actor,
+            at=at or timezone.now(),
+            facts=json.loads(json.dumps(facts, cls=DjangoJSONEncoder)),
+        )
+        topics = [EVENTS, job_topic(subject_id)] if subject_kind == "job" and subject_id else [EVENTS]
+        wake_on_commit(*topics)
+    return event
