@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 
 from mlhub.core.ids import new_id
+from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet
 from mlhub.tenants.models import Organisation
-from mlhub.tenants.querysets import TenantOwnedQuerySet
 
 
 class Blob(models.Model):
@@ -15,6 +15,8 @@ class Blob(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True)
     size_bytes = models.PositiveBigIntegerField()
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = BlobQuerySet.as_manager()
 
 
 class Holding(models.Model):
@@ -30,7 +32,7 @@ class Holding(models.Model):
     owner_id = models.UUIDField()
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = TenantOwnedQuerySet.as_manager()
+    objects = HoldingQuerySet.as_manager()
 
     class Meta:
         constraints = [

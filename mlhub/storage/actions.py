@@ -1,0 +1,125 @@
+"""Writes to storage: an organisation holds a blob, within its quota, or releases it; what nobody holds is collected.
+
+Whoever names or removes the bytes of a blob does so under that blob's lock, so that the collector never takes what an
+upload is about to hold. Order of locks: the organisation's quota row, then the blob, then (in events) the event log.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from mlhub.core.errors import ConflictError, QuotaExceededError
+from mlhub.core.locks import lock_until_commit
+from mlhub.storage.models import Blob, Holding
+from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.models import Organisation, Quota
+
+logger = logging.getLogger(__name__)
+UNHELD_FOR = timedelta(days=1)
+
+
+def used_bytes(organisation: Organisation) -> int:
+    """Storage that counts against the organisation's quota."""
+    return Holding.objects.used_bytes(organisation)
+
+
+def keep(staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID) -> Blob:
+    """Stores staged bytes and holds them, both or neither. Raises QuotaExceededError before anything is stored.
+
+    Call it inside the transaction that makes the owner.
+    """
+    sha256, size_bytes = staging.finish()
+    with transaction.atomic():
+        _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
+        lock_until_commit(f"blob:{sha256}")
+        blob_store().keep(staging)
+        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)
+
+
+def hold(
+    organisation: Organisation,
+    *,
+    sha256: str,
+    size_bytes: int,
+    owner_kind: str,
+    owner_id: UUID,
+    within_quota: bool = True,
+) -> Blob:
+    """Holds bytes that the store has already. Holding again for the same owner changes nothing.
+
+    within_quota: False for what the platform itself must not lose, such as trained weights.
+    Raises QuotaExceededError, or ConflictError when the store lacks the bytes (write them again).
+    """
+    with transaction.atomic():
+        if within_quota:
+            _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
+        lock_until_commit(f"blob:{sha256}")
+        if not blob_store().exists(sha256):
+            raise ConflictError("These bytes are not stored.", code="no_such_blob", remedy="Send them again.")
+        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)
+
+
+def release(*, owner_kind: str, owner_id: UUID) -> int:
+    """Ends all that the owner holds; returns how many. Bytes that nobody holds are collected when a day old."""
+    return Holding.objects.filter(owner_kind=owner_kind, owner_id=owner_id).delete()[0]
+
+
+def collect(sha256: str) -> bool:
+    """Removes a blob, row and bytes, if nobody holds it and nobody brought it lately. Whether it did."""
+    store = blob_store()
+    with transaction.atomic():
+        lock_until_commit(f"blob:{sha256}")
+        if Holding.objects.filter(blob=sha256).exists() or store.age_s(sha256) < UNHELD_FOR.total_seconds():
+            return False
+        try:
+            Blob.objects.filter(pk=sha256).delete()
+        except ProtectedError:
+            logger.warning("storage.named_but_not_held sha256=%s", sha256)
+            return False
+        # before the commit: should it fail, a row without bytes is left, which the next collection takes
+        store.delete(sha256)
+    return True
+
+
+def _require_room(organisation: Organisation, *, sha256: str, size_bytes: int) -> None:
+    """Locks the quota until the commit, so that uploads at the same time cannot pass it together."""
+    quota = Quota.objects.select_for_update().filter(organisation=organisation).first()
+    if quota is None or quota.max_storage_bytes is None:
+        return
+    if Holding.objects.filter(organisation=organisation, blob=sha256).exists():
+        return
+    used = used_bytes(organisation)
+    if used + size_bytes > quota.max_storage_bytes:
+        raise QuotaExceededError(
+            f"{organisation.name} may store {quota.max_storage_bytes:,} bytes and uses {used:,}; "
+            f"this needs {size_bytes:,} more.",
+            field="file",
+            remedy="Delete data sets or models that are no longer needed, or ask an administrator for a larger quota.",
+            limit="max_storage_bytes",
+            limit_bytes=quota.max_storage_bytes,
+            used_bytes=used,
+            asked_bytes=size_bytes,
+        )
+
+
+def _hold(organisation: Organisation, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID) -> Blob:
+    blob, _ = Blob.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})
+    Holding.objects.get_or_create(
+        blob=blob, owner_kind=owner_kind, owner_id=owner_id, defaults={"organisation": organisation}
+    )
+    return blob
+
+
+def collectable() -> list[str]:
+    """Blobs that were unheld for long: rows without holdings, and files whose row was never committed."""
+    store, before = blob_store(), timezone.now() - UNHELD_FOR
+    rows = set(Blob.objects.unheld_since(before).values_list("sha256", flat=True))
+    files = set(store.older_than(UNHELD_FOR.total_seconds()))
+    rowless = files - set(Blob.objects.filter(pk__in=files).values_list("sha256", flat=True))
+    return sorted(rows | rowless)

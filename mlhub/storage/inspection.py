@@ -1,0 +1,118 @@
+"""What is inside an untrusted file: asked of `python -m mlhub.runtime.inspect` in the sandbox, not of this process.
+
+Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that
+can be stored. Only what is the platform's own fault, such as a full disk, is raised: then one tries again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from mlhub.runtime import sandbox
+
+TIMEOUT_S = 300.0
+MEMORY_BYTES = 6 * 2**30
+MAX_DEPTH = 50
+MAX_STORED_CHARACTERS = 4 * 2**20
+MAX_TRIES = 3  # of a verdict that the platform itself failed to give
+
+LATE = "Send less at once, or make what runs while it is read or imported quicker."
+LARGE = "Send a smaller file, or split it; trials have less memory than training."
+ENDED = "Try it on your own machine with python -m mlhub.runtime.inspect, then upload it again."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """found: what the inspector reports of a sound file. error: {code, field, message, remedy, traceback?}, else None.
+
+    Both can be stored in PostgreSQL as they are: finite numbers, no NUL, bounded size.
+    """
+
+    found: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, str] | None = None
+
+
+def inspect(*argv: str, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES) -> Verdict:
+    """argv: of mlhub.runtime.inspect. Raises OSError when the sandbox itself cannot be set up."""
+    ended = sandbox.run(
+        ["-m", "mlhub.runtime.inspect", *argv],
+        folder=settings.SANDBOX_ROOT,
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )
+    if ended.is_too_late:
+        return _refused("too_slow", f"Looking into it took longer than {timeout_s:,.0f} seconds.", LATE)
+    if ended.exit_code != 0:
+        return _of_early_end(ended)
+    try:
+        answer = storable(json.loads(ended.output))
+    except (ValueError, RecursionError):
+        return _refused("no_answer", "It ended the process that looked into it without an answer.", ENDED)
+    return _of_answer(answer)
+
+
+def given_up() -> dict[str, str]:
+    """The error of a version that MAX_TRIES inspections could not bring to an end."""
+    return _error(
+        "inspection_failed",
+        f"MLHub could not look into this file: {MAX_TRIES} tries broke off.",
+        "Upload it again; if that does not help, ask an administrator to read the worker's log.",
+    )
+
+
+def _of_answer(answer: Any) -> Verdict:
+    """Trusts nothing: code that is being looked into can write an answer of its own."""
+    if isinstance(answer, dict) and answer.get("ok") is True:
+        found = {key: value for key, value in answer.items() if key != "ok"}
+        if len(json.dumps(found)) > MAX_STORED_CHARACTERS:
+            return _refused("answer_too_large", "There is more to tell about this file than can be kept.", LARGE)
+        return Verdict(found=found)
+    told = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("message"), str):
+        return _refused("no_answer", "What came out of looking into it was no answer.", ENDED)
+    known = {"code": "invalid_file", "field": "file", "remedy": ENDED}
+    limits = {"code": 50, "field": 200, "message": 2_000, "remedy": 2_000, "traceback": 16_000}
+    said = {key: told[key][-most:] for key, most in limits.items() if isinstance(told.get(key), str)}
+    return Verdict(error={**known, **said})
+
+
+def _of_early_end(ended: sandbox.Ended) -> Verdict:
+    last = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip()), "")
+    if "MemoryError" in last or "bad_alloc" in ended.errors or "ENOMEM" in last or ended.exit_code == -signal.SIGKILL:
+        return _refused("out_of_memory", "Looking into it took more memory than there is for that.", LARGE)
+    if ended.exit_code == -signal.SIGXCPU:
+        return _refused("too_slow", "Looking into it took more processor time than there is for that.", LATE)
+    how = f"signal {-ended.exit_code}" if ended.exit_code < 0 else f"exit status {ended.exit_code}"
+    if ended.exit_code < 0 and -ended.exit_code in set(signal.Signals):
+        how = signal.Signals(-ended.exit_code).name
+    tail = storable(ended.errors[-4_000:])
+    return _refused("ended_early", f"The process that looked into it ended by {how}.", ENDED, traceback=tail)
+
+
+def storable(value: Any, *, depth: int = 0) -> Any:
+    """JSON that PostgreSQL takes: no NUL, no lone surrogates, no NaN. Raises ValueError when nested too deep."""
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deep")
+    if isinstance(value, str):
+        return value.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [storable(item, depth=depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item, depth=depth + 1) for key, item in value.items()}
+    return value
+
+
+def _refused(code: str, message: str, remedy: str, **more: str) -> Verdict:
+    return Verdict(error={**_error(code, message, remedy), **more})
+
+
+def _error(code: str, message: str, remedy: str) -> dict[str, str]:
+    return {"code": code, "field": "file", "message": message, "remedy": remedy}

@@ -1,0 +1,22 @@
+"""Celery's part of storage: collecting what nobody holds."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from mlhub.storage import actions
+from mlhub.storage.stores import blob_store
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task
+def collect_unheld_blobs() -> int:
+    """Removes blobs that nobody has held for a day, and what dead uploads left; returns how many blobs."""
+    found = actions.collectable()
+    removed = sum(actions.collect(sha256) for sha256 in found)
+    stale = blob_store().sweep_staging(older_than_s=actions.UNHELD_FOR.total_seconds())
+    logger.info("storage.collected blobs=%d staged=%d", removed, stale)
+    return removed

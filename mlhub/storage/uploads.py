@@ -1,0 +1,71 @@
+"""Multipart uploads straight into the store: hashed while they arrive, never whole in memory, gone unless kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+from rest_framework.parsers import MultiPartParser
+
+from mlhub.storage.stores import Staging, blob_store
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+    _View = APIView
+else:
+    _View = object
+
+
+class StagedFile(UploadedFile):
+    """An uploaded file that lies in staging. Django closes it with the request, which removes what was not kept."""
+
+    def __init__(self, staging: Staging, *, name: str, content_type: str | None) -> None:
+        super().__init__(file=None, name=name, content_type=content_type, size=0)
+        self.staging = staging
+
+    def close(self) -> None:
+        self.staging.discard()
+
+
+class StagingHandler(FileUploadHandler):
+    """Django's hook: writes each file of a request to staging. Raises TooLargeError at the limit."""
+
+    file: StagedFile | None = None  # Django closes it when the request breaks off
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        staging = blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES)
+        self.file = StagedFile(staging, name=self.file_name or "", content_type=self.content_type)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002 (Django's signature)
+        assert self.file is not None
+        self.file.staging.write(raw_data)
+
+    def file_complete(self, file_size: int) -> StagedFile | None:
+        if self.file is not None:
+            self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+class UploadMixin(_View):
+    """A view whose multipart files are StagedFiles."""
+
+    parser_classes = [MultiPartParser]
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        request.upload_handlers = [StagingHandler(request)]
+        return super().initialize_request(request, *args, **kwargs)
+
+
+def staging_of(file: Any) -> Staging:
+    """The staged bytes of a validated file field."""
+    return cast("StagedFile", file).staging
