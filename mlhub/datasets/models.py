@@ -58,6 +58,7 @@ class DatasetVersion(models.Model):
     preview = models.JSONField(default=dict)
     error = models.JSONField(null=True, blank=True)  # {field, message, remedy}
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun
     created_at = models.DateTimeField(auto_now_add=True)
     inspected_at = models.DateTimeField(null=True, blank=True)
 

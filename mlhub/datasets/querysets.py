@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Self
+
+from django.db.models import Prefetch
+from django.utils import timezone
+
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
 
 class DatasetQuerySet(ProjectOwnedQuerySet):
-    pass
+    def with_latest_version(self, *, preview: bool) -> Self:
+        """Each with `latest_versions`: its newest version, in a list of one; read with one query for a whole page.
+
+        preview: False leaves the samples in the database, which would make a page of datasets megabytes large.
+        """
+        versions = self.model._meta.get_field("versions").related_model.objects
+        newest = versions.select_related("dataset").order_by("dataset_id", "-number").distinct("dataset_id")
+        if not preview:
+            newest = newest.defer("preview")
+        return self.prefetch_related(Prefetch("versions", queryset=newest, to_attr="latest_versions"))
 
 
 class DatasetVersionQuerySet(TenantOwnedQuerySet):
     organisation_path = "dataset__project__organisation"
+
+    def stuck_in_inspection(self, *, for_s: float) -> Self:
+        """Uploaded longer ago than that and still not inspected: their task was lost, or waits behind others."""
+        return self.filter(state="inspecting", created_at__lt=timezone.now() - timedelta(seconds=for_s))

@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('schema', models.JSONField(default=dict)),
                 ('preview', models.JSONField(default=dict)),
                 ('error', models.JSONField(blank=True, null=True)),
+                ('n_inspections', models.PositiveSmallIntegerField(default=0)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('inspected_at', models.DateTimeField(blank=True, null=True)),
             ],

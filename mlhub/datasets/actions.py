@@ -1,0 +1,182 @@
+"""Writes to datasets: uploading, deleting, and what inspection finds. A version never changes once it is ready."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+
+from mlhub.core.dispatch import send_on_commit
+from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.datasets.formats import WITH_TARGET, guess
+from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
+from mlhub.events.actions import append
+from mlhub.storage import actions as storage
+from mlhub.storage.inspection import MAX_TRIES
+from mlhub.storage.stores import Staging
+from mlhub.tenants.models import Project, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+OWNER_KIND = "dataset_version"
+INSPECT = "mlhub.datasets.tasks.inspect_version"
+
+
+def upload_dataset(
+    project: Project,
+    *,
+    name: str,
+    description: str = "",
+    staging: Staging,
+    filename: str,
+    format: str | None = None,
+    target: str | None = None,
+    actor: User,
+) -> Dataset:
+    """A dataset with its first version, which Celery inspects; all of it or nothing.
+
+    Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a format that cannot be
+    guessed or takes no target.
+    """
+    require_role(actor, project.organisation, Role.MEMBER)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                dataset = Dataset.objects.create(project=project, name=name, description=description, created_by=actor)
+        except IntegrityError as error:
+            raise ConflictError(
+                f"There is already a dataset called {name} in {project.name}.",
+                code="name_taken",
+                field="name",
+                remedy="Choose another name, or upload a new version of that dataset.",
+            ) from error
+        _add_version(dataset, staging=staging, filename=filename, format=format, target=target, actor=actor)
+        _record("dataset.created", dataset, actor, name=name, project_id=str(project.id))
+    return dataset
+
+
+def upload_version(
+    dataset: Dataset,
+    *,
+    staging: Staging,
+    filename: str,
+    format: str | None = None,
+    target: str | None = None,
+    actor: User,
+) -> DatasetVersion:
+    """Another version of a dataset; those before it stay as they are. Raises what upload_dataset raises."""
+    require_role(actor, dataset.project.organisation, Role.MEMBER)
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
+        version = _add_version(dataset, staging=staging, filename=filename, format=format, target=target, actor=actor)
+        _record("dataset.version_created", dataset, actor, version_id=str(version.id), number=version.number)
+    return version
+
+
+def delete_dataset(dataset: Dataset, *, actor: User) -> None:
+    """For who made it, and admins. Raises ConflictError while jobs use a version of it."""
+    organisation = dataset.project.organisation
+    require_role(actor, organisation, Role.MEMBER if dataset.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        for version_id in dataset.versions.values_list("id", flat=True):
+            storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        try:
+            Dataset.objects.filter(pk=dataset.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job uses' if n == 1 else 'jobs use'} {dataset.name}.",
+                code="in_use",
+                remedy="A dataset stays as long as jobs that were trained on it are kept.",
+                n_jobs=n,
+            ) from error
+        _record("dataset.deleted", dataset, actor, name=dataset.name)
+
+
+def begin_inspection(version: DatasetVersion) -> bool:
+    """Counts a try. False when there were MAX_TRIES, each of which broke off with no verdict."""
+    left = DatasetVersion.objects.filter(pk=version.pk, n_inspections__lt=MAX_TRIES)
+    return bool(left.update(n_inspections=models.F("n_inspections") + 1))
+
+
+def accept_version(version_id: UUID, *, schema: dict[str, Any], preview: dict[str, Any]) -> bool:
+    """INSPECTING becomes READY. False when another inspection was first."""
+    return _conclude(version_id, state=VersionState.READY, kind="dataset.ready", schema=schema, preview=preview)
+
+
+def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
+    """INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
+    return _conclude(version_id, state=VersionState.REFUSED, kind="dataset.refused", error=error)
+
+
+def _add_version(
+    dataset: Dataset, *, staging: Staging, filename: str, format: str | None, target: str | None, actor: User
+) -> DatasetVersion:
+    sha256, size_bytes = staging.finish()
+    kind = Format(format) if format else guess(filename, staging.path)
+    if target and kind not in WITH_TARGET:
+        raise InvalidInputError(
+            f"A file of the format {kind} has no target column.",
+            field="target",
+            remedy=f"Leave target out; it is for {' and '.join(WITH_TARGET)}.",
+        )
+    files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
+    newest = dataset.versions.aggregate(newest=models.Max("number"))["newest"] or 0
+    version: DatasetVersion = DatasetVersion.objects.create(
+        dataset=dataset,
+        number=newest + 1,
+        format=kind,
+        options={"target": target} if target else {},
+        files=files,
+        manifest_sha256=manifest_sha256(files),
+        size_bytes=size_bytes,
+        created_by=actor,
+    )
+    storage.keep(staging, organisation=dataset.project.organisation, owner_kind=OWNER_KIND, owner_id=version.id)
+    send_on_commit(INSPECT, str(version.id))
+    return version
+
+
+def manifest_sha256(files: list[dict[str, Any]]) -> str:
+    """Names a version by its files: SHA-256 of their names, hashes and sizes as canonical JSON, in order of name."""
+    listed = sorted(files, key=lambda file: str(file["name"]))
+    return hashlib.sha256(json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any) -> bool:
+    with transaction.atomic():
+        moved = DatasetVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).update(
+            state=state, inspected_at=timezone.now(), **found
+        )
+        if not moved:
+            return False
+        version = DatasetVersion.objects.select_related("dataset__project__organisation").get(pk=version_id)
+        if state == VersionState.REFUSED:
+            storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        facts = {"error": found["error"]} if "error" in found else {}
+        _record(
+            kind,
+            version.dataset,
+            None,
+            name=version.dataset.name,
+            version_id=str(version_id),
+            number=version.number,
+            **facts,
+        )
+    return True
+
+
+def _record(kind: str, dataset: Dataset, actor: User | None, **facts: Any) -> None:
+    append(
+        kind,
+        organisation=dataset.project.organisation,
+        subject_kind="dataset",
+        subject_id=dataset.id,
+        actor=actor,
+        **facts,
+    )

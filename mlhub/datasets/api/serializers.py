@@ -1,0 +1,97 @@
+"""The JSON of datasets and their versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
+from mlhub.tenants.api.serializers import ProjectBriefSerializer
+
+
+class VersionFileSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    sha256 = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+
+
+class RefusalSerializer(serializers.Serializer[Any]):
+    """Why inspection refused a version, and what to do about it."""
+
+    code = serializers.CharField(required=False)
+    field = serializers.CharField(allow_null=True)
+    message = serializers.CharField()
+    remedy = serializers.CharField(allow_blank=True)
+
+
+class DatasetBriefSerializer(serializers.ModelSerializer[Dataset]):
+    class Meta:
+        model = Dataset
+        fields = ["id", "name"]
+
+
+class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
+    dataset = DatasetBriefSerializer(read_only=True)
+    state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)
+    format = serializers.ChoiceField(choices=Format.choices, read_only=True)
+    options = serializers.DictField(read_only=True)
+    files = VersionFileSerializer(many=True, read_only=True)
+    schema = serializers.DictField(read_only=True, help_text="What the readers found: counts, classes, shapes.")
+    preview = serializers.SerializerMethodField(help_text="A small sample; null in lists, which would be too large.")
+    error = RefusalSerializer(read_only=True, allow_null=True)
+
+    class Meta:
+        model = DatasetVersion
+        fields = [
+            "id",
+            "dataset",
+            "number",
+            "state",
+            "format",
+            "options",
+            "files",
+            "manifest_sha256",
+            "size_bytes",
+            "schema",
+            "preview",
+            "error",
+            "created_at",
+            "inspected_at",
+        ]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_preview(self, version: DatasetVersion) -> dict[str, Any] | None:
+        is_left_out = "preview" in version.get_deferred_fields()
+        return None if is_left_out else version.preview
+
+
+class DatasetSerializer(serializers.ModelSerializer[Dataset]):
+    project = ProjectBriefSerializer(read_only=True)
+    latest_version = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Dataset
+        fields = ["id", "name", "description", "project", "created_at", "latest_version"]
+
+    @extend_schema_field(DatasetVersionSerializer(allow_null=True))
+    def get_latest_version(self, dataset: Any) -> dict[str, Any] | None:
+        newest = dataset.latest_versions
+        return DatasetVersionSerializer(newest[0]).data if newest else None
+
+
+class VersionUploadSerializer(serializers.Serializer[None]):
+    file = serializers.FileField(max_length=255)
+    format = serializers.ChoiceField(
+        choices=Format.choices, required=False, help_text="Guessed from the file when absent."
+    )
+    target = serializers.CharField(
+        max_length=200, required=False, help_text="The column to predict, of CSV and Parquet."
+    )
+
+
+class DatasetUploadSerializer(VersionUploadSerializer):
+    name = serializers.CharField(max_length=100)
+    project = serializers.UUIDField()
+    description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)

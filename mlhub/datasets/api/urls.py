@@ -1,0 +1,12 @@
+"""Addresses below /api/v1."""
+
+from django.urls import path
+
+from mlhub.datasets.api import views
+
+urlpatterns = [
+    path("datasets", views.DatasetsView.as_view()),
+    path("datasets/<uuid:id>", views.DatasetView.as_view()),
+    path("datasets/<uuid:id>/versions", views.DatasetVersionsView.as_view()),
+    path("dataset-versions/<uuid:id>", views.DatasetVersionView.as_view()),
+]

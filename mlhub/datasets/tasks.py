@@ -1,0 +1,54 @@
+"""Celery's part of datasets: inspecting what was uploaded, and sending again what was lost."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from celery import shared_task
+
+from mlhub.core.dispatch import send
+from mlhub.core.locks import work_lock
+from mlhub.datasets import actions
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.storage.inspection import given_up, inspect
+from mlhub.storage.stores import blob_store
+
+STUCK_AFTER_S = 60.0
+
+
+@shared_task
+def inspect_version(version_id: str) -> None:
+    """READY with schema and preview, or REFUSED with the reason. Sent twice, it works once.
+
+    What it raises is the platform's fault: the version stays, and the sweep sends it again, MAX_TRIES times in all.
+    """
+    with work_lock(f"inspect:{version_id}") as is_mine:
+        version = DatasetVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).first()
+        if not is_mine or version is None:
+            return
+        if actions.begin_inspection(version):
+            _inspect(version)
+        else:
+            actions.refuse_version(version.id, error=given_up())
+
+
+@shared_task
+def sweep_uninspected() -> int:
+    """Sends again what has waited too long, for whatever reason; returns how many."""
+    stuck = DatasetVersion.objects.stuck_in_inspection(for_s=STUCK_AFTER_S).values_list("id", flat=True)[:500]
+    return sum(send(actions.INSPECT, str(version_id)) for version_id in stuck)
+
+
+def _inspect(version: DatasetVersion) -> None:
+    path = blob_store().path(version.files[0]["sha256"])
+    verdict = inspect(
+        "dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}"
+    )
+    version_id = UUID(str(version.id))
+    if verdict.error is None:
+        actions.accept_version(
+            version_id, schema=verdict.found.get("schema", {}), preview=verdict.found.get("preview", {})
+        )
+    else:
+        actions.refuse_version(version_id, error=verdict.error)
