@@ -19,6 +19,13 @@ class Kind(models.TextChoices):
     BUILTIN = "builtin"
 
 
+class UploadedKind(models.TextChoices):
+    """The kinds that people may bring."""
+
+    PACKAGE = "package"
+    SCRIPT = "script"
+
+
 class Model(models.Model):
     """A line of versions. Built-in models have no project and are visible to everybody."""
 
@@ -59,6 +66,7 @@ class ModelVersion(models.Model):
     contract = models.JSONField(default=dict)  # what validation found: functions, files
     metadata = models.JSONField(default=dict)  # of trained versions: hyperparameters, classes, steps ...
     metrics = models.JSONField(default=dict)  # of trained versions: final metrics on held-out examples
+    n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun
     error = models.JSONField(null=True, blank=True)
     code_version = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="trained")
     dataset_version = models.ForeignKey(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Self
+
+from django.db.models import Count, Prefetch, Q
+from django.utils import timezone
 
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
@@ -18,6 +22,15 @@ class ModelQuerySet(ProjectOwnedQuerySet):
             return self.none()
         return super().visible_to(user) | self.filter(project=None)
 
+    def with_versions(self) -> Self:
+        """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; three queries for a page."""
+        versions = self.model._meta.get_field("versions").related_model.objects
+        newest = versions.filter(source="upload").select_related("model")
+        newest = newest.order_by("model_id", "-number").distinct("model_id")
+        return self.annotate(n_trained=Count("versions", filter=Q(versions__source="training"))).prefetch_related(
+            Prefetch("versions", queryset=newest, to_attr="latest_versions")
+        )
+
 
 class ModelVersionQuerySet(TenantOwnedQuerySet):
     organisation_path = "model__project__organisation"
@@ -26,3 +39,7 @@ class ModelVersionQuerySet(TenantOwnedQuerySet):
         if not user.is_authenticated:
             return self.none()
         return super().visible_to(user) | self.filter(model__project=None)
+
+    def stuck_in_validation(self, *, for_s: float) -> Self:
+        """Uploaded longer ago than that and still not validated: their task was lost, or waits behind others."""
+        return self.filter(state="inspecting", created_at__lt=timezone.now() - timedelta(seconds=for_s))

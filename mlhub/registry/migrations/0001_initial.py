@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('metadata', models.JSONField(default=dict)),
                 ('metrics', models.JSONField(default=dict)),
                 ('error', models.JSONField(blank=True, null=True)),
+                ('n_inspections', models.PositiveSmallIntegerField(default=0)),
                 ('job_id', models.UUIDField(blank=True, null=True, unique=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],

@@ -1,0 +1,277 @@
+"""Writes to the registry: uploading code, what validation finds, built-ins, and the results of training."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+
+from mlhub.core.dispatch import send_on_commit
+from mlhub.core.errors import ConflictError, NotAllowedError
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.events.actions import append
+from mlhub.registry.builtins import BUILTINS
+from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.registry.packages import as_zip, entry_of, is_zip
+from mlhub.storage import actions as storage
+from mlhub.storage.inspection import MAX_TRIES
+from mlhub.storage.models import Blob
+from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.models import Project, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+OWNER_KIND = "model_version"
+VALIDATE = "mlhub.registry.tasks.validate_version"
+
+
+def upload_model(
+    project: Project,
+    *,
+    name: str,
+    description: str = "",
+    staging: Staging,
+    filename: str,
+    kind: str = Kind.PACKAGE,
+    entry: str | None = None,
+    actor: User,
+) -> Model:
+    """A model with its first version of code, which Celery validates; all of it or nothing.
+
+    Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a wrong file or entry.
+    """
+    require_role(actor, project.organisation, Role.MEMBER)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                model = Model.objects.create(project=project, name=name, description=description, created_by=actor)
+        except IntegrityError as error:
+            raise ConflictError(
+                f"There is already a model called {name} in {project.name}.",
+                code="name_taken",
+                field="name",
+                remedy="Choose another name, or upload a new version of that model.",
+            ) from error
+        _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
+        _record("model.created", model, actor, name=name, project_id=str(project.id))
+    return model
+
+
+def upload_version(
+    model: Model,
+    *,
+    staging: Staging,
+    filename: str,
+    kind: str = Kind.PACKAGE,
+    entry: str | None = None,
+    actor: User,
+) -> ModelVersion:
+    """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
+    project = _own_project(model)
+    require_role(actor, project.organisation, Role.MEMBER)
+    with transaction.atomic():
+        Model.objects.select_for_update().get(pk=model.pk)  # versions are numbered one after the other
+        version = _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
+        _record("model.version_created", model, actor, version_id=str(version.id), number=version.number)
+    return version
+
+
+def delete_model(model: Model, *, actor: User) -> None:
+    """For who made it, and admins. Raises ConflictError while jobs use a version of it."""
+    organisation = _own_project(model).organisation
+    require_role(actor, organisation, Role.MEMBER if model.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        for version_id in model.versions.values_list("id", flat=True):
+            storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        try:
+            model.versions.filter(source="training").delete()
+            Model.objects.filter(pk=model.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} {model.name}.",
+                code="in_use",
+                remedy="A model stays as long as what was trained with it is kept.",
+                n_users=n,
+            ) from error
+        _record("model.deleted", model, actor, name=model.name)
+
+
+def begin_validation(version: ModelVersion) -> bool:
+    """Counts a try. False when there were MAX_TRIES, each of which broke off with no verdict."""
+    left = ModelVersion.objects.filter(pk=version.pk, n_inspections__lt=MAX_TRIES)
+    return bool(left.update(n_inspections=models.F("n_inspections") + 1))
+
+
+def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:
+    """INSPECTING becomes READY. False when another validation was first."""
+    return _conclude(version_id, state=VersionState.READY, kind="model.ready", contract=contract)
+
+
+def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
+    """INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
+    return _conclude(version_id, state=VersionState.REFUSED, kind="model.refused", error=error)
+
+
+def ensure_builtins() -> int:
+    """Registers the models that MLHub ships, each with one ready version; returns how many were missing."""
+    n_created = 0
+    for builtin in BUILTINS:
+        with transaction.atomic():
+            model, created = Model.objects.get_or_create(
+                project=None, name=builtin.name, defaults={"description": builtin.description}
+            )
+            ModelVersion.objects.get_or_create(
+                model=model,
+                number=1,
+                defaults={
+                    "source": "upload",
+                    "kind": Kind.BUILTIN,
+                    "entry": builtin.name,
+                    "state": VersionState.READY,
+                },
+            )
+        n_created += created
+    return n_created
+
+
+def register_trained(
+    job_id: UUID,
+    *,
+    code_version: ModelVersion,
+    dataset_version: DatasetVersion,
+    weights_blob: Blob,
+    metadata: dict[str, Any],
+    metrics: dict[str, Any],
+    created_by: User | None,
+    project: Project | None = None,
+) -> ModelVersion:
+    """The result of a job as a model version with its lineage. Registering the same job again returns the same.
+
+    It joins the line of its code's model when that is in `project`'s organisation (by default: the dataset's project).
+    Otherwise, and for built-in models, which everybody sees, it begins a line of its own there. Never refused for
+    storage: the bytes are there, and a finished training must not be lost.
+    """
+    project = project or dataset_version.dataset.project
+    with transaction.atomic():
+        model = _line_of(code_version, project, created_by)
+        Model.objects.select_for_update().get(pk=model.pk)
+        found: ModelVersion | None = ModelVersion.objects.filter(job_id=job_id).first()
+        if found is not None:
+            return found
+        version: ModelVersion = ModelVersion.objects.create(
+            model=model,
+            number=_next_number(model),
+            source="training",
+            kind=code_version.kind,
+            entry=code_version.entry,
+            state=VersionState.READY,
+            weights=weights_blob,
+            size_bytes=weights_blob.size_bytes,
+            metadata=metadata,
+            metrics=metrics,
+            code_version=code_version,
+            dataset_version=dataset_version,
+            job_id=job_id,
+            created_by=created_by,
+        )
+        storage.hold(
+            project.organisation,
+            sha256=weights_blob.sha256,
+            size_bytes=weights_blob.size_bytes,
+            owner_kind=OWNER_KIND,
+            owner_id=version.id,
+            within_quota=False,
+        )
+        _record("model.trained", model, created_by, version_id=str(version.id), job_id=str(job_id), metrics=metrics)
+    return version
+
+
+def _line_of(code_version: ModelVersion, project: Project, created_by: User | None) -> Model:
+    own = code_version.model
+    if own.project is not None and own.project.organisation_id == project.organisation_id:
+        return own
+    line, _ = Model.objects.get_or_create(
+        project=project,
+        name=f"{own.name} (trained)"[:100],
+        defaults={"description": f"Trained versions of {own.name}.", "created_by": created_by},
+    )
+    return line
+
+
+def _add_version(
+    model: Model, project: Project, *, staging: Staging, filename: str, kind: str, entry: str | None, actor: User
+) -> ModelVersion:
+    store, written_as = blob_store(), Kind(kind)
+    staging.finish()
+    is_single_file = not is_zip(filename, staging.path)
+    found_entry = entry_of(entry, kind=written_as, filename=filename, is_single_file=is_single_file)
+    with store.stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as wrapped:
+        package = as_zip(staging, wrapped, filename=filename)
+        version: ModelVersion = ModelVersion.objects.create(
+            model=model,
+            number=_next_number(model),
+            source="upload",
+            kind=written_as,
+            entry=found_entry,
+            size_bytes=package.finish().size_bytes,
+            created_by=actor,
+        )
+        version.package = storage.keep(
+            package, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id
+        )
+        version.save(update_fields=["package"])
+    send_on_commit(VALIDATE, str(version.id))
+    return version
+
+
+def _next_number(model: Model) -> int:
+    return (model.versions.aggregate(newest=models.Max("number"))["newest"] or 0) + 1
+
+
+def _own_project(model: Model) -> Project:
+    if model.project is None:
+        raise NotAllowedError(
+            f"{model.name} is one of MLHub's own models.",
+            code="built_in",
+            remedy="Upload a model of your own to change it.",
+        )
+    return model.project
+
+
+def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any) -> bool:
+    with transaction.atomic():
+        # a refused version lets go of its zip, which nobody holds from now on
+        let_go = {"package": None} if state == VersionState.REFUSED else {}
+        moved = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).update(
+            state=state, **let_go, **found
+        )
+        if not moved:
+            return False
+        version = ModelVersion.objects.select_related("model__project__organisation").get(pk=version_id)
+        if state == VersionState.REFUSED:
+            storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        facts = {"error": found["error"]} if "error" in found else {}
+        _record(
+            kind,
+            version.model,
+            None,
+            name=version.model.name,
+            version_id=str(version_id),
+            number=version.number,
+            **facts,
+        )
+    return True
+
+
+def _record(kind: str, model: Model, actor: User | None, **facts: Any) -> None:
+    append(
+        kind,
+        organisation=None if model.project is None else model.project.organisation,
+        subject_kind="model",
+        subject_id=model.id,
+        actor=actor,
+        **facts,
+    )

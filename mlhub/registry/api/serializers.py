@@ -1,0 +1,108 @@
+"""The JSON of models and their versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from mlhub.datasets.api.serializers import RefusalSerializer
+from mlhub.datasets.models import VersionState
+from mlhub.registry.models import Kind, Model, ModelVersion, UploadedKind
+from mlhub.tenants.api.serializers import ProjectBriefSerializer
+
+SOURCES = [("upload", "upload"), ("training", "training")]
+
+
+class ModelBriefSerializer(serializers.ModelSerializer[Model]):
+    class Meta:
+        model = Model
+        fields = ["id", "name"]
+
+
+class DownloadsSerializer(serializers.Serializer[Any]):
+    """Addresses of what can be downloaded."""
+
+    weights = serializers.CharField(allow_null=True)
+    package = serializers.CharField(allow_null=True)
+    metadata = serializers.CharField(allow_null=True)
+
+
+class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
+    model = ModelBriefSerializer(read_only=True)
+    source = serializers.ChoiceField(choices=SOURCES, read_only=True)  # type: ignore[assignment]
+    kind = serializers.ChoiceField(choices=Kind.choices, read_only=True)
+    state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)
+    contract = serializers.DictField(read_only=True, help_text="What validation found: functions, files.")
+    metadata = serializers.DictField(read_only=True)
+    metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
+    error = RefusalSerializer(read_only=True, allow_null=True)
+    downloads = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ModelVersion
+        fields = [
+            "id",
+            "model",
+            "number",
+            "source",
+            "kind",
+            "entry",
+            "state",
+            "size_bytes",
+            "contract",
+            "metadata",
+            "metrics",
+            "error",
+            "code_version",
+            "dataset_version",
+            "job_id",
+            "created_at",
+            "downloads",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(DownloadsSerializer)
+    def get_downloads(self, version: ModelVersion) -> dict[str, str | None]:
+        address = f"/api/v1/model-versions/{version.id}/download?what="
+        return {
+            "weights": f"{address}weights" if version.weights_id else None,
+            "package": f"{address}package" if version.package_id else None,
+            "metadata": f"{address}metadata" if version.source == "training" else None,
+        }
+
+
+class ModelSerializer(serializers.ModelSerializer[Model]):
+    project = ProjectBriefSerializer(read_only=True, allow_null=True)
+    latest_version = serializers.SerializerMethodField(help_text="The newest version of the code.")
+    n_trained = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Model
+        fields = ["id", "name", "description", "project", "created_at", "latest_version", "n_trained"]
+
+    @extend_schema_field(ModelVersionSerializer(allow_null=True))
+    def get_latest_version(self, model: Any) -> dict[str, Any] | None:
+        newest = model.latest_versions
+        return ModelVersionSerializer(newest[0]).data if newest else None
+
+
+class ModelVersionUploadSerializer(serializers.Serializer[None]):
+    file = serializers.FileField(max_length=255, help_text="A zip of a package, or a single Python file.")
+    kind = serializers.ChoiceField(choices=UploadedKind.choices, required=False, default=UploadedKind.PACKAGE.value)
+    entry = serializers.CharField(
+        max_length=200,
+        required=False,
+        help_text="The module of a package (default: model, or the single file), or the path of a script.",
+    )
+
+
+class ModelUploadSerializer(ModelVersionUploadSerializer):
+    name = serializers.CharField(max_length=100)
+    project = serializers.UUIDField()
+    description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+
+
+class DownloadSerializer(serializers.Serializer[None]):
+    what = serializers.ChoiceField(choices=["weights", "package", "metadata"])

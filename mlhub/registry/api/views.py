@@ -1,0 +1,166 @@
+"""Models: list, upload, look, download, delete."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import django_filters  # type: ignore[import-untyped]
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.response import Response
+
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.errors import NotFoundError
+from mlhub.registry import actions
+from mlhub.registry.api import serializers as s
+from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.storage.downloads import blob_response, bytes_response
+from mlhub.storage.uploads import UploadMixin, staging_of
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Project
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class ModelFilter(django_filters.FilterSet):
+    project = django_filters.UUIDFilter()
+    organisation = django_filters.UUIDFilter("project__organisation")
+    name = django_filters.CharFilter()
+    builtin = django_filters.BooleanFilter("project", lookup_expr="isnull")
+
+    class Meta:
+        model = Model
+        fields: list[str] = []
+
+
+class ModelVersionFilter(django_filters.FilterSet):
+    source = django_filters.ChoiceFilter(choices=s.SOURCES)
+
+    class Meta:
+        model = ModelVersion
+        fields: list[str] = []
+
+
+class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
+    queryset = Model.objects.select_related("project__organisation")
+    serializer_class = s.ModelSerializer
+    filterset_class = ModelFilter
+
+    def get_queryset(self) -> QuerySet[Model]:
+        return super().get_queryset().with_versions()
+
+    @extend_schema(request=s.ModelUploadSerializer, responses={201: s.ModelSerializer})
+    def post(self, request: Request) -> Response:
+        """Uploads a model's code; its first version is then validated."""
+        body = read_body(s.ModelUploadSerializer, request)
+        project = Project.objects.select_related("organisation").get_visible(
+            request.user, body.pop("project"), field="project"
+        )
+        file = body.pop("file")
+        created = actions.upload_model(
+            project, staging=staging_of(file), filename=file.name, actor=caller(request), **body
+        )
+        shown = self.get_queryset().get(pk=created.pk)
+        return Response(s.ModelSerializer(shown).data, status=status.HTTP_201_CREATED)
+
+
+class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
+    queryset = Model.objects.select_related("project__organisation")
+    serializer_class = s.ModelSerializer
+
+    def get_queryset(self) -> QuerySet[Model]:
+        return super().get_queryset().with_versions()
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """With all its versions; 409 while jobs use one, 403 for built-in models."""
+        actions.delete_model(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
+    queryset = ModelVersion.objects.select_related("model")
+    serializer_class = s.ModelVersionSerializer
+    filterset_class = ModelVersionFilter
+
+    def get_queryset(self) -> QuerySet[ModelVersion]:
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        return super().get_queryset().filter(model=self.model)
+
+    @property
+    def model(self) -> Model:
+        models = Model.objects.select_related("project__organisation")
+        found: Model = models.get_visible(self.request.user, self.kwargs["id"])
+        return found
+
+    @extend_schema(request=s.ModelVersionUploadSerializer, responses={201: s.ModelVersionSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Uploads another version of the code, which is then validated."""
+        model = self.model
+        body = read_body(s.ModelVersionUploadSerializer, request)
+        file = body.pop("file")
+        created = actions.upload_version(
+            model, staging=staging_of(file), filename=file.name, actor=caller(request), **body
+        )
+        return Response(s.ModelVersionSerializer(created).data, status=status.HTTP_201_CREATED)
+
+
+class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
+    queryset = ModelVersion.objects.select_related("model")
+    serializer_class = s.ModelVersionSerializer
+
+
+class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
+    queryset = ModelVersion.objects.select_related("model", "package", "weights")
+    serializer_class = s.DownloadSerializer
+
+    @extend_schema(
+        parameters=[s.DownloadSerializer], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY}
+    )
+    def get(self, request: Request, **_: Any) -> HttpResponseBase:
+        """Weights (safetensors), package (zip) or metadata (JSON); one byte range, and an entity tag to ask again."""
+        version = self.get_object()
+        query = s.DownloadSerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        what = query.validated_data["what"]
+        name = f"{version.model.name}-{version.number}"
+        if what == "metadata" and version.source == "training":
+            return _metadata(request, version, f"{name}.json")
+        if what == "weights" and version.weights is not None:
+            return blob_response(request._request, version.weights, filename=f"{name}.safetensors")
+        if what == "package" and version.package is not None:
+            return blob_response(
+                request._request, version.package, filename=f"{name}.zip", content_type="application/zip"
+            )
+        kinds = {"weights": "trained versions", "package": "uploaded versions", "metadata": "trained versions"}
+        is_builtin = version.kind == Kind.BUILTIN
+        raise NotFoundError(
+            f"This version has no {what}: only {kinds[what]} {'that are not built in ' * is_builtin}have them."
+        )
+
+
+def _metadata(request: Request, version: ModelVersion, filename: str) -> HttpResponseBase:
+    """What one must know to use the weights elsewhere: hyperparameters, classes, metrics, and where they come from."""
+    lineage = {
+        "model_version": str(version.id),
+        "code_version": str(version.code_version_id),
+        "dataset_version": str(version.dataset_version_id),
+        "job": str(version.job_id),
+        "weights_sha256": version.weights_id,
+    }
+    told = {**version.metadata, "metrics": version.metrics, "lineage": lineage}
+    content = json.dumps(told, indent=2, sort_keys=True).encode()
+    return bytes_response(
+        request._request,
+        content,
+        etag=hashlib.sha256(content).hexdigest(),
+        filename=filename,
+        content_type="application/json",
+    )

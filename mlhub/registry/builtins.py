@@ -1,0 +1,15 @@
+"""The models that MLHub ships: names and descriptions. Their code is mlhub.runtime's; this room loads no torch."""
+
+from typing import NamedTuple
+
+
+class Builtin(NamedTuple):
+    name: str
+    description: str
+
+
+BUILTINS = (
+    Builtin("mlp", "A multi-layer perceptron for tables and small images."),
+    Builtin("small_cnn", "A small convolutional network for images."),
+    Builtin("tiny_transformer", "A small transformer for text."),
+)

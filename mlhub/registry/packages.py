@@ -1,0 +1,77 @@
+"""The form of uploaded code: a zip, or one Python file, which becomes a zip; and what its entry is called."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from mlhub.core.errors import InvalidInputError
+from mlhub.registry.models import Kind
+from mlhub.storage.stores import Staging
+
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest date a zip can carry
+MAX_SOURCE_BYTES = 4 * 2**20
+
+
+def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
+    """The staging that holds a zip: the upload itself, or `into` with the upload's one Python file inside.
+
+    The same file gives the same zip, byte for byte. Raises InvalidInputError when the upload is neither.
+    """
+    staging.finish()
+    if is_zip(filename, staging.path):
+        return staging
+    if Path(filename).suffix != ".py":
+        raise InvalidInputError(
+            f"{filename} is neither a zip nor a Python file.",
+            field="file",
+            remedy="Send a zip of the package's files, or a single .py file.",
+        )
+    if staging.size_bytes > MAX_SOURCE_BYTES:
+        raise InvalidInputError(
+            f"{filename} has {staging.size_bytes:,} bytes; a single file may have {MAX_SOURCE_BYTES:,}.",
+            field="file",
+            remedy="Send code only, as a zip when it is several files.",
+        )
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(Path(filename).name, EPOCH), staging.path.read_bytes())
+    into.write(zipped.getvalue())
+    return into
+
+
+def is_zip(filename: str, path: Path) -> bool:
+    """By its name or its first bytes; whether the zip is sound, validation says."""
+    if Path(filename).suffix.lower() == ".zip":
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bool) -> str:
+    """The module of a package or the path of a script; by default `model`, or the single file.
+
+    Raises InvalidInputError for one that cannot name a module or a file inside the zip.
+    """
+    name = PurePosixPath(Path(filename).name)
+    if kind is Kind.SCRIPT:
+        entry = given or (str(name) if is_single_file else "")
+        parts = PurePosixPath(entry).parts
+        if not entry.endswith(".py") or entry.startswith("/") or "\\" in entry or ".." in parts:
+            raise InvalidInputError(
+                f"The entry of a script is {entry!r}." if entry else "A zip of a script needs its entry.",
+                field="entry",
+                remedy="Give the path of the script inside the zip, such as train.py.",
+            )
+        return entry
+    entry = given or (name.stem if is_single_file else "model")
+    if not MODULE.fullmatch(entry):
+        raise InvalidInputError(
+            f"The entry {entry!r} is not the name of a Python module.",
+            field="entry",
+            remedy="Give the module that defines build_model, such as model for model.py.",
+        )
+    return entry

@@ -1,0 +1,53 @@
+"""Celery's part of the registry: validating uploaded code in the sandbox, and sending again what was lost."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from mlhub.core.dispatch import send
+from mlhub.core.locks import work_lock
+from mlhub.datasets.models import VersionState
+from mlhub.registry import actions
+from mlhub.registry.models import ModelVersion
+from mlhub.storage.inspection import given_up, inspect
+from mlhub.storage.stores import blob_store
+
+STUCK_AFTER_S = 60.0
+TIMEOUT_S = 120.0  # to unpack and import it
+
+
+@shared_task
+def validate_version(version_id: str) -> None:
+    """READY with what the code offers, or REFUSED with the reason. Sent twice, it works once.
+
+    What it raises is the platform's fault: the version stays, and the sweep sends it again, MAX_TRIES times in all.
+    """
+    with work_lock(f"validate:{version_id}") as is_mine:
+        version = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).first()
+        if not is_mine or version is None:
+            return
+        if actions.begin_validation(version):
+            _validate(version)
+        else:
+            actions.refuse_version(version.id, error=given_up())
+
+
+@shared_task
+def sweep_unvalidated() -> int:
+    """Sends again what has waited too long, for whatever reason; returns how many."""
+    stuck = ModelVersion.objects.stuck_in_validation(for_s=STUCK_AFTER_S).values_list("id", flat=True)[:500]
+    return sum(send(actions.VALIDATE, str(version_id)) for version_id in stuck)
+
+
+def _validate(version: ModelVersion) -> None:
+    path = blob_store().path(version.package_id or "")
+    verdict = inspect(
+        "model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}", timeout_s=TIMEOUT_S
+    )
+    version_id = UUID(str(version.id))
+    if verdict.error is None:
+        actions.accept_version(version_id, contract=verdict.found)
+    else:
+        actions.refuse_version(version_id, error=verdict.error)
