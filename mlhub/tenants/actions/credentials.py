@@ -27,6 +27,7 @@ def sign_in(request: HttpRequest, *, username: str, password: str) -> User | Non
     """
     user = auth.authenticate(request, username=username, password=password)
     if getattr(request, "axes_locked_out", False):
+        request.axes_locked_out = False  # type: ignore[attr-defined]  # else its middleware puts a page over our answer
         wait_s = int(settings.AXES_COOLOFF_TIME * 3600)
         raise TooManyAttemptsError(
             "Too many failed attempts to sign in with this name from here.",

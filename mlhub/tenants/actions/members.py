@@ -58,8 +58,8 @@ def remove_member(membership: Membership, *, actor: User) -> None:
     with transaction.atomic():
         membership = _locked(membership)
         _require_another_owner(membership)
+        Membership.objects.filter(pk=membership.pk).delete()
         _record("membership.removed", membership, actor, role=membership.role)
-        membership.delete()
 
 
 def _needed(*roles: Role) -> Role:
