@@ -1,0 +1,59 @@
+"""Probes and the dashboard's page, which need neither sign-in nor database rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from mlhub.control.models import Round
+
+
+def test_a_process_that_answers_is_alive():
+    assert Client().get("/healthz").status_code == 200
+
+
+def test_ready_says_how_the_neighbours_are(db):
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json() == {"database": True, "redis": True, "control": None}
+
+
+def test_without_redis_the_platform_is_still_ready(db, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["redis"]) == (200, False)
+
+
+def test_ready_says_how_long_ago_the_last_round_was(db):
+    Round.objects.create(at=timezone.now() - timedelta(seconds=90), policy="mlhub", snapshot={})
+    assert 90 <= Client().get("/readyz").json()["control"] < 150
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_its_database_it_is_not_ready():
+    connection.close()
+    kept = dict(connection.settings_dict)
+    try:
+        connection.settings_dict["PORT"] = 1
+        answer = Client().get("/readyz")
+    finally:
+        connection.close()
+        connection.settings_dict.update(kept)
+    assert answer.status_code == 503
+    assert answer.json()["database"] is False
+
+
+def test_every_other_address_is_the_dashboard_never_from_a_cache(settings, tmp_path):
+    settings.FRONTEND_DIST = tmp_path
+    client = Client()
+    missing = client.get("/jobs/1")
+    assert (missing.status_code, "make frontend" in missing.content.decode()) == (503, True)
+    (tmp_path / "index.html").write_text("<title>MLHub</title>")
+    page = client.get("/jobs/1")
+    assert (page.status_code, page["Cache-Control"]) == (200, "no-cache")
+    assert "csrftoken" in page.cookies
+    assert client.post("/jobs/1").status_code == 405
