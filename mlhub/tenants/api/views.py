@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import django_filters  # type: ignore[import-untyped]
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
@@ -20,6 +21,24 @@ from mlhub.tenants.roles import Role
 if TYPE_CHECKING:
     from rest_framework.permissions import BasePermission
     from rest_framework.request import Request
+
+
+class TeamFilter(django_filters.FilterSet):
+    """By plain ids: a filter that looks rows up would tell which ids of other organisations exist."""
+
+    organisation = django_filters.UUIDFilter()
+    name = django_filters.CharFilter()
+
+    class Meta:
+        model = Team
+        fields: list[str] = []
+
+
+class ProjectFilter(TeamFilter):
+    team = django_filters.UUIDFilter()
+
+    class Meta(TeamFilter.Meta):
+        model = Project
 
 
 class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
@@ -94,7 +113,7 @@ class MembershipView(VisibleMixin, generics.GenericAPIView[Membership]):
 class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
     queryset = Team.objects.select_related("organisation")
     serializer_class = s.TeamSerializer
-    filterset_fields = ["organisation"]
+    filterset_class = TeamFilter
 
     @extend_schema(request=s.TeamWriteSerializer, responses={201: s.TeamSerializer})
     def post(self, request: Request) -> Response:
@@ -107,7 +126,7 @@ class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
 class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
     queryset = Project.objects.select_related("organisation", "team")
     serializer_class = s.ProjectSerializer
-    filterset_fields = ["organisation", "team", "name"]
+    filterset_class = ProjectFilter
 
     @extend_schema(request=s.ProjectWriteSerializer, responses={201: s.ProjectSerializer})
     def post(self, request: Request) -> Response:

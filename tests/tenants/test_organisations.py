@@ -1,0 +1,107 @@
+"""Organisations, teams, projects and their quota: names unique in their place, edits that are not lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.events.models import Event
+from mlhub.tenants.actions import set_quota
+from mlhub.tenants.models import Organisation, Project, Quota, Team
+
+
+def test_administrators_of_the_platform_make_organisations_and_nobody_else(cast):
+    made = cast.client(cast.root).post("/api/v1/organisations", {"name": "C"})
+    assert made.status_code == 201
+    assert made.json()["role"] == "owner"
+    assert Quota.objects.get(organisation__name="C").max_gpus is None
+    assert cast.client(cast.charlie).post("/api/v1/organisations", {"name": "D"}).status_code == 403
+    taken = cast.client(cast.root).post("/api/v1/organisations", {"name": "A"})
+    assert (taken.status_code, taken.json()["code"]) == (409, "name_taken")
+
+
+def test_each_sees_their_own_organisations_with_their_role(cast):
+    listed = cast.client(cast.bob).get("/api/v1/organisations").json()["results"]
+    assert [(o["name"], o["role"]) for o in listed] == [("A", "member")]
+    everything = cast.client(cast.root).get("/api/v1/organisations").json()["results"]
+    assert {o["name"] for o in everything} == {"A", "B"}
+    quota = cast.client(cast.victor).get(f"/api/v1/organisations/{cast.a.id}").json()["quota"]
+    assert quota == {"max_gpus": None, "max_running_jobs": None, "max_storage_bytes": None, "version": 1}
+
+
+def test_a_member_makes_a_project_whose_name_is_unique_in_the_organisation(cast):
+    bob = cast.client(cast.bob)
+    body = {"organisation": str(cast.a.id), "name": "speech"}
+    made = bob.post("/api/v1/projects", body)
+    assert made.status_code == 201
+    assert made.json()["organisation"] == {"id": str(cast.a.id), "name": "A"}
+    again = bob.post("/api/v1/projects", body)
+    assert (again.status_code, again.json()["errors"][0]["field"]) == (409, "name")
+    assert (
+        cast.client(cast.charlie).post("/api/v1/projects", {**body, "organisation": str(cast.b.id)}).status_code == 201
+    )
+
+
+def test_a_project_of_a_team_needs_a_team_of_the_same_organisation(cast):
+    other = Team.objects.create(organisation=cast.b, name="b")
+    cast.b.memberships.create(user=cast.alice, role="admin")
+    alice = cast.client(cast.alice)
+    team = alice.post("/api/v1/teams", {"organisation": str(cast.a.id), "name": "core"})
+    assert team.status_code == 201
+    body = {"organisation": str(cast.a.id), "name": "speech"}
+    wrong = alice.post("/api/v1/projects", {**body, "team": str(other.id)})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "team")
+    made = alice.post("/api/v1/projects", {**body, "team": team.json()["id"]})
+    assert made.json()["team"] == {"id": team.json()["id"], "name": "core"}
+
+
+def test_projects_are_filtered_by_organisation_and_paged(cast):
+    for i in range(4):
+        Project.objects.create(organisation=cast.a, name=f"p{i}")
+    client = cast.client(cast.root)
+    page = client.get(f"/api/v1/projects?organisation={cast.a.id}&limit=2").json()
+    names = [p["name"] for p in page["results"]]
+    while page["next"]:
+        page = client.get(page["next"]).json()
+        names += [p["name"] for p in page["results"]]
+    assert names == ["p3", "p2", "p1", "p0", "vision"]
+
+
+def test_a_filter_does_not_tell_which_organisations_exist(cast):
+    charlie = cast.client(cast.charlie)
+    answers = [charlie.get(f"/api/v1/projects?organisation={id}") for id in (cast.a.id, cast.alice.id)]
+    assert [(a.status_code, a.json()["results"]) for a in answers] == [(200, []), (200, [])]
+    assert charlie.get("/api/v1/projects?organisation=A").status_code == 422
+
+
+def test_a_quota_changes_only_what_is_named_and_is_written_down(cast):
+    set_quota(cast.a, max_gpus=4, max_storage_bytes=100, actor=cast.root)
+    quota = set_quota(cast.a, max_gpus=None, actor=cast.root)
+    assert (quota.max_gpus, quota.max_storage_bytes, quota.version) == (None, 100, 3)
+    last = Event.objects.filter(kind="quota.changed").latest("id")
+    assert (last.facts["before"], last.facts["after"]) == ({"max_gpus": 4}, {"max_gpus": None})
+
+
+def test_a_quota_that_somebody_changed_since_is_not_overwritten(cast):
+    set_quota(cast.a, max_gpus=4, version=1, actor=cast.root)
+    with pytest.raises(ConflictError) as refused:
+        set_quota(cast.a, max_gpus=8, version=1, actor=cast.root)
+    assert refused.value.facts == {"version": 2}
+    assert Quota.objects.get(organisation=cast.a).max_gpus == 4
+
+
+def test_setting_the_same_quota_again_changes_nothing(cast):
+    set_quota(cast.a, max_gpus=4, actor=cast.root)
+    assert set_quota(cast.a, max_gpus=4, actor=cast.root).version == 2
+    assert Event.objects.filter(kind="quota.changed").count() == 1
+
+
+def test_a_negative_limit_is_refused(cast):
+    with pytest.raises(InvalidInputError) as refused:
+        set_quota(cast.a, max_running_jobs=-1, actor=cast.root)
+    assert refused.value.field == "max_running_jobs"
+
+
+def test_an_organisation_without_a_quota_row_gets_one_when_it_is_set(db):
+    organisation = Organisation.objects.create(name="C")
+    assert set_quota(organisation, max_gpus=2, actor=None).max_gpus == 2

@@ -1,0 +1,93 @@
+"""Signing in and out: sessions, CSRF, and the lock after repeated failures."""
+
+from __future__ import annotations
+
+import pytest
+from rest_framework.test import APIClient
+
+PASSWORD = "correct horse battery"
+LOGIN, LOGOUT, ME = "/api/v1/auth/login", "/api/v1/auth/logout", "/api/v1/auth/me"
+
+
+@pytest.fixture
+def alice(cast):
+    cast.alice.set_password(PASSWORD)
+    cast.alice.save()
+    return cast.alice
+
+
+def sign_in(client: APIClient, password: str = PASSWORD, **extra: str):
+    return client.post(LOGIN, {"username": "alice", "password": password}, **extra)
+
+
+def test_who_signs_in_is_told_where_they_belong_and_stays_signed_in(cast, alice):
+    client = APIClient()
+    me = {
+        "id": str(alice.id),
+        "username": "alice",
+        "is_staff": False,
+        "memberships": [{"organisation": {"id": str(cast.a.id), "name": "A"}, "role": "admin"}],
+    }
+    answer = sign_in(client)
+    assert (answer.status_code, answer.json()) == (200, me)
+    assert client.get(ME).json() == me
+    assert client.cookies["sessionid"]["httponly"]
+
+
+def test_signing_out_ends_the_session(alice):
+    client = APIClient()
+    sign_in(client)
+    assert client.post(LOGOUT).status_code == 204
+    assert client.get(ME).status_code == 401
+    assert client.post(LOGOUT).status_code == 204
+
+
+@pytest.mark.parametrize(("username", "password"), [("alice", "wrong"), ("nobody", PASSWORD)])
+def test_a_wrong_name_and_a_wrong_password_sound_alike(alice, username, password):
+    answer = APIClient().post(LOGIN, {"username": username, "password": password})
+    assert answer.status_code == 401
+    assert answer.json()["detail"] == "The name or the password is wrong."
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_an_inactive_account_cannot_sign_in(alice):
+    alice.is_active = False
+    alice.save()
+    assert sign_in(APIClient()).status_code == 401
+
+
+def test_a_login_without_a_password_names_the_field(db):
+    answer = APIClient().post(LOGIN, {"username": "alice"})
+    assert answer.status_code == 422
+    assert [e["field"] for e in answer.json()["errors"]] == ["password"]
+
+
+def test_nobody_is_asked_to_sign_in(db):
+    answer = APIClient().get(ME)
+    assert answer.status_code == 401
+    assert answer["WWW-Authenticate"]
+
+
+def test_a_browser_needs_the_csrf_token_to_sign_in_and_to_write(cast, alice):
+    client = APIClient(enforce_csrf_checks=True)
+    assert sign_in(client).status_code == 403
+    assert client.get("/api/v1/auth/csrf").status_code == 204
+    token = client.cookies["csrftoken"].value
+    assert sign_in(client, HTTP_X_CSRFTOKEN=token).status_code == 200
+    body = {"organisation": str(cast.a.id), "name": "speech"}
+    assert client.post("/api/v1/projects", body).status_code == 403
+    token = client.cookies["csrftoken"].value
+    assert client.post("/api/v1/projects", body, HTTP_X_CSRFTOKEN=token).status_code == 201
+    assert client.post(LOGOUT).status_code == 403
+
+
+def test_after_ten_failures_the_name_is_locked_for_that_address_only(alice, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    client = APIClient()
+    assert [sign_in(client, "wrong").status_code for _ in range(2)] == [401, 401]
+    sign_in(client, "wrong")
+    locked = sign_in(client)
+    assert locked.status_code == 429
+    assert locked.json()["code"] == "locked_out"
+    assert locked["Retry-After"] == str(locked.json()["retry_after_s"])
+    assert sign_in(client, REMOTE_ADDR="192.0.2.7").status_code == 200

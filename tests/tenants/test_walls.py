@@ -1,0 +1,69 @@
+"""Charlie, of another organisation, and victor, who may only read, at every address of this room."""
+
+from __future__ import annotations
+
+import pytest
+from rest_framework.test import APIClient
+
+from mlhub.tenants.api.urls import urlpatterns
+from mlhub.tenants.models import ApiToken, Membership, Project, Team
+
+ROWS = {
+    "organisations/<uuid:id>": [("get", None)],
+    "organisations/<uuid:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
+    "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
+    "projects/<uuid:id>": [("get", None)],
+    "tokens/<uuid:id>": [("delete", None)],
+}
+LISTS = {"organisations", "teams", "projects", "tokens"}
+PERSONAL = {"auth/csrf", "auth/login", "auth/logout", "auth/me"}
+
+
+@pytest.fixture
+def things(cast):
+    """By the first word of an address: a row of organisation A."""
+    return {
+        "organisations": cast.a,
+        "memberships": Membership.objects.get(user=cast.alice),
+        "projects": cast.project_a,
+        "teams": Team.objects.create(organisation=cast.a, name="core"),
+        "tokens": ApiToken.objects.create(user=cast.alice, name="t", prefix="mlh_x", token_hash="0" * 64),
+    }
+
+
+def everything():
+    return [list(model.objects.order_by("pk").values()) for model in (ApiToken, Membership, Project, Team)]
+
+
+def test_every_address_is_in_one_of_these_lists():
+    assert {str(p.pattern) for p in urlpatterns} == ROWS.keys() | LISTS | PERSONAL
+
+
+@pytest.mark.parametrize(("route", "verb", "body"), [(r, v, b) for r, calls in ROWS.items() for v, b in calls])
+def test_a_row_of_another_organisation_is_not_there_and_stays_as_it_is(cast, things, route, verb, body):
+    address = "/api/v1/" + route.replace("<uuid:id>", str(things[route.split("/")[0]].id))
+    before = everything()
+    assert getattr(cast.client(cast.charlie), verb)(address, body).status_code == 404
+    assert getattr(APIClient(), verb)(address, body).status_code == 401
+    assert everything() == before
+
+
+@pytest.mark.parametrize("route", sorted(LISTS))
+def test_a_list_leaves_out_the_rows_of_another_organisation(cast, things, route):
+    listed = cast.client(cast.charlie).get(f"/api/v1/{route}").json()["results"]
+    assert str(things[route].id) not in {row["id"] for row in listed}
+    assert APIClient().get(f"/api/v1/{route}").status_code == 401
+
+
+@pytest.mark.parametrize("route", ["teams", "projects"])
+def test_nothing_is_made_in_another_organisation_nor_by_a_viewer(cast, things, route):
+    body = {"organisation": str(cast.a.id), "name": "new"}
+    before = everything()
+    assert cast.client(cast.charlie).post(f"/api/v1/{route}", body).status_code == 404
+    assert cast.client(cast.victor).post(f"/api/v1/{route}", body).status_code == 403
+    assert everything() == before
+
+
+def test_a_team_of_another_organisation_cannot_be_named(cast, things):
+    body = {"organisation": str(cast.b.id), "name": "new", "team": str(things["teams"].id)}
+    assert cast.client(cast.charlie).post("/api/v1/projects", body).status_code == 404
