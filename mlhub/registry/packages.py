@@ -68,6 +68,12 @@ def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bo
             )
         return entry
     entry = given or (name.stem if is_single_file else "model")
+    if not MODULE.fullmatch(entry) and given is None:
+        raise InvalidInputError(
+            f"{name} cannot be imported: {entry!r} is not the name of a Python module.",
+            field="file",
+            remedy="Rename the file, for example to model.py.",
+        )
     if not MODULE.fullmatch(entry):
         raise InvalidInputError(
             f"The entry {entry!r} is not the name of a Python module.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
@@ -48,6 +49,13 @@ def _validate(version: ModelVersion) -> None:
     )
     version_id = UUID(str(version.id))
     if verdict.error is None:
-        actions.accept_version(version_id, contract=verdict.found)
+        actions.accept_version(version_id, contract=_contract(verdict.found))
     else:
         actions.refuse_version(version_id, error=verdict.error)
+
+
+def _contract(found: dict[str, Any]) -> dict[str, Any]:
+    """Of what was found, what the dashboard shows; the code that was imported might have written the rest."""
+    listed = {key: found.get(key) for key in ("files", "functions")}
+    words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
+    return {**words, "description": str(found.get("description", ""))}

@@ -29,14 +29,17 @@ def used_bytes(organisation: Organisation) -> int:
     return Holding.objects.used_bytes(organisation)
 
 
-def keep(staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID) -> Blob:
+def keep(
+    staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID, within_quota: bool = True
+) -> Blob:
     """Stores staged bytes and holds them, both or neither. Raises QuotaExceededError before anything is stored.
 
-    Call it inside the transaction that makes the owner.
+    Call it inside the transaction that makes the owner. within_quota: as for hold().
     """
     sha256, size_bytes = staging.finish()
     with transaction.atomic():
-        _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
+        if within_quota:
+            _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
         lock_until_commit(f"blob:{sha256}")
         blob_store().keep(staging)
         return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)

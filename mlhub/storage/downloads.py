@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import AsyncIterator, Iterator
 from typing import BinaryIO
@@ -16,6 +17,7 @@ from mlhub.core.problems import problem
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 
+logger = logging.getLogger(__name__)
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
@@ -26,7 +28,11 @@ def blob_response(
     early = _without_body(request, etag=blob.sha256, size_bytes=blob.size_bytes)
     if early is not None:
         return early
-    file = blob_store().open(blob.sha256)
+    try:
+        file = blob_store().open(blob.sha256)
+    except FileNotFoundError:
+        logger.exception("storage.bytes_lost sha256=%s", blob.sha256)
+        return problem(500, "bytes_lost", "The bytes of this file are gone from the store. Ask an administrator.")
     return _response(
         request, file, etag=blob.sha256, size_bytes=blob.size_bytes, filename=filename, content_type=content_type
     )

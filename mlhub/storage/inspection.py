@@ -84,7 +84,7 @@ def _of_answer(answer: Any) -> Verdict:
 
 def _of_early_end(ended: sandbox.Ended) -> Verdict:
     last = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip()), "")
-    if "MemoryError" in last or "bad_alloc" in ended.errors or "ENOMEM" in last or ended.exit_code == -signal.SIGKILL:
+    if "MemoryError" in last or "bad_alloc" in ended.errors or ended.exit_code == -signal.SIGKILL:
         return _refused("out_of_memory", "Looking into it took more memory than there is for that.", LARGE)
     if ended.exit_code == -signal.SIGXCPU:
         return _refused("too_slow", "Looking into it took more processor time than there is for that.", LATE)
