@@ -1,0 +1,57 @@
+"""Small files of every format, sound and unsound, as bytes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from django.core.files.uploadedfile import SimpleUploadedFile
+from PIL import Image
+
+
+def npz(n: int = 12) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, x=np.arange(n * 4, dtype=np.float32).reshape(n, 4), y=np.arange(n) % 3)
+    return out.getvalue()
+
+
+def csv(n: int = 12) -> bytes:
+    return b"width,height,species\n" + b"".join(b"%d,%d,s%d\n" % (i, i * i, i % 2) for i in range(n))
+
+
+def parquet(n: int = 12) -> bytes:
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table({"a": np.arange(float(n)), "y": np.linspace(0, 1, n)}), out)
+    return out.getvalue()
+
+
+def text() -> bytes:
+    return b"to be or not to be, that is the question\n" * 10
+
+
+def images() -> bytes:
+    return zipped({f"{label}/{i}.png": png(i) for label in ("cat", "dog") for i in range(3)})
+
+
+def png(shade: int) -> bytes:
+    out = io.BytesIO()
+    Image.new("L", (8, 8), 40 * shade).save(out, "PNG")
+    return out.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def form(filename: str, content: bytes, **fields: Any) -> dict[str, Any]:
+    """The body of a multipart upload; None leaves a field out."""
+    given = {key: str(value) for key, value in fields.items() if value is not None}
+    return {"file": SimpleUploadedFile(filename, content), **given}

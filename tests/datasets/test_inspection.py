@@ -1,0 +1,132 @@
+"""Inspection: what is sound becomes ready, what is not is refused with a reason, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import timedelta
+
+import pytest
+import redis
+from django.utils import timezone
+
+from mlhub.datasets import tasks
+from mlhub.datasets.actions import refuse_version
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.events.models import Event
+from mlhub.storage.actions import used_bytes
+from mlhub.storage.inspection import MAX_TRIES
+from tests.datasets import files
+from tests.datasets.test_uploads import upload
+
+
+def inspected(cast, **given):
+    """The version as the API shows it after its inspection."""
+    bob = cast.client(cast.bob)
+    answer = upload(bob, cast.project_a, **given)
+    assert answer.status_code == 201, answer.json()
+    version = answer.json()["latest_version"]["id"]
+    tasks.inspect_version(version)
+    return bob.get(f"/api/v1/dataset-versions/{version}").json()
+
+
+@pytest.mark.parametrize(
+    ("given", "task", "shown"),
+    [
+        ({"filename": "x.npz", "content": files.npz()}, "classification", "table"),
+        ({"filename": "x.csv", "content": files.csv(), "target": "species"}, "classification", "table"),
+        ({"filename": "x.parquet", "content": files.parquet(), "target": "y"}, "regression", "table"),
+        ({"filename": "x.zip", "content": files.images()}, "classification", "images"),
+        ({"filename": "x.txt", "content": files.text()}, "language_modelling", "text"),
+    ],
+)
+def test_a_sound_file_becomes_ready_with_schema_and_sample(cast, given, task, shown):
+    version = inspected(cast, **given)
+    assert (version["state"], version["error"]) == ("ready", None)
+    assert version["schema"]["task"] == task
+    assert version["schema"]["n_examples"] > 1
+    assert version["preview"]["kind"] == shown
+    assert version["inspected_at"]
+    assert Event.objects.filter(kind="dataset.ready").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "field"),
+    [
+        ({"filename": "x.npz", "content": b"PK\x03\x04 broken"}, "invalid_file", "file"),
+        ({"filename": "x.csv", "content": files.csv(), "target": "spices"}, "invalid_file", "target"),
+        ({"filename": "x.zip", "content": files.zipped({"a/1.png": bytes(60 * 2**20)})}, "archive_bomb", "file"),
+        ({"filename": "x.zip", "content": files.zipped({"../../a/1.png": b"x"})}, "path_traversal", "file"),
+    ],
+)
+def test_an_unsound_file_is_refused_with_a_reason_and_frees_the_quota(cast, given, code, field):
+    version = inspected(cast, **given)
+    assert version["state"] == "refused"
+    assert (version["error"]["code"], version["error"]["field"]) == (code, field)
+    assert version["error"]["message"]
+    assert version["error"]["remedy"]
+    assert used_bytes(cast.a) == 0
+    assert Event.objects.get(kind="dataset.refused").facts["error"]["code"] == code
+
+
+def test_an_inspection_sent_twice_works_once(cast):
+    version = inspected(cast, filename="x.txt", content=files.text())
+    tasks.inspect_version(version["id"])
+    assert Event.objects.filter(kind="dataset.ready").count() == 1
+    assert refuse_version(version["id"], error={"message": "late"}) is False
+    assert version["files"][0]["sha256"] == hashlib.sha256(files.text()).hexdigest()
+    assert cast.client(cast.bob).get(f"/api/v1/dataset-versions/{version['id']}").json() == version
+
+
+def test_an_inspection_of_what_was_deleted_meanwhile_does_nothing(cast):
+    version = upload(cast.client(cast.bob), cast.project_a).json()
+    cast.client(cast.bob).delete(f"/api/v1/datasets/{version['id']}")
+    tasks.inspect_version(version["latest_version"]["id"])
+    assert not Event.objects.filter(kind__in=["dataset.ready", "dataset.refused"]).exists()
+
+
+def test_a_version_that_the_platform_fails_to_inspect_is_retried_and_then_given_up(cast, settings, tmp_path):
+    (tmp_path / "sandbox").write_text("a file where the folder should be")
+    version = upload(cast.client(cast.bob), cast.project_a).json()["latest_version"]["id"]
+    for _ in range(MAX_TRIES):
+        with pytest.raises(OSError, match="sandbox"):
+            tasks.inspect_version(version)
+        assert DatasetVersion.objects.get().state == VersionState.INSPECTING
+    tasks.inspect_version(version)
+    given_up = DatasetVersion.objects.get()
+    assert given_up.state == VersionState.REFUSED
+    assert given_up.error["code"] == "inspection_failed"
+    assert str(MAX_TRIES) in given_up.error["message"]
+
+
+def test_a_failure_of_the_platform_that_passes_leaves_no_trace(cast, settings, tmp_path):
+    blocked = tmp_path / "sandbox"
+    blocked.write_text("")
+    version = upload(cast.client(cast.bob), cast.project_a, target="species").json()["latest_version"]["id"]
+    with pytest.raises(OSError, match="sandbox"):
+        tasks.inspect_version(version)
+    blocked.unlink()
+    tasks.inspect_version(version)
+    assert DatasetVersion.objects.get().state == VersionState.READY
+
+
+def test_the_sweep_sends_again_what_waited_too_long_and_nothing_else(cast, settings):
+    client = redis.Redis.from_url(settings.CELERY_BROKER_URL)
+    client.delete("celery")
+    bob = cast.client(cast.bob)
+    for i in range(3):
+        upload(bob, cast.project_a, name=f"d{i}")
+    lost, done, _fresh = DatasetVersion.objects.order_by("id")
+    DatasetVersion.objects.filter(pk__in=[lost.pk, done.pk]).update(created_at=timezone.now() - timedelta(minutes=2))
+    refuse_version(done.id, error={"field": "file", "message": "no", "remedy": "none"})
+    assert tasks.sweep_uninspected() == 1
+    sent = [json.loads(m)["headers"] for m in client.lrange("celery", 0, -1)]
+    assert [(h["task"], h["argsrepr"]) for h in sent] == [("mlhub.datasets.tasks.inspect_version", f"('{lost.id}',)")]
+    client.delete("celery")
+    client.close()
+
+
+def test_the_task_has_the_name_that_actions_send(cast):
+    from mlhub.datasets.actions import INSPECT
+
+    assert tasks.inspect_version.name == INSPECT
