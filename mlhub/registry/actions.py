@@ -253,7 +253,7 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
         version = ModelVersion.objects.select_related("model__project__organisation").get(pk=version_id)
         if state == VersionState.REFUSED:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
-        facts = {"error": found["error"]} if "error" in found else {}
+        facts = {"error": {k: v for k, v in found["error"].items() if k != "traceback"}} if "error" in found else {}
         _record(
             kind,
             version.model,

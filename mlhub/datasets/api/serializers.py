@@ -24,6 +24,7 @@ class RefusalSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(allow_null=True)
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
+    traceback = serializers.CharField(required=False, help_text="Of uploaded code that raised.")
 
 
 class DatasetBriefSerializer(serializers.ModelSerializer[Dataset]):

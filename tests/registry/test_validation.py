@@ -1,0 +1,98 @@
+"""Validation: code that keeps the contract becomes ready; other code is refused with the reason and its traceback."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+import redis
+from django.utils import timezone
+
+from mlhub.events.models import Event
+from mlhub.registry import tasks
+from mlhub.registry.actions import VALIDATE, refuse_version
+from mlhub.registry.models import ModelVersion
+from mlhub.storage.actions import used_bytes
+from mlhub.storage.inspection import MAX_TRIES
+from tests.datasets.files import zipped
+from tests.registry.packages import CODE, upload
+
+
+def validated(cast, **given):
+    """The version as the API shows it after its validation."""
+    bob = cast.client(cast.bob)
+    answer = upload(bob, cast.project_a, **given)
+    assert answer.status_code == 201, answer.json()
+    version = answer.json()["latest_version"]["id"]
+    tasks.validate_version(version)
+    return bob.get(f"/api/v1/model-versions/{version}").json()
+
+
+def test_a_package_that_keeps_the_contract_is_ready_and_validated_once(cast):
+    version = validated(cast)
+    assert (version["state"], version["error"]) == ("ready", None)
+    assert version["contract"] == {"files": ["model.py"], "functions": ["build_model"], "description": "One layer."}
+    tasks.validate_version(version["id"])
+    assert Event.objects.filter(kind="model.ready").count() == 1
+    assert refuse_version(version["id"], error={"message": "late"}) is False
+
+
+def test_a_script_is_read_and_not_run(cast):
+    code = b'"""Trains."""\nraise SystemExit("ran")\n'
+    version = validated(cast, filename="train.py", content=code, kind="script")
+    assert (version["state"], version["contract"]["description"]) == ("ready", "Trains.")
+
+
+def test_an_entry_that_looks_like_an_option_is_still_an_entry(cast):
+    version = validated(cast, content=zipped({"-m.py": b"'Trains.'"}), kind="script", entry="-m.py")
+    assert version["state"] == "ready", version["error"]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "words"),
+    [
+        ({"model.py": b"import nothing_of_that_name"}, "user_code", "nothing_of_that_name"),
+        ({"net.py": CODE}, "invalid_file", "model"),
+        ({"model.py": CODE, "../../evil.py": b""}, "path_traversal", "outside"),
+        ({"model.py": CODE, "big": bytes(60 * 2**20)}, "archive_bomb", "unpack"),
+        (None, "invalid_file", "damaged"),
+    ],
+)
+def test_a_package_that_does_not_is_refused_and_frees_the_quota(cast, files, code, words):
+    version = validated(cast, content=b"PK\x03\x04 broken" if files is None else zipped(files))
+    assert version["state"] == "refused"
+    assert version["error"]["code"] == code
+    assert words in version["error"]["message"]
+    assert version["error"]["remedy"]
+    assert used_bytes(cast.a) == 0
+    assert version["downloads"]["package"] is None
+    if code == "user_code":
+        assert "model.py" in version["error"]["traceback"]
+
+
+def test_a_version_that_the_platform_fails_to_validate_is_given_up_at_last(cast, tmp_path):
+    (tmp_path / "sandbox").write_text("a file where the folder should be")
+    version = upload(cast.client(cast.bob), cast.project_a).json()["latest_version"]["id"]
+    for _ in range(MAX_TRIES):
+        with pytest.raises(OSError, match="sandbox"):
+            tasks.validate_version(version)
+    tasks.validate_version(version)
+    given_up = ModelVersion.objects.get()
+    assert (given_up.state, given_up.error["code"]) == ("refused", "inspection_failed")
+
+
+def test_the_sweep_sends_again_what_waited_too_long(cast, settings):
+    client = redis.Redis.from_url(settings.CELERY_BROKER_URL)
+    client.delete("celery")
+    bob = cast.client(cast.bob)
+    upload(bob, cast.project_a, name="old")
+    upload(bob, cast.project_a, name="new")
+    old = ModelVersion.objects.get(model__name="old")
+    ModelVersion.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(minutes=2))
+    assert tasks.sweep_unvalidated() == 1
+    sent = [json.loads(m)["headers"] for m in client.lrange("celery", 0, -1)]
+    assert [(h["task"], h["argsrepr"]) for h in sent] == [(VALIDATE, f"('{old.id}',)")]
+    assert tasks.validate_version.name == VALIDATE
+    client.delete("celery")
+    client.close()
