@@ -6,6 +6,8 @@ import hashlib
 import json
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.test import AsyncClient
 
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.stores import blob_store
@@ -98,3 +100,16 @@ def test_bytes_that_were_lost_are_an_error_with_words(cast, version):
     blob_store().delete(SHA256)
     answer = download(cast, version)
     assert (answer.status_code, answer.json()["code"]) == (500, "bytes_lost")
+
+
+def test_the_asynchronous_server_sends_the_same_bytes_piece_by_piece(cast, version):
+    client = AsyncClient()
+    client.cookies = cast.client(cast.victor).cookies
+
+    async def fetch() -> tuple[int, bytes]:
+        answer = await client.get(
+            f"/api/v1/model-versions/{version.id}/download?what=weights", headers={"Range": "bytes=4-1019"}
+        )
+        return answer.status_code, b"".join([piece async for piece in answer.streaming_content])
+
+    assert async_to_sync(fetch)() == (206, WEIGHTS[4:1020])

@@ -37,8 +37,9 @@ class TeamFilter(django_filters.FilterSet):
 class ProjectFilter(TeamFilter):
     team = django_filters.UUIDFilter()
 
-    class Meta(TeamFilter.Meta):
+    class Meta:
         model = Project
+        fields: list[str] = []
 
 
 class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
