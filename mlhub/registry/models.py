@@ -19,13 +19,6 @@ class Kind(models.TextChoices):
     BUILTIN = "builtin"
 
 
-class UploadedKind(models.TextChoices):
-    """The kinds that people may bring."""
-
-    PACKAGE = "package"
-    SCRIPT = "script"
-
-
 class Model(models.Model):
     """A line of versions. Built-in models have no project and are visible to everybody."""
 

@@ -54,8 +54,12 @@ def is_zip(filename: str, path: Path) -> bool:
 def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bool) -> str:
     """The module of a package or the path of a script; by default `model`, or the single file.
 
-    Raises InvalidInputError for one that cannot name a module or a file inside the zip.
+    Raises InvalidInputError for one that cannot name a module or a file inside the zip, and for a built-in's kind.
     """
+    if kind is Kind.BUILTIN:
+        raise InvalidInputError(
+            "Built-in models are MLHub's own.", field="kind", remedy="Upload a package or a script."
+        )
     name = PurePosixPath(Path(filename).name)
     if kind is Kind.SCRIPT:
         entry = given or (str(name) if is_single_file else "")

@@ -81,6 +81,8 @@ def test_metadata_tells_how_to_use_the_weights_and_where_they_come_from(cast, ve
     assert told["lineage"]["weights_sha256"] == SHA256
     assert told["lineage"]["code_version"] == str(version.code_version_id)
     assert download(cast, version, what="metadata", HTTP_IF_NONE_MATCH=answer["ETag"]).status_code == 304
+    version.dataset_version.dataset.delete()
+    assert json.loads(body(download(cast, version, what="metadata")))["lineage"]["dataset_version"] is None
 
 
 def test_a_version_says_what_can_be_downloaded(cast, version):

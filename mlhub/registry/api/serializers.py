@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from mlhub.datasets.api.serializers import RefusalSerializer
 from mlhub.datasets.models import VersionState
-from mlhub.registry.models import Kind, Model, ModelVersion, UploadedKind
+from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.tenants.api.serializers import ProjectBriefSerializer
 
 SOURCES = [("upload", "upload"), ("training", "training")]
@@ -90,7 +90,9 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
 
 class ModelVersionUploadSerializer(serializers.Serializer[None]):
     file = serializers.FileField(max_length=255, help_text="A zip of a package, or a single Python file.")
-    kind = serializers.ChoiceField(choices=UploadedKind.choices, required=False, default=UploadedKind.PACKAGE.value)
+    kind = serializers.ChoiceField(
+        choices=Kind.choices, required=False, default=Kind.PACKAGE.value, help_text="package or script."
+    )
     entry = serializers.CharField(
         max_length=200,
         required=False,

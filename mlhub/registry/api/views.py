@@ -148,13 +148,14 @@ class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
 
 def _metadata(request: Request, version: ModelVersion, filename: str) -> HttpResponseBase:
     """What one must know to use the weights elsewhere: hyperparameters, classes, metrics, and where they come from."""
-    lineage = {
-        "model_version": str(version.id),
-        "code_version": str(version.code_version_id),
-        "dataset_version": str(version.dataset_version_id),
-        "job": str(version.job_id),
+    ids = {
+        "model_version": version.id,
+        "code_version": version.code_version_id,
+        "dataset_version": version.dataset_version_id,  # none once that dataset was deleted
+        "job": version.job_id,
         "weights_sha256": version.weights_id,
     }
+    lineage = {name: None if value is None else str(value) for name, value in ids.items()}
     told = {**version.metadata, "metrics": version.metrics, "lineage": lineage}
     content = json.dumps(told, indent=2, sort_keys=True).encode()
     return bytes_response(
