@@ -26,6 +26,13 @@ class Reason(StrEnum):
     NO_CPU_OR_MEMORY = "no_cpu_or_memory"
     BEHIND_OTHERS = "behind_others"
     ENDING = "ending"
+    TOO_FEW_FREE_GPUS = "too_few_free_gpus"
+    NO_FREE_GPUS_OF_TYPE = "no_free_gpus_of_type"
+    LARGER_THAN_TYPE = "larger_than_type"
+    NODES_CLOSED = "nodes_closed"
+    NEVER_FITS_NODES = "never_fits_nodes"
+    ROOM_IS_MADE = "room_is_made"
+    PROMISED_GPUS = "promised_gpus"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
@@ -33,8 +40,14 @@ class Reason(StrEnum):
     MAKES_ROOM = "makes_room"
     RESTART_NOT_WORTH_IT = "restart_not_worth_it"
     OVER_QUOTA = "over_quota"
+    OVER_QUOTA_JOBS = "over_quota_jobs"
     NODE_LEFT = "node_left"
     UNCHANGED = "unchanged"
+    STARTING = "starting"
+    NODE_CLOSED = "node_closed"
+    RESUMES_RESIZED = "resumes_resized"
+    SHORTER_FIRST = "shorter_first"
+    FAIR_SHARE = "fair_share"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -56,8 +69,22 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.MAKES_ROOM: "Giving up {given} GPUs lets others end {gain_s:.0f} s earlier in sum.",
     Reason.RESTART_NOT_WORTH_IT: "Another size would save {gain_s:.0f} s, but a restart costs {cost_s:.0f} s.",
     Reason.OVER_QUOTA: "{tenant} holds {used} GPUs and may have {quota}.",
+    Reason.OVER_QUOTA_JOBS: "{tenant} runs {used} jobs and may run {quota} at once.",
     Reason.NODE_LEFT: "Node {node} is not there any more.",
     Reason.UNCHANGED: "Nothing better was found.",
+    Reason.TOO_FEW_FREE_GPUS: "{free} of {total} GPUs are free; it needs {need}.",
+    Reason.NO_FREE_GPUS_OF_TYPE: "{free} of {total} GPUs of type {types} are free; it needs {need}.",
+    Reason.LARGER_THAN_TYPE: "It needs {need} GPUs of one type out of {types}, but the cluster has {have}.",
+    Reason.NODES_CLOSED: "It needs {need} GPUs, but nodes that take new jobs have {have}; {closed} nodes take none.",
+    Reason.NEVER_FITS_NODES: "Even the empty cluster has room for {have} of its {need} workers at {cpus:g} CPUs and "
+    "{memory_gib:.1f} GiB each (parameter servers need CPUs too).",
+    Reason.ROOM_IS_MADE: "{need} GPUs will be its own as soon as {leaving} jobs have left theirs.",
+    Reason.PROMISED_GPUS: "{free} of {total} GPUs are free, {promised} of them promised to others; it needs {need}.",
+    Reason.STARTING: "It is starting on {n_workers} GPUs.",
+    Reason.NODE_CLOSED: "Node {node} takes no new jobs; what runs there goes on.",
+    Reason.RESUMES_RESIZED: "It goes on with {n_workers} GPUs, as was decided before.",
+    Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s goes first.",
+    Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
 }
 
 

@@ -72,7 +72,9 @@ class JobSnapshot:
     preflight; None when unknown. parameters_bytes: size of one full gradient. step_overhead_s: fixed cost of a step.
     start_s: seconds from launch to the first step, as learnt; checkpoint_s: seconds to save and leave.
     priority: higher first. mode: pinned by the user, None = the scheduler's choice.
-    hold: why the platform itself keeps the job from running now (a Reason's value), or None.
+    hold: why the platform itself keeps a waiting job from running now (a Reason's value), or None; hold_until_s: when
+    that ends, if it is known.
+    requested_workers: what a policy of fixed sizes gives; None = min_workers.
     """
 
     id: str
@@ -106,6 +108,13 @@ class JobSnapshot:
     n_preemptions: int = 0
     hold: str | None = None
     gpu_types: tuple[str, ...] = ()  # allowed types; empty = any
+    hold_until_s: float | None = None
+    requested_workers: int | None = None
+
+    @property
+    def fixed_workers(self) -> int:
+        """The size that a policy of fixed sizes gives, within the job's limits."""
+        return max(self.min_workers, min(self.requested_workers or self.min_workers, self.max_workers))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,198 @@
+"""Step 1 of a round: who is decided already, who is up for decision, and what there is to give away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.budget import Budget
+from scheduler.decisions import Explanation, Keep, Preempt, Reason, Wait
+from scheduler.placement.room import Room
+from scheduler.quota import Ledger
+from scheduler.records import allocation_from_json
+from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase
+
+
+@dataclass
+class Scene:
+    """The scratch board of a round.
+
+    settled: jobs whose decision needs no policy. candidates: the others. returning: jobs that stopped in order to be
+    resized and now wait for their new allocation. room_held, ledger_before: what is held at this moment. room_now:
+    the same, without what is promised; ledger_now: with what this round launches.
+    room_then: only what is certain to stay held; what leaves counts as free. budget: the same in numbers, for policies.
+    """
+
+    snapshot: ClusterSnapshot
+    room_held: Room
+    room_now: Room
+    room_then: Room
+    ledger_now: Ledger
+    ledger_before: Ledger
+    budget: Budget
+    settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
+    candidates: list[JobSnapshot] = field(default_factory=list)
+    returning: dict[str, Allocation] = field(default_factory=dict)
+    pending: dict[str, Allocation] = field(default_factory=dict)  # resizes whose job has not left its GPUs yet
+
+
+def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
+    """Sort the jobs. Raises ValueError for a snapshot that contradicts itself."""
+    _check(snapshot)
+    room_now, room_then = Room(snapshot.nodes), Room(snapshot.nodes)
+    ledger_now, ledger_then = Ledger(snapshot.tenants), Ledger(snapshot.tenants)
+    targets = {job_id: allocation_from_json(value) for job_id, value in memory.get("resizing", {}).items()}
+    for job in snapshot.jobs:
+        if (held := held_by(job)) is not None:
+            room_now.hold(job, held)
+            ledger_now.take(job.tenant, gpus=held.n_workers)
+    budget = Budget({}, ledger_then, present={})
+    scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
+    empty = _Empty(Room(snapshot.nodes))
+    stays: list[tuple[JobSnapshot, Allocation]] = []
+    for job in snapshot.jobs:
+        held, target = held_by(job), targets.get(job.id)
+        if held is None:
+            _admit_waiting(job, scene, empty)
+            continue
+        gone = next((share.node for share in held.shares if share.node not in room_now.nodes), None)
+        closed = next((s.node for s in held.shares if gone is None and not room_now.nodes[s.node].is_schedulable), None)
+        if job.phase is Phase.STOPPING:
+            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.ENDING),))
+            if target is not None:
+                scene.pending[job.id] = target
+        elif gone is not None:
+            scene.settled[job.id] = Preempt(job.id, (Explanation(Reason.NODE_LEFT, {"node": gone}),))
+        elif job.phase is Phase.STARTING:
+            facts = {"n_workers": held.n_workers}
+            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.STARTING, facts),))
+            stays.append((job, held))
+        elif closed is not None:
+            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.NODE_CLOSED, {"node": closed}),))
+            stays.append((job, held))
+        else:
+            scene.candidates.append(job)
+    for job, held in stays:
+        room_then.hold(job, held)
+        ledger_then.take(job.tenant, gpus=held.n_workers)
+    _keep_promises(scene, targets, ledger_then)
+    present = {job.id: _type_of(held_by(job), room_now) for job in scene.candidates if held_by(job)}
+    scene.budget = Budget(_gpus_by_type(room_then), ledger_then, present=present)
+    return scene
+
+
+def held_by(job: JobSnapshot) -> Allocation | None:
+    """What the job holds at this moment; None for a waiting job."""
+    return None if job.phase is Phase.WAITING else job.allocation
+
+
+def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty) -> None:
+    reason = _hold(job, scene.snapshot) or empty.never(job, scene.snapshot)
+    reason = reason or scene.ledger_now.never(job.tenant, gpus=job.min_workers)
+    if reason is not None:
+        scene.settled[job.id] = Wait(job.id, (reason,))
+    else:
+        scene.candidates.append(job)
+
+
+def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
+    if job.hold is None:
+        return None
+    if job.hold not in set(Reason):
+        raise ValueError(f"job {job.id!r} has the unknown hold {job.hold!r}; it must be a Reason")
+    wait_s = max(0.0, (job.hold_until_s or snapshot.now_s) - snapshot.now_s)
+    return Explanation(Reason(job.hold), {"wait_s": wait_s})
+
+
+def _keep_promises(scene: Scene, targets: Mapping[str, Allocation], ledger_then: Ledger) -> None:
+    """Reserve what was promised to jobs that are being resized, as far as it is still there and within quota."""
+    waiting = {job.id: job for job in scene.candidates if job.phase is Phase.WAITING}
+    stopping = {job.id: job for job in scene.snapshot.jobs if job.id in scene.pending}
+    for job_id in sorted({**waiting, **stopping}):
+        target, job = targets.get(job_id), waiting.get(job_id) or stopping[job_id]
+        if target is None:
+            continue
+        is_open = all(
+            s.node in scene.room_then.nodes and scene.room_then.nodes[s.node].is_schedulable for s in target.shares
+        )
+        refused = ledger_then.refusal(job.tenant, gpus=target.n_workers)
+        if not is_open or refused is not None or not scene.room_then.fits(job, target):
+            scene.pending.pop(job_id, None)
+            continue
+        scene.room_then.hold(job, target)
+        scene.room_now.limit_to(scene.room_then, target)
+        ledger_then.take(job.tenant, gpus=target.n_workers)
+        if job_id in waiting:
+            scene.returning[job_id] = target
+    scene.candidates = [job for job in scene.candidates if job.id not in scene.returning]
+
+
+class _Empty:
+    """The cluster without jobs: what could never fit. Kinds of jobs are looked up once."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._most: dict[tuple[object, ...], int] = {}
+
+    def never(self, job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
+        nodes = snapshot.nodes
+        need = job.min_workers
+        if not nodes:
+            return Explanation(Reason.NO_NODES)
+        total = sum(node.n_gpus for node in nodes)
+        if need > total:
+            return Explanation(Reason.LARGER_THAN_CLUSTER, {"need": need, "have": total})
+        types = sorted({node.gpu_type for node in nodes if not job.gpu_types or node.gpu_type in job.gpu_types})
+        per_type = [sum(node.n_gpus for node in nodes if node.gpu_type == t) for t in types]
+        if need > max(per_type, default=0):
+            names = ", ".join(types or job.gpu_types)
+            return Explanation(
+                Reason.LARGER_THAN_TYPE, {"need": need, "types": names, "have": max(per_type, default=0)}
+            )
+        open_types = [sum(n.n_gpus for n in nodes if n.gpu_type == t and n.is_schedulable) for t in types]
+        if need > max(open_types):
+            facts = {"need": need, "have": max(open_types), "closed": sum(not node.is_schedulable for node in nodes)}
+            return Explanation(Reason.NODES_CLOSED, facts)
+        most = self._most_workers(job, types)
+        if need > most:
+            memory_gib = job.memory_per_worker_bytes / 2**30
+            needs = {"have": most, "need": need, "cpus": job.cpus_per_worker, "memory_gib": memory_gib}
+            return Explanation(Reason.NEVER_FITS_NODES, needs)
+        return None
+
+    def _most_workers(self, job: JobSnapshot, types: list[str]) -> int:
+        key = (job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
+        if key not in self._most:
+            nodes = self._room.nodes.values()
+            self._most[key] = max(
+                (sum(self._room.workers_on(job, n) for n in nodes if n.gpu_type == t) for t in types), default=0
+            )
+        return self._most[key]
+
+
+def _gpus_by_type(room: Room) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in room.nodes.values():
+        if node.is_schedulable:
+            counts[node.gpu_type] = counts.get(node.gpu_type, 0) + len(room.gpus[node.name])
+    return counts
+
+
+def _type_of(allocation: Allocation | None, room: Room) -> str:
+    shares = allocation.shares if allocation else ()
+    return next((room.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in room.nodes), "")
+
+
+def _check(snapshot: ClusterSnapshot) -> None:
+    seen = set()
+    for job in snapshot.jobs:
+        if job.id in seen:
+            raise ValueError(f"job {job.id!r} appears twice in the snapshot; ids must be unique")
+        seen.add(job.id)
+        if not 1 <= job.min_workers <= job.max_workers:
+            raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
+        if job.phase is not Phase.WAITING and job.allocation is None:
+            raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
+    if len({node.name for node in snapshot.nodes}) != len(snapshot.nodes):
+        raise ValueError("two nodes of the snapshot have the same name; names must be unique")

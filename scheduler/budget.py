@@ -1,0 +1,86 @@
+"""What a policy may give away in a round: GPUs by type and quota, so that no policy counts either itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.decisions import Explanation, Reason
+from scheduler.quota import Ledger
+from scheduler.snapshot import JobSnapshot
+
+
+class Budget:
+    """GPUs that are free or come free, and the tenants' quota. take() grants a size; taking again changes it.
+
+    gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
+    away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
+    """
+
+    def __init__(self, gpus: Mapping[str, int], ledger: Ledger, *, present: Mapping[str, str]) -> None:
+        self._left = dict(gpus)
+        self._ledger = ledger
+        self._present = dict(present)
+        self._granted: dict[str, tuple[str, int]] = {}
+
+    def copy(self) -> Budget:
+        twin = Budget(self._left, self._ledger.copy(), present=self._present)
+        twin._granted = dict(self._granted)
+        return twin
+
+    def granted(self, job: JobSnapshot) -> int:
+        return self._granted.get(job.id, ("", 0))[1]
+
+    def gpu_type(self, job: JobSnapshot) -> str:
+        """The type of what the job was granted. Raises KeyError if that is nothing."""
+        return self._granted[job.id][0]
+
+    def gpus_of_tenant(self, tenant_id: str) -> int:
+        return self._ledger.gpus_of(tenant_id)
+
+    def n_left(self) -> int:
+        return sum(self._left.values())
+
+    def refusal(self, job: JobSnapshot, n_workers: int) -> Explanation | None:
+        """Why the job may not have n workers in all, or None if it may."""
+        _, had = self._granted.get(job.id, ("", 0))
+        more = n_workers - had
+        if more > 0:
+            refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
+            if refused is not None:
+                return refused
+        if self._type_for(job, n_workers) is None:
+            return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": self.n_left(), "total": self.n_left(), "need": more})
+        return None
+
+    def take(self, job: JobSnapshot, n_workers: int) -> bool:
+        """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
+        if self.refusal(job, n_workers) is not None:
+            return False
+        chosen = self._type_for(job, n_workers)
+        assert chosen is not None
+        self.give_back(job)
+        self._left[chosen] -= n_workers
+        self._ledger.take(job.tenant, gpus=n_workers)
+        self._granted[job.id] = (chosen, n_workers)
+        return True
+
+    def give_back(self, job: JobSnapshot) -> None:
+        gpu_type, had = self._granted.pop(job.id, ("", 0))
+        if had:
+            self._left[gpu_type] += had
+            self._ledger.give_back(job.tenant, gpus=had)
+
+    def excess(self, tenant_id: str) -> Explanation | None:
+        return self._ledger.excess(tenant_id)
+
+    def _type_for(self, job: JobSnapshot, n_workers: int) -> str | None:
+        """The GPU type to take from: the one it has, else the one with the most left that the job may use."""
+        own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
+        if had:
+            return own_type if self._left[own_type] + had >= n_workers else None
+        fitting = [
+            t for t, left in self._left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)
+        ]
+        if own_type in fitting:
+            return own_type
+        return min(fitting, key=lambda t: (-self._left[t], t), default=None)

@@ -1,0 +1,116 @@
+"""A gang's shape as the models see it: workers and servers per node, the NICs and racks between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler.snapshot import Allocation
+from scheduler.topology import Node, Rack
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parallel tuples, one entry a node. rack holds indices into uplink_bps."""
+
+    workers: tuple[int, ...]
+    servers: tuple[int, ...]
+    nic_bps: tuple[float, ...]
+    rack: tuple[int, ...]
+    uplink_bps: tuple[float, ...]
+    gpu_type: str = ""
+
+    @property
+    def n_workers(self) -> int:
+        return sum(self.workers)
+
+    @property
+    def n_servers(self) -> int:
+        return sum(self.servers)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.workers)
+
+    @property
+    def n_racks(self) -> int:
+        return len(set(self.rack))
+
+    def with_servers(self, n_servers: int) -> Layout:
+        """The same workers with this many servers, spread evenly over the nodes."""
+        each, more = divmod(n_servers, self.n_nodes)
+        servers = tuple(each + (i < more) for i in range(self.n_nodes))
+        return Layout(self.workers, servers, self.nic_bps, self.rack, self.uplink_bps, self.gpu_type)
+
+
+class Terrain:
+    """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets."""
+
+    def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
+        self._nodes: dict[str, Node] = {node.name: node for node in nodes}
+        self._uplinks: dict[str, float] = {rack.name: rack.uplink_bps for rack in racks}
+        self._by_type: dict[str, list[Node]] = {}
+        for node in self._nodes.values():
+            if node.n_gpus > 0:
+                self._by_type.setdefault(node.gpu_type, []).append(node)
+        for nodes_of_type in self._by_type.values():
+            nodes_of_type.sort(key=lambda node: (node.rack, node.name))
+        self._typical: dict[tuple[str, int], Layout] = {}
+        uplink_bps = min(self._uplinks.values(), default=float("inf"))
+        self._usual = {kind: (*_usual_node(alike), uplink_bps) for kind, alike in self._by_type.items()}
+
+    def layout_of(self, allocation: Allocation) -> Layout:
+        """The layout of a real allocation. A node that left counts with an infinitely fast NIC."""
+        parts = []
+        for share in allocation.shares:
+            node = self._nodes.get(share.node)
+            parts.append((len(share.gpus), share.n_servers, node))
+        return self._build(parts)
+
+    def layout_on(self, workers: Mapping[str, int]) -> Layout:
+        """The layout of workers on named nodes, without servers."""
+        return self._build([(k, 0, self._nodes.get(name)) for name, k in workers.items()])
+
+    def typical(self, gpu_type: str, n_workers: int) -> Layout:
+        """n workers packed onto the usual node of that type, filling rack after rack."""
+        key = (gpu_type, n_workers)
+        if key not in self._typical:
+            self._typical[key] = self._pack(gpu_type, n_workers)
+        return self._typical[key]
+
+    def gpu_types(self) -> tuple[str, ...]:
+        return tuple(sorted(self._by_type))
+
+    def _pack(self, gpu_type: str, n_workers: int) -> Layout:
+        usual = self._usual.get(gpu_type)
+        if usual is None:
+            return Layout((n_workers,), (0,), (float("inf"),), (0,), (float("inf"),), gpu_type)
+        n_gpus, nic_bps, nodes_per_rack, uplink_bps = usual
+        n_nodes = -(-n_workers // n_gpus)
+        workers = tuple(min(n_gpus, n_workers - i * n_gpus) for i in range(n_nodes))
+        rack = tuple(i // nodes_per_rack for i in range(n_nodes))
+        uplinks = (uplink_bps,) * (max(rack) + 1)
+        return Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, uplinks, gpu_type)
+
+    def _build(self, parts: list[tuple[int, int, Node | None]]) -> Layout:
+        names: dict[str, int] = {}
+        rack = [names.setdefault(node.rack if node else "", len(names)) for _, _, node in parts]
+        gpu_type = next((node.gpu_type for workers, _, node in parts if node and workers), "")
+        return Layout(
+            workers=tuple(workers for workers, _, _ in parts),
+            servers=tuple(servers for _, servers, _ in parts),
+            nic_bps=tuple(node.nic_bps if node else float("inf") for _, _, node in parts),
+            rack=tuple(rack),
+            uplink_bps=tuple(self._uplinks.get(name, float("inf")) for name in names),
+            gpu_type=gpu_type,
+        )
+
+
+def _usual_node(nodes: list[Node]) -> tuple[int, float, int]:
+    """GPUs and NIC of the most frequent kind of node, and how many nodes the largest rack has."""
+    (n_gpus, nic_bps), _ = min(
+        Counter((node.n_gpus, node.nic_bps) for node in nodes).items(), key=lambda item: (-item[1], item[0])
+    )
+    per_rack = max(1, max(Counter(node.rack for node in nodes).values()))
+    return n_gpus, nic_bps, per_rack

@@ -1,0 +1,23 @@
+"""Remaining work and time of a job, with a band. Declared steps are believed; their speed is predicted."""
+
+from __future__ import annotations
+
+import math
+
+from scheduler.snapshot import JobSnapshot
+
+P90_SIGMAS = 1.2816
+
+
+def steps_left(job: JobSnapshot) -> float:
+    """Optimiser steps to go. At least one: a job that has done all its steps still has to say so."""
+    return max(1.0, job.steps_total - job.steps_done)
+
+
+def remaining_s(job: JobSnapshot, *, step_s: float) -> float:
+    return steps_left(job) * step_s
+
+
+def p90_s(p50_s: float, *, error: float) -> float:
+    """The 90th percentile of a time whose relative error is log-normal with that standard deviation."""
+    return p50_s * math.exp(P90_SIGMAS * error)

@@ -1,0 +1,66 @@
+"""Policies: one file each, none knows another. The registry below is the whole list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from scheduler.policies.fair import Fair
+from scheduler.policies.fifo import Fifo
+from scheduler.policies.mlhub import Mlhub
+from scheduler.policies.policy import Grant, Policy, Proposal, View
+from scheduler.policies.srtf import Srtf
+
+POLICIES: Mapping[str, Callable[..., Policy]] = {
+    "fifo": Fifo,
+    "srtf": Srtf,
+    "fair": Fair,
+    "mlhub": Mlhub,
+}
+
+__all__ = ["POLICIES", "Grant", "Policy", "Proposal", "View", "parameters_of", "policy_named"]
+
+
+def parameters_of(name: str) -> dict[str, Any]:
+    """The parameters of a policy with their defaults. Raises ValueError for an unknown policy."""
+    return {f.name: f.default for f in fields(_class_of(name)) if f.name != "name"}
+
+
+def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
+    """The policy with these parameters; those not given have their defaults.
+
+    Raises ValueError that names the unknown policy or parameter and the known ones, or the value that does not fit.
+    """
+    known = parameters_of(name)
+    values = {}
+    for key, value in parameters.items():
+        if key not in known:
+            there = f"; it has: {', '.join(sorted(known))}" if known else "; it has none"
+            raise ValueError(f"policy {name!r} has no parameter {key!r}{there}")
+        values[key] = _checked(name, key, value, known[key])
+    policy: Policy = _class_of(name)(**values)
+    return policy
+
+
+def _class_of(name: str) -> Any:
+    try:
+        return POLICIES[name]
+    except KeyError:
+        raise ValueError(f"there is no policy {name!r}; known: {', '.join(sorted(POLICIES))}") from None
+
+
+def _checked(name: str, key: str, value: Any, default: Any) -> Any:
+    """The value in the default's type; numbers must be finite and not negative."""
+    wrong = ValueError(f"parameter {key!r} of policy {name!r} must be like {default!r}, not {value!r}")
+    if isinstance(default, bool) or isinstance(value, bool):
+        if isinstance(default, bool) and isinstance(value, bool):
+            return value
+        raise wrong
+    if isinstance(default, int | float):
+        if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise wrong
+        return type(default)(value)
+    if not isinstance(value, type(default)):
+        raise wrong
+    return value

@@ -1,0 +1,39 @@
+"""First in, first out: by priority, then submission; nobody is preempted, nobody overtakes for want of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.budget import Budget
+from scheduler.decisions import Explanation, Reason
+from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
+
+
+@dataclass(frozen=True)
+class Fifo:
+    """Running jobs stay; then waiting jobs in order, each at its fixed size, until one does not fit.
+
+    A job that its tenant's quota refuses is passed over: it holds up nobody of other tenants.
+    """
+
+    name: str = "fifo"
+
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
+        running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
+        waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
+        grants = []
+        for job in running:
+            if budget.take(job, n_held(job)):
+                grants.append(Grant(job.id, n_held(job), budget.gpu_type(job), (Explanation(Reason.UNCHANGED),)))
+        for job in waiting:
+            n_workers = job.fixed_workers
+            if budget.take(job, n_workers):
+                fits = Explanation(Reason.FITS, {"n_workers": n_workers})
+                grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
+                continue
+            refused = budget.refusal(job, n_workers)
+            if refused is not None and refused.reason is Reason.TOO_FEW_FREE_GPUS:
+                break
+        return Proposal(tuple(grants), tuple(job.id for job in (*running, *waiting)))

@@ -1,0 +1,73 @@
+"""What a policy is: it sees the jobs it may decide, asks the budget, and answers who gets how many workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from scheduler.budget import Budget
+from scheduler.decisions import Explanation
+from scheduler.models.speeds import Speeds
+from scheduler.snapshot import JobSnapshot, Phase, TenantSnapshot
+
+
+@dataclass(frozen=True)
+class View:
+    """What a policy decides over: waiting and running jobs that may start, change or stop in this round."""
+
+    now_s: float
+    jobs: tuple[JobSnapshot, ...]
+    tenants: tuple[TenantSnapshot, ...]
+    speeds: Speeds
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A job's size from now on. The explanations are used if the job starts or changes by it."""
+
+    job: str
+    n_workers: int
+    gpu_type: str
+    explanations: tuple[Explanation, ...]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A policy's answer. A running job without a grant is to give its GPUs back.
+
+    grants: in the order in which they are placed. order: all jobs, the one that gets the next GPU first.
+    notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.
+    sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size.
+    """
+
+    grants: tuple[Grant, ...]
+    order: tuple[str, ...]
+    notes: Mapping[str, tuple[Explanation, ...]] = field(default_factory=dict)
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+class Policy(Protocol):
+    """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's."""
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal: ...
+
+
+def n_held(job: JobSnapshot) -> int:
+    """GPUs that the job holds now."""
+    return job.allocation.n_workers if job.phase is not Phase.WAITING and job.allocation else 0
+
+
+def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
+    """Higher priority first, then first come, first served."""
+    return -job.priority, job.submitted_at_s, job.id
+
+
+def longest_run_first(job: JobSnapshot) -> tuple[float, int, float, str]:
+    """Who holds GPUs longest, first: the order in which running jobs are confirmed where not all may stay."""
+    return (-float(job.priority), 0, job.allocated_at_s or 0.0, job.id)

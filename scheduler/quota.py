@@ -1,0 +1,103 @@
+"""Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.decisions import Explanation, Reason
+from scheduler.snapshot import TenantSnapshot
+
+
+class Ledger:
+    """GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
+
+    Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
+    """
+
+    def __init__(self, tenants: Iterable[TenantSnapshot]) -> None:
+        self._tenants: dict[str, TenantSnapshot] = {}
+        for tenant in tenants:
+            if tenant.id in self._tenants:
+                raise ValueError(f"tenant {tenant.id!r} appears twice in the snapshot; ids must be unique")
+            self._tenants[tenant.id] = tenant
+        self._lines = {tenant_id: self._line_of(tenant_id) for tenant_id in self._tenants}
+        self._gpus = dict.fromkeys(self._tenants, 0)
+        self._jobs = dict.fromkeys(self._tenants, 0)
+
+    def copy(self) -> Ledger:
+        twin = Ledger.__new__(Ledger)
+        twin._tenants, twin._lines = self._tenants, self._lines
+        twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
+        return twin
+
+    def gpus_of(self, tenant_id: str) -> int:
+        return self._gpus[tenant_id]
+
+    def jobs_of(self, tenant_id: str) -> int:
+        return self._jobs[tenant_id]
+
+    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
+        """Why the tenant may not take that much more now, the nearest limit first; None if it may."""
+        for tenant in self._line(tenant_id):
+            used_jobs = self._jobs[tenant.id]
+            if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
+                facts = {"tenant": name_of(tenant), "used": used_jobs, "quota": tenant.max_running_jobs}
+                return Explanation(Reason.QUOTA_RUNNING_JOBS, facts)
+            used = self._gpus[tenant.id]
+            if gpus > 0 and tenant.max_gpus is not None and used + gpus > tenant.max_gpus:
+                facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
+                return Explanation(Reason.QUOTA_GPUS, facts)
+        return None
+
+    def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
+        """LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone."""
+        for tenant in self._line(tenant_id):
+            limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
+            if limit is not None and gpus > limit:
+                return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
+        return None
+
+    def excess(self, tenant_id: str) -> Explanation | None:
+        """OVER_QUOTA, with numbers, if the tenant or an ancestor holds more than it may."""
+        for tenant in self._line(tenant_id):
+            if tenant.max_gpus is not None and self._gpus[tenant.id] > tenant.max_gpus:
+                facts = {"tenant": name_of(tenant), "used": self._gpus[tenant.id], "quota": tenant.max_gpus}
+                return Explanation(Reason.OVER_QUOTA, facts)
+            if tenant.max_running_jobs is not None and self._jobs[tenant.id] > tenant.max_running_jobs:
+                facts = {"tenant": name_of(tenant), "used": self._jobs[tenant.id], "quota": tenant.max_running_jobs}
+                return Explanation(Reason.OVER_QUOTA_JOBS, facts)
+        return None
+
+    def take(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+        """Book it, whether it is within the limits or not: what is held is held."""
+        for tenant in self._line(tenant_id):
+            self._gpus[tenant.id] += gpus
+            self._jobs[tenant.id] += jobs
+
+    def give_back(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+        self.take(tenant_id, gpus=-gpus, jobs=-jobs)
+
+    def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
+        try:
+            return self._lines[tenant_id]
+        except KeyError:
+            raise ValueError(
+                f"tenant {tenant_id!r} is not in the snapshot; add it to ClusterSnapshot.tenants"
+            ) from None
+
+    def _line_of(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
+        line: list[TenantSnapshot] = []
+        next_id: str | None = tenant_id
+        while next_id is not None:
+            tenant = self._tenants.get(next_id)
+            if tenant is None:
+                raise ValueError(f"tenant {line[-1].id!r} has the unknown parent {next_id!r}")
+            if tenant in line:
+                raise ValueError(f"tenant {next_id!r} is its own ancestor; parents must form a tree")
+            line.append(tenant)
+            next_id = tenant.parent
+        return tuple(line)
+
+
+def name_of(tenant: TenantSnapshot) -> str:
+    return tenant.name or tenant.id

@@ -1,0 +1,126 @@
+"""One pass of the scheduler: a snapshot in, a decision for every job out. The live loop and the simulator call this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from scheduler.admission import Scene, admit, held_by
+from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Preempt, Reason, Resize, Wait
+from scheduler.models.layout import Terrain
+from scheduler.models.speeds import Speeds
+from scheduler.outlook import Outlook
+from scheduler.policies.policy import Policy, Proposal, View
+from scheduler.records import allocation_to_json
+from scheduler.snapshot import Allocation, ClusterSnapshot, PolicyMemory
+from scheduler.targets import Targets, place
+from scheduler.waiting import why_it_waits
+
+
+def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -> Plan:
+    """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
+
+    1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates;
+    2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota;
+    3. place: grants become allocations, all or nothing, on what is free now; who must wait for others to leave, waits;
+    4. diff: against what is held: launch, resize, preempt, keep or wait;
+    5. explain: why, in numbers, and when each job is expected to start and to end.
+
+    A resized job is stopped first; its new allocation is kept free for it (memory) until it is launched there.
+    Raises ValueError for a snapshot that contradicts itself.
+    """
+    values = memory.values
+    scene = admit(snapshot, values)  # 1
+    speeds = Speeds(Terrain(snapshot.nodes, snapshot.racks))
+    returned = _return_resized(scene)
+    view = View(snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed)
+    own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
+    proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
+    targets = place(scene, proposal, speeds)  # 3
+    decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
+    decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
+    decisions.update(_why_it_leaves(scene, proposal, targets))
+    outlook = Outlook(scene, proposal, speeds)
+    predictions = outlook.predictions(decisions)
+    finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
+    return Plan(finished, _remember(policy, proposal, scene, decisions), policy.name)
+
+
+def _return_resized(scene: Scene) -> dict[str, Decision]:
+    """Jobs that stopped to be resized go where they were promised to go, as soon as all of it is free."""
+    decisions: dict[str, Decision] = {}
+    for job in scene.snapshot.jobs:
+        target = scene.returning.get(job.id)
+        if target is None:
+            continue
+        may_now = scene.ledger_now.refusal(job.tenant, gpus=target.n_workers) is None
+        if may_now and scene.room_held.fits(job, target):
+            scene.room_held.hold(job, target)
+            scene.ledger_now.take(job.tenant, gpus=target.n_workers)
+            facts = {"n_workers": target.n_workers}
+            decisions[job.id] = Launch(job.id, target, (Explanation(Reason.RESUMES_RESIZED, facts),))
+        else:
+            decisions[job.id] = Wait(job.id, ())
+    return decisions
+
+
+def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
+    """What is to happen, for every candidate; waiting and leaving jobs get their reasons in step 5."""
+    decisions: dict[str, Decision] = {}
+    for job in scene.candidates:
+        if job.id in targets.placed:
+            allocation, explanations = targets.placed[job.id]
+            kind = Launch if held_by(job) is None else Resize
+            decisions[job.id] = kind(job.id, allocation, explanations)
+            _book(scene, allocation)
+        elif job.id in targets.leaving:
+            decisions[job.id] = Preempt(job.id, ())
+        elif held_by(job) is not None:
+            why = targets.kept.get(job.id) or (Explanation(Reason.UNCHANGED),)
+            decisions[job.id] = Keep(job.id, _about_staying(why))
+        else:
+            decisions[job.id] = Wait(job.id, ())
+    return decisions
+
+
+def _book(scene: Scene, allocation: Allocation) -> None:
+    """In room_held, take what the allocation adds to what the job holds already."""
+    for share in allocation.shares:
+        scene.room_held.gpus[share.node] -= set(share.gpus)
+
+
+_STAYING = {Reason.UNCHANGED, Reason.RESTART_NOT_WORTH_IT}
+
+
+def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Reasons to change do not explain a job that was left alone after all."""
+    fitting = tuple(e for e in explanations if e.reason in _STAYING)
+    return fitting or (Explanation(Reason.UNCHANGED),)
+
+
+def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[str, Decision]:
+    """OVER_QUOTA where quota forbids the job to stay; else the policy's reason; else who comes instead."""
+    gainers = [g.job for g in proposal.grants if g.job in targets.placed or g.job in targets.awaited]
+    decisions: dict[str, Decision] = {}
+    for job in scene.candidates:
+        held = targets.leaving.get(job.id)
+        if held is None:
+            continue
+        excess = scene.ledger_before.excess(job.tenant)
+        why = proposal.notes.get(job.id, ())
+        if excess is not None and scene.budget.refusal(job, held.n_workers) is not None:
+            why = (excess,)
+        elif not why or why[0].reason in _STAYING:
+            facts = {"ahead": len(gainers), "next_job": gainers[0] if gainers else ""}
+            why = (Explanation(Reason.BEHIND_OTHERS, facts),)
+        decisions[job.id] = Preempt(job.id, why)
+    return decisions
+
+
+def _remember(policy: Policy, proposal: Proposal, scene: Scene, decisions: Mapping[str, Decision]) -> PolicyMemory:
+    promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
+    promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
+    values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory)}
+    values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}
+    return PolicyMemory(values)

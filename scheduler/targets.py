@@ -1,0 +1,206 @@
+"""Step 3 of a round: the grants become allocations, now or as soon as others have left; needless victims stay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from scheduler.admission import Scene, held_by
+from scheduler.decisions import Explanation
+from scheduler.models.speeds import Speeds
+from scheduler.placement.gangs import build_allocation, place_workers
+from scheduler.placement.room import Room
+from scheduler.policies.policy import Grant, Proposal
+from scheduler.snapshot import Allocation, JobSnapshot, Mode
+
+
+@dataclass
+class Targets:
+    """By job. kept: as it is. placed: launch or resize now. awaited: has its place once others have left.
+
+    leaving: running jobs that give their GPUs back. refused: granted, but no node has room for it even then.
+    """
+
+    kept: dict[str, tuple[Explanation, ...]] = field(default_factory=dict)
+    placed: dict[str, tuple[Allocation, tuple[Explanation, ...]]] = field(default_factory=dict)
+    awaited: dict[str, Allocation] = field(default_factory=dict)
+    leaving: dict[str, Allocation] = field(default_factory=dict)
+    refused: dict[str, Grant] = field(default_factory=dict)
+
+
+def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
+    """Allocations for the grants, within what is free now, or later.
+
+    1. running jobs whose size is unchanged keep their places;
+    2. running jobs that shrink choose first, among their own GPUs;
+    3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
+       is kept free for them;
+    4. who was to shrink or leave, but is in nobody's way, stays as it is.
+    """
+    return _Placer(scene, proposal, speeds).place()
+
+
+class _Placer:
+    def __init__(self, scene: Scene, proposal: Proposal, speeds: Speeds) -> None:
+        self.scene, self.proposal, self.speeds = scene, proposal, speeds
+        self.jobs = {job.id: job for job in scene.candidates}
+        self.grants = {grant.job: grant for grant in proposal.grants}
+        self.now, self.then = scene.room_now, scene.room_then
+        self.targets = Targets()
+
+    def place(self) -> Targets:
+        shrinking, growing = [], []
+        for job in self.scene.candidates:
+            held, grant = held_by(job), self.grants.get(job.id)
+            if held is None:
+                continue
+            if grant is not None and grant.n_workers == held.n_workers and self._keeps_type(held, grant):
+                self.then.hold(job, held)
+                self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+            elif grant is not None and grant.n_workers < held.n_workers:
+                shrinking.append(job)
+            elif grant is not None:
+                self.then.hold(job, held)
+                growing.append(job)
+            else:
+                self.targets.leaving[job.id] = held
+        for job in shrinking:
+            self._shrink(job)
+        for grant in self.proposal.grants:
+            job = self.jobs[grant.job]
+            if held_by(job) is None:
+                self._launch(job, grant)
+            elif job in growing:
+                self._grow(job, grant)
+        self._spare_needless_victims(shrinking)
+        return self.targets
+
+    # 2
+
+    def _shrink(self, job: JobSnapshot) -> None:
+        held, grant = held_by(job), self.grants[job.id]
+        assert held is not None
+        own = self._with_own(self.now, job, held)
+        allocation = self._find(own, job, grant, keep=held)
+        if allocation is None or not self.then.fits(job, allocation):
+            self.then.hold(job, held)
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+            return
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        self.targets.placed[job.id] = (allocation, grant.explanations)
+
+    # 3
+
+    def _launch(self, job: JobSnapshot, grant: Grant) -> None:
+        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
+        allocation = self._find(self.now, job, grant) if may_now else None
+        if allocation is not None and self.then.fits(job, allocation):
+            self.then.hold(job, allocation)
+            self.now.hold(job, allocation)
+            self.scene.ledger_now.take(job.tenant, gpus=grant.n_workers)
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+            return
+        later = self._find(self.then, job, grant)
+        if later is None:
+            smaller = self._smaller(job, grant)
+            if smaller is not None:
+                self._launch(job, smaller)
+            else:
+                self.targets.refused[job.id] = grant
+                self.scene.budget.give_back(job)
+            return
+        self._await(job, later)
+
+    def _grow(self, job: JobSnapshot, grant: Grant) -> None:
+        held = held_by(job)
+        assert held is not None
+        more = max(0, grant.n_workers - held.n_workers)
+        self.then.release(job, held)
+        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
+        allocation = self._find(self._with_own(self.now, job, held), job, grant, keep=held) if may_now else None
+        if allocation is not None and self.then.fits(job, allocation):
+            self.then.hold(job, allocation)
+            self.now.limit_to(self.then, allocation)
+            self.scene.ledger_now.take(job.tenant, gpus=more, jobs=0)
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+            return
+        later = self._find(self.then, job, grant, keep=held)
+        if later is not None:
+            self._await(job, later)
+        else:
+            self.then.hold(job, held)
+            self.targets.refused[job.id] = grant
+            self.scene.budget.take(job, held.n_workers)
+        self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
+
+    def _await(self, job: JobSnapshot, allocation: Allocation) -> None:
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        self.targets.awaited[job.id] = allocation
+
+    def _smaller(self, job: JobSnapshot, grant: Grant) -> Grant | None:
+        """Half the size, for a job that may be that small."""
+        n_workers = max(job.min_workers, grant.n_workers // 2)
+        if n_workers >= grant.n_workers or not self.scene.budget.take(job, n_workers):
+            return None
+        explanations = tuple(
+            Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
+            for e in grant.explanations
+        )
+        return Grant(job.id, n_workers, grant.gpu_type, explanations)
+
+    # 4
+
+    def _spare_needless_victims(self, shrinking: list[JobSnapshot]) -> None:
+        budget = self.scene.budget
+        position = {job_id: i for i, job_id in enumerate(self.proposal.order)}
+        victims = [self.jobs[job_id] for job_id in self.targets.leaving]
+        for job in sorted(victims, key=lambda job: (position.get(job.id, len(position)), job.id)):
+            held = self.targets.leaving[job.id]
+            if self.then.fits(job, held) and budget.take(job, held.n_workers):
+                self.then.hold(job, held)
+                del self.targets.leaving[job.id]
+                self.targets.kept[job.id] = ()
+        for job in shrinking:
+            if job.allocation is None or job.id not in self.targets.placed:
+                continue
+            held = job.allocation
+            smaller, _ = self.targets.placed[job.id]
+            self.then.release(job, smaller)
+            if self.then.fits(job, held) and budget.take(job, held.n_workers):
+                self.then.hold(job, held)
+                del self.targets.placed[job.id]
+                self.targets.kept[job.id] = ()
+            else:
+                self.then.hold(job, smaller)
+
+    # finding a place
+
+    def _find(self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None) -> Allocation | None:
+        """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
+        near: Collection[str] = [share.node for share in keep.shares] if keep else ()
+        spots = place_workers(room, job, n_workers=grant.n_workers, gpu_type=grant.gpu_type, near=near)
+        if spots is None:
+            return None
+        layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})
+        mode, n_servers = self.speeds.best_mode(job, layout)
+        allocation: Allocation | None
+        allocation = build_allocation(room, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+        while allocation is None and n_servers > 1:
+            n_servers //= 2
+            allocation = build_allocation(room, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+        if allocation is None and job.mode is None:
+            allocation = build_allocation(room, job, spots=spots, mode=Mode.ALL_REDUCE, n_servers=0, keep=keep)
+        return allocation
+
+    def _with_own(self, room: Room, job: JobSnapshot, held: Allocation) -> Room:
+        """The room as it is for the job itself: what it holds is free for it, as far as nobody else was promised it."""
+        own = room.copy()
+        own.release(job, held)
+        own.limit_to(self.then, held)
+        return own
+
+    def _keeps_type(self, held: Allocation, grant: Grant) -> bool:
+        node = self.then.nodes[held.shares[0].node]
+        return not grant.gpu_type or node.gpu_type == grant.gpu_type

@@ -1,0 +1,255 @@
+"""What holds for every policy and every snapshot: capacity, quota, whole gangs, an answer for all, no thrashing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler import (
+    POLICIES,
+    ClusterSnapshot,
+    JobSnapshot,
+    Keep,
+    Launch,
+    Mode,
+    Node,
+    Phase,
+    Plan,
+    PolicyMemory,
+    Preempt,
+    Rack,
+    Resize,
+    TenantSnapshot,
+    Wait,
+    decide,
+    plan_from_json,
+    plan_to_json,
+    policy_named,
+    snapshot_from_json,
+    snapshot_to_json,
+)
+from tests.scheduler.cases import GIB, Case
+
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+policies = st.sampled_from(sorted(POLICIES))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A small cluster with a history: some jobs wait; after one or two rounds some run, start, stop."""
+    kinds = draw(st.sampled_from([["v100"], ["v100", "k80"]]))
+    nodes = tuple(
+        Node(
+            f"n{i}",
+            f"r{draw(st.integers(0, 1))}",
+            draw(st.sampled_from(kinds)),
+            n_gpus=draw(st.sampled_from([1, 2, 4, 8])),
+            cpus=draw(st.sampled_from([2.0, 8.0, 64.0])),
+            memory_bytes=draw(st.sampled_from([4, 64])) * GIB,
+            nic_bps=draw(st.sampled_from([1e9, 10e9])),
+            is_schedulable=draw(st.integers(0, 9)) > 0,
+        )
+        for i in range(draw(st.integers(1, 4)))
+    )
+    tenants = (
+        TenantSnapshot("root", max_gpus=draw(st.sampled_from([None, 6]))),
+        TenantSnapshot("alice", parent="root", max_gpus=draw(st.sampled_from([None, 0, 2, 4]))),
+        TenantSnapshot("bob", parent="root", max_running_jobs=draw(st.sampled_from([None, 0, 1, 2]))),
+        TenantSnapshot("charlie", weight=draw(st.sampled_from([1.0, 2.0]))),
+    )
+    jobs = tuple(draw(any_job(f"j{i}")) for i in range(draw(st.integers(0, 7))))
+    return Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants)
+
+
+@st.composite
+def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
+    least = draw(st.sampled_from([1, 1, 2, 3, 4]))
+    return JobSnapshot(
+        id=id,
+        tenant=draw(st.sampled_from(["alice", "bob", "charlie"])),
+        submitted_at_s=float(draw(st.integers(0, 5))),
+        steps_total=draw(st.sampled_from([10, 1000, 100_000])),
+        batch_size=draw(st.sampled_from([8, 64])),
+        priority=draw(st.sampled_from([0, 0, 0, 1])),
+        mode=draw(st.sampled_from([None, None, Mode.ALL_REDUCE, Mode.PARAMETER_SERVER])),
+        min_workers=least,
+        max_workers=draw(st.sampled_from([least, 2 * least, 64])),
+        cpus_per_worker=draw(st.sampled_from([0.5, 1.0, 2.0])),
+        memory_per_worker_bytes=draw(st.sampled_from([0, GIB])),
+        parameters_bytes=draw(st.sampled_from([0, 10_000, 400_000_000])),
+        example_s=draw(st.sampled_from([None, 1e-5, 0.01])),
+        start_s=draw(st.sampled_from([0.0, 15.0])),
+        hold=draw(st.sampled_from([None] * 8 + ["preflight", "backoff"])),
+        gpu_types=draw(st.sampled_from([(), (), (), ("v100",)])),
+    )
+
+
+def rounds(case: Case, policy: str, n: int) -> list[tuple[Case, Plan]]:
+    """The case through n rounds, each plan carried out, half a minute apart."""
+    story = []
+    for _ in range(n):
+        plan = case.decide(policy)
+        story.append((case, plan))
+        case = case.after(plan, seconds=30.0)
+    return story
+
+
+def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str, int]]]:
+    """GPUs that each job holds once the plan is acted upon, before anyone who was told to leave has left."""
+    held: dict[str, list[tuple[str, int]]] = {}
+    for job in snapshot.jobs:
+        decision = plan.of(job.id)
+        allocations = [job.allocation] if job.phase is not Phase.WAITING else []
+        if isinstance(decision, Launch | Resize):
+            allocations.append(decision.allocation)
+        spots = {(s.node, g) for a in allocations if a for s in a.shares for g in s.gpus}
+        held[job.id] = sorted(spots)
+    return held
+
+
+@quick
+@given(cases(), policies)
+def test_no_gpu_is_given_to_two_jobs_and_no_node_is_overloaded(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 4):
+        nodes = {node.name: node for node in before.nodes}
+        spots = [spot for spots in held_gpus(before.snapshot, plan).values() for spot in spots]
+        assert len(spots) == len(set(spots))
+        assert all(gpu < nodes[name].n_gpus for name, gpu in spots)
+        cpus, memory = dict.fromkeys(nodes, 0.0), dict.fromkeys(nodes, 0)
+        for job in before.jobs:
+            decision = plan.of(job.id)
+            kept = job.allocation if job.phase is not Phase.WAITING else None
+            final = decision.allocation if isinstance(decision, Launch | Resize) else kept
+            for share in final.shares if final else ():
+                cpus[share.node] += len(share.gpus) * job.cpus_per_worker + share.n_servers * job.cpus_per_server
+                memory[share.node] += len(share.gpus) * job.memory_per_worker_bytes
+                memory[share.node] += share.n_servers * job.memory_per_server_bytes
+        assert all(cpus[name] <= nodes[name].cpus + 1e-6 for name in nodes)
+        assert all(memory[name] <= nodes[name].memory_bytes for name in nodes)
+
+
+@quick
+@given(cases(), policies)
+def test_no_tenant_holds_more_than_its_quota_nor_its_parents(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 4):
+        held = held_gpus(before.snapshot, plan)
+        for tenant in before.tenants:
+            members = {t.id for t in before.tenants if tenant.id in (t.id, t.parent)}
+            mine = [job for job in before.jobs if job.tenant in members and held[job.id]]
+            if tenant.max_gpus is not None:
+                assert sum(_most_at_once(job, plan) for job in mine) <= tenant.max_gpus
+            if tenant.max_running_jobs is not None:
+                assert len(mine) <= tenant.max_running_jobs
+
+
+def _most_at_once(job: JobSnapshot, plan: Plan) -> int:
+    decision = plan.of(job.id)
+    before = job.allocation.n_workers if job.allocation and job.phase is not Phase.WAITING else 0
+    return max(before, decision.allocation.n_workers if isinstance(decision, Launch | Resize) else 0)
+
+
+@quick
+@given(cases(), policies)
+def test_a_gang_is_placed_whole_within_its_limits_on_one_type_of_gpu(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 4):
+        nodes = {node.name: node for node in before.nodes}
+        for job in before.jobs:
+            decision = plan.of(job.id)
+            if not isinstance(decision, Launch | Resize):
+                continue
+            gang = decision.allocation
+            assert gang.n_workers == sum(len(share.gpus) for share in gang.shares)
+            assert gang.n_servers == sum(share.n_servers for share in gang.shares)
+            assert job.min_workers <= gang.n_workers <= job.max_workers
+            assert (gang.n_servers > 0) == (gang.mode is Mode.PARAMETER_SERVER)
+            assert job.mode in (None, gang.mode)
+            types = {nodes[share.node].gpu_type for share in gang.shares if share.gpus}
+            assert len(types) == 1
+            assert not job.gpu_types or types <= set(job.gpu_types)
+            assert all(nodes[share.node].is_schedulable for share in gang.shares)
+
+
+@quick
+@given(cases(), policies)
+def test_every_job_is_decided_in_order_and_told_why_in_a_sentence(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 3):
+        assert [decision.job for decision in plan.decisions] == [job.id for job in before.jobs]
+        for job, decision in zip(before.jobs, plan.decisions, strict=True):
+            assert decision.explanations
+            assert all("{" not in explanation.sentence for explanation in decision.explanations)
+            expected = (Launch, Wait) if job.phase is Phase.WAITING else (Resize, Preempt, Keep)
+            assert isinstance(decision, expected)
+
+
+@quick
+@given(cases(), policies)
+def test_numbers_about_free_gpus_and_quota_are_true(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 3):
+        in_use = {spot for spots in held_gpus(before.snapshot, plan).values() for spot in spots}
+        for decision in plan.decisions:
+            for explanation in decision.explanations:
+                facts = explanation.facts
+                if explanation.reason in ("no_free_gpus", "too_few_free_gpus"):
+                    open_spots = {(n.name, g) for n in before.nodes if n.is_schedulable for g in range(n.n_gpus)}
+                    assert facts["free"] == len(open_spots - in_use) < facts["need"]
+                    assert facts["total"] == len(open_spots)
+                if explanation.reason == "quota_gpus":
+                    assert facts["used"] + facts["need"] > facts["quota"]
+                if explanation.reason == "quota_running_jobs":
+                    assert facts["used"] >= facts["quota"]
+
+
+@quick
+@given(cases(), policies)
+def test_the_same_snapshot_gives_the_same_plan(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 3):
+        assert before.decide(policy) == plan
+
+
+@quick
+@given(cases(), policies)
+def test_records_round_trip_through_json(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 3):
+        assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(before.snapshot)))) == before.snapshot
+        assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+
+
+@quick
+@given(cases(), policies)
+def test_a_replayed_record_gives_the_same_plan(case: Case, policy: str) -> None:
+    for before, plan in rounds(case, policy, 3):
+        snapshot = snapshot_from_json(json.loads(json.dumps(snapshot_to_json(before.snapshot))))
+        memory = PolicyMemory(json.loads(json.dumps(dict(before.memory.values))))
+        assert decide(snapshot, policy=policy_named(policy, {}), memory=memory) == plan
+
+
+@quick
+@given(cases(), policies)
+def test_a_cluster_in_which_nothing_happens_comes_to_rest(case: Case, policy: str) -> None:
+    restless = [
+        type(decision).__name__
+        for _, plan in rounds(case, policy, 24)[16:]
+        for decision in plan.decisions
+        if isinstance(decision, Launch | Resize | Preempt)
+    ]
+    assert restless == []
+
+
+@quick
+@given(cases(), policies, st.integers(2, 4), st.randoms(use_true_random=False))
+def test_permuting_equal_jobs_changes_nothing_but_names(case: Case, policy: str, n: int, random) -> None:
+    twin = replace(case.jobs[0], hold=None) if case.jobs else JobSnapshot("j0", "charlie", 0.0, 100, 8)
+    twins = [replace(twin, id=f"t{i}") for i in range(n)]
+    plan = replace(case, jobs=(*case.jobs, *twins)).decide(policy)
+    random.shuffle(twins)
+    shuffled = replace(case, jobs=(*case.jobs, *twins)).decide(policy)
+    assert {d.job: d for d in plan.decisions} == {d.job: d for d in shuffled.decisions}
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_an_empty_cluster_is_an_empty_plan(policy: str) -> None:
+    assert Case((), ()).decide(policy).decisions == ()
