@@ -120,6 +120,7 @@ class Attempt(models.Model):
     traceback = models.TextField(blank=True)
     first_step = models.PositiveBigIntegerField(default=0)  # where it resumed
     last_step = models.PositiveBigIntegerField(default=0)
+    result_metadata = models.JSONField(default=dict)  # of trained weights, as the pod wrote it
 
     objects = AttemptQuerySet.as_manager()
 

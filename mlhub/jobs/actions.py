@@ -1,0 +1,189 @@
+"""What people do with jobs: submit, cancel, pause, resume, clone. They change the intent; the platform follows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from mlhub.core.dispatch import send_on_commit
+from mlhub.core.errors import ConflictError
+from mlhub.datasets.models import DatasetVersion
+from mlhub.events.actions import append
+from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.models import Job, Preflight, Submission
+from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.registry.models import ModelVersion
+from mlhub.tenants.models import Project, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
+CLONED = (
+    "epochs", "batch_size", "hyperparameters", "seed", "mode", "min_workers", "max_workers", "priority",
+    "target_metric", "target_value",
+)  # fmt: skip
+
+
+def submit_job(
+    project: Project,
+    *,
+    dataset_version: DatasetVersion,
+    model_version: ModelVersion,
+    name: str = "",
+    idempotency_key: str = "",
+    cloned_from: Job | None = None,
+    actor: User,
+    **request: Any,
+) -> Job:
+    """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
+
+    request: epochs, batch_size and what else Job has of the user's wishes.
+    Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
+    being inspected or a key that was used for another request, NotAllowedError.
+    """
+    require_role(actor, project.organisation, Role.MEMBER)
+    fingerprint = _fingerprint(project, dataset_version, model_version, name, request)
+    if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
+        return known
+    check_versions(project, dataset_version, model_version)
+    check_request(project.organisation, model_version, request)
+    try:
+        with transaction.atomic():
+            job: Job = Job.objects.create(
+                project=project,
+                name=name or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100],
+                dataset_version=dataset_version,
+                model_version=model_version,
+                cloned_from=cloned_from,
+                created_by=actor,
+                **request,
+            )
+            if idempotency_key:
+                Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
+            _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
+            send_on_commit(HAND_OFF, str(job.id))
+    except IntegrityError:
+        # the same key came twice at the same time, and the other one was first
+        known = _known(actor, idempotency_key, fingerprint)
+        if known is None:
+            raise
+        return known
+    return job
+
+
+def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job:
+    """A new job with the same wishes, but for those that are overridden. Raises what submit_job raises."""
+    request = {field: getattr(job, field) for field in CLONED} | overrides
+    return submit_job(
+        job.project,
+        dataset_version=request.pop("dataset_version", job.dataset_version),
+        model_version=request.pop("model_version", job.model_version),
+        name=name or job.name,
+        cloned_from=job,
+        actor=actor,
+        **request,
+    )
+
+
+def cancel_job(job: Job, *, actor: User) -> Job:
+    """For good. A job that holds GPUs leaves them in the control loop's next round."""
+    return _intend(job, Intent.CANCEL, Trigger.CANCEL, at_once_in=(JobState.QUEUED, JobState.PAUSED), actor=actor)
+
+
+def pause_job(job: Job, *, actor: User) -> Job:
+    """Until it is resumed; a running job saves first."""
+    return _intend(job, Intent.PAUSE, Trigger.PAUSE, at_once_in=(JobState.QUEUED,), actor=actor)
+
+
+def resume_job(job: Job, *, actor: User) -> Job:
+    """Back to the queue; it goes on from its last checkpoint."""
+    return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED,), actor=actor)
+
+
+def pass_preflight(job: Job, *, profile: dict[str, Any]) -> None:
+    """It may be scheduled. Nothing happens when another trial was first, or the job has ended."""
+    with transaction.atomic():
+        changed = Job.objects.filter(pk=job.pk, preflight=Preflight.PENDING).update(
+            preflight=Preflight.PASSED, profile=profile, steps_total=profile.get("steps_total", 0)
+        )
+        if changed:
+            _record("job.preflight_passed", job, None)
+
+
+def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:
+    """It cannot work: FAILED, unless somebody moved it meanwhile."""
+    with transaction.atomic():
+        changed = Job.objects.filter(pk=job.pk, preflight=Preflight.PENDING).update(preflight=Preflight.FAILED)
+        found = Job.objects.select_for_update().get(pk=job.pk)
+        if not changed:
+            return
+        if found.state == JobState.PAUSED:
+            advance(job.pk, trigger=Trigger.RESUME, reason="preflight")
+        if found.state not in ENDED:
+            advance(job.pk, trigger=Trigger.REJECT, reason="preflight", failure=failure)
+
+
+def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[JobState, ...], actor: User) -> Job:
+    organisation = job.project.organisation
+    require_role(actor, organisation, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        found = Job.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=job.pk)
+        is_repeated = found.intent == intent and (found.state not in ENDED or intent is Intent.CANCEL)
+        if found.state in ENDED and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL):
+            raise ConflictError(
+                f"The job has ended: it is {found.state}.",
+                code="job_ended",
+                remedy="Clone it to run it again.",
+                state=found.state,
+            )
+        if found.intent == Intent.CANCEL and intent is not Intent.CANCEL:
+            raise ConflictError(
+                "The job is being cancelled.",
+                code="job_cancelled",
+                remedy="Clone it to run it again.",
+                state=found.state,
+            )
+        if not is_repeated:
+            Job.objects.filter(pk=job.pk).update(intent=intent)
+            _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)
+        if found.state in at_once_in:
+            advance(job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version)
+    job.refresh_from_db()
+    return job
+
+
+def _known(actor: User, key: str, fingerprint: str) -> Job | None:
+    used = Submission.objects.filter(user=actor, key=key).select_related("job").first()
+    if used is None:
+        return None
+    if used.body_sha256 != fingerprint:
+        raise ConflictError(
+            "This Idempotency-Key was used for another request.",
+            code="idempotency_key_reused",
+            field="Idempotency-Key",
+            remedy="Use a new key for a new job.",
+        )
+    return used.job
+
+
+def _fingerprint(
+    project: Project, dataset: DatasetVersion, model: ModelVersion, name: str, request: dict[str, Any]
+) -> str:
+    body = [str(project.id), str(dataset.id), str(model.id), name, request]
+    return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _record(kind: str, job: Job, actor: User | None, **facts: Any) -> None:
+    append(
+        kind,
+        organisation=job.project.organisation,
+        subject_kind="job",
+        subject_id=job.id,
+        actor=actor,
+        name=job.name,
+        **facts,
+    )

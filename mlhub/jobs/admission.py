@@ -1,0 +1,96 @@
+"""May this job be taken at all? What can never run is refused at once, naming the limit; what must wait is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db.models import Sum
+
+from mlhub.clusters.models import Node
+from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.registry.models import Kind, ModelVersion
+from mlhub.tenants.models import Organisation, Project, Quota
+
+MAX_HYPERPARAMETERS_BYTES = 64 * 1024
+MAX_STEPS = 10**9
+
+
+def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersion) -> None:
+    """Both are usable, and of the project's organisation. Raises InvalidInputError, ConflictError."""
+    owner = model.model.project
+    if dataset.dataset.project.organisation_id != project.organisation_id:
+        raise InvalidInputError(
+            f"The dataset is not of {project.organisation.name}.",
+            field="dataset",
+            remedy="Use a dataset and a project of the same organisation.",
+        )
+    if owner is not None and owner.organisation_id != project.organisation_id:
+        raise InvalidInputError(
+            f"The model is not of {project.organisation.name}.",
+            field="model",
+            remedy="Use a model and a project of the same organisation.",
+        )
+    for field, version, name in (("dataset", dataset, dataset.dataset.name), ("model", model, model.model.name)):
+        if version.state == VersionState.INSPECTING:
+            raise ConflictError(
+                f"{name} is still being inspected.",
+                code="not_ready",
+                field=field,
+                remedy="Try again when it is ready; that takes some seconds.",
+            )
+        if version.state == VersionState.REFUSED:
+            raise InvalidInputError(
+                f"{name} was refused: {(version.error or {}).get('message', '')}",
+                field=field,
+                remedy=(version.error or {}).get("remedy") or "Upload another version.",
+            )
+
+
+def check_request(organisation: Organisation, model: ModelVersion, request: dict[str, Any]) -> None:
+    """Raises InvalidInputError or QuotaExceededError naming field, limit and remedy."""
+    least, most = request.get("min_workers", 1), request.get("max_workers", 64)
+    if least > most:
+        raise InvalidInputError(
+            f"min_workers is {least}, max_workers {most}.", field="min_workers", remedy="Give at most max_workers."
+        )
+    if least > request["batch_size"]:
+        raise InvalidInputError(
+            f"{least} workers cannot share a batch of {request['batch_size']} examples.",
+            field="min_workers",
+            remedy="Give at most batch_size workers, or a larger batch.",
+        )
+    if len(json.dumps(request.get("hyperparameters") or {})) > MAX_HYPERPARAMETERS_BYTES:
+        raise InvalidInputError(
+            "The hyperparameters take more than 64 KiB.", field="hyperparameters", remedy="Put them into the package."
+        )
+    if (request.get("target_value") is None) != (not request.get("target_metric")):
+        raise InvalidInputError(
+            "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
+        )
+    if model.kind == Kind.SCRIPT and request.get("mode") == "parameter_server":
+        raise InvalidInputError(
+            "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
+        )
+    _check_room(organisation, least)
+
+
+def _check_room(organisation: Organisation, n_gpus: int) -> None:
+    have = Node.objects.aggregate(n=Sum("n_slots"))["n"]
+    if have is not None and n_gpus > have:
+        raise InvalidInputError(
+            f"min_workers is {n_gpus}, and the whole cluster has {have} GPUs.",
+            field="min_workers",
+            remedy=f"Give at most {have}.",
+        )
+    quota = Quota.objects.filter(organisation=organisation).first()
+    if quota is not None and quota.max_gpus is not None and n_gpus > quota.max_gpus:
+        raise QuotaExceededError(
+            f"min_workers is {n_gpus}, and {organisation.name} may use {quota.max_gpus} GPUs.",
+            field="min_workers",
+            remedy="Give fewer, or ask an administrator for a larger quota.",
+            limit="max_gpus",
+            limit_gpus=quota.max_gpus,
+            asked_gpus=n_gpus,
+        )

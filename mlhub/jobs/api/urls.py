@@ -1,0 +1,14 @@
+"""Addresses below /api/v1. A job's metrics, log and stream are metrics', its reasons control's."""
+
+from django.urls import path
+
+from mlhub.jobs.api import views
+
+urlpatterns = [
+    path("jobs", views.JobsView.as_view()),
+    path("jobs/<uuid:id>", views.JobView.as_view()),
+    path("jobs/<uuid:id>/cancel", views.CancelView.as_view()),
+    path("jobs/<uuid:id>/pause", views.PauseView.as_view()),
+    path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
+    path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
+]

@@ -1,0 +1,165 @@
+"""Jobs: submit, list, look, change one's mind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import django_filters
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, status
+from rest_framework.response import Response
+
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.errors import InvalidInputError
+from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
+from mlhub.jobs import actions
+from mlhub.jobs.api import serializers as s
+from mlhub.jobs.cursor import cursor_of
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import JobState
+from mlhub.registry.models import Model, ModelVersion
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Project, User
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body give the same job."
+)
+
+
+class JobFilter(django_filters.FilterSet):
+    project = django_filters.UUIDFilter()
+    organisation = django_filters.UUIDFilter("project__organisation")
+    state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
+    name = django_filters.CharFilter()
+
+    class Meta:
+        model = Job
+        fields: list[str] = []
+
+
+class JobsView(VisibleMixin, generics.ListAPIView[Job]):
+    queryset = Job.objects.with_what_is_shown()
+    serializer_class = s.JobSerializer
+    filterset_class = JobFilter
+
+    @extend_schema(parameters=[KEY], request=s.JobSubmitSerializer, responses={201: s.JobSerializer})
+    def post(self, request: Request) -> Response:
+        """Submits a job. 422 names what can never run, 409 what is not ready yet."""
+        body = read_body(s.JobSubmitSerializer, request)
+        user = caller(request)
+        dataset_version = _dataset_version(user, body)
+        model_version = _model_version(user, body)
+        project = _project(user, body, dataset_version)
+        key = request.headers.get("Idempotency-Key", "")
+        if len(key) > 255:
+            raise InvalidInputError(
+                "The Idempotency-Key is too long.", field="Idempotency-Key", remedy="Use at most 255 characters."
+            )
+        job = actions.submit_job(
+            project,
+            dataset_version=dataset_version,
+            model_version=model_version,
+            idempotency_key=key,
+            actor=user,
+            **body,
+        )
+        return Response(_shown(job), status=status.HTTP_201_CREATED)
+
+
+class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
+    queryset = Job.objects.with_what_is_shown()
+    serializer_class = s.JobDetailSerializer
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        context = super().get_serializer_context()
+        if "id" in self.kwargs:
+            # read before the job, so that what happens in between comes once more rather than not at all
+            context["cursor"] = str(cursor_of(self.kwargs["id"]))
+        return context
+
+
+class JobActionView(generics.GenericAPIView[Job]):
+    """One verb on one job."""
+
+    serializer_class = s.JobSerializer
+
+    def job(self, request: Request) -> Job:
+        found: Job = Job.objects.select_related(
+            "project__organisation", "dataset_version__dataset__project", "model_version__model__project"
+        ).get_visible(request.user, self.kwargs["id"])
+        return found
+
+
+class CancelView(JobActionView):
+    @extend_schema(request=None)
+    def post(self, request: Request, **_: Any) -> Response:
+        """Ends the job for good; asked again it changes nothing."""
+        return Response(_shown(actions.cancel_job(self.job(request), actor=caller(request))))
+
+
+class PauseView(JobActionView):
+    @extend_schema(request=None)
+    def post(self, request: Request, **_: Any) -> Response:
+        """Saves and leaves the GPUs until it is resumed."""
+        return Response(_shown(actions.pause_job(self.job(request), actor=caller(request))))
+
+
+class ResumeView(JobActionView):
+    @extend_schema(request=None)
+    def post(self, request: Request, **_: Any) -> Response:
+        """Back to the queue, to go on from the last checkpoint."""
+        return Response(_shown(actions.resume_job(self.job(request), actor=caller(request))))
+
+
+class CloneView(JobActionView):
+    @extend_schema(request=s.JobCloneSerializer, responses={201: s.JobSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """A new job with the same wishes, but for those in the body."""
+        overrides = read_body(s.JobCloneSerializer, request)
+        job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
+        return Response(_shown(job), status=status.HTTP_201_CREATED)
+
+
+def _shown(job: Job) -> dict[str, Any]:
+    return s.JobSerializer(Job.objects.with_what_is_shown().get(pk=job.pk)).data
+
+
+def _dataset_version(user: User, body: dict[str, Any]) -> DatasetVersion:
+    versions = DatasetVersion.objects.select_related("dataset__project__organisation")
+    found: DatasetVersion | None
+    if (version_id := body.pop("dataset_version", None)) is not None:
+        found = versions.get_visible(user, version_id, field="dataset_version")
+    else:
+        dataset = Dataset.objects.get_visible(user, body.pop("dataset"), field="dataset")
+        newest = versions.filter(dataset=dataset).order_by("-number")
+        found = newest.filter(state=VersionState.READY).first() or newest.first()
+    if found is None:
+        raise InvalidInputError("The dataset has no version.", field="dataset", remedy="Upload one.")
+    return found
+
+
+def _model_version(user: User, body: dict[str, Any]) -> ModelVersion:
+    versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
+    found: ModelVersion | None
+    if (version_id := body.pop("model_version", None)) is not None:
+        found = versions.get_visible(user, version_id, field="model_version")
+    else:
+        model = Model.objects.get_visible(user, body.pop("model"), field="model")
+        newest = versions.filter(model=model, source="upload").order_by("-number")
+        found = newest.filter(state=VersionState.READY).first() or newest.first()
+    if found is None:
+        raise InvalidInputError(
+            "The model has no code of its own: it holds trained weights.",
+            field="model",
+            remedy="Name a model_version to start from its weights.",
+        )
+    return found
+
+
+def _project(user: User, body: dict[str, Any], dataset_version: DatasetVersion) -> Project:
+    project_id = body.pop("project", None) or dataset_version.dataset.project_id
+    found: Project = Project.objects.select_related("organisation").get_visible(user, project_id, field="project")
+    return found

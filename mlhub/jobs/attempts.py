@@ -1,0 +1,220 @@
+"""The life of an attempt, as the control loop moves it along with its job; every function is one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+
+from mlhub.jobs.causes import MEANINGS, Fault, failure
+from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
+from mlhub.jobs.states import Intent, Trigger
+from mlhub.registry.actions import register_trained
+from mlhub.tenants.authentication import hash_token
+from mlhub.wire.exits import Cause
+
+BACK_OFF_S = (5.0, 10.0, 30.0, 60.0, 120.0)
+WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What an attempt holds on one node: GPU indices and parameter servers."""
+
+    node: str
+    slots: tuple[int, ...]
+    n_servers: int
+
+
+def token_of(attempt_id: UUID) -> str:
+    """The attempt's bearer token. It can be made again, so that a launch that was cut short can be repeated."""
+    return "mla_" + _secret("token", attempt_id)
+
+
+def gang_secret_of(attempt_id: UUID) -> str:
+    """What the gang's members prove to each other, in hex."""
+    return _secret("gang", attempt_id)
+
+
+def open_attempt(
+    job: Job,
+    *,
+    mode: str,
+    n_workers: int,
+    n_servers: int,
+    held: Sequence[Held],
+    predicted_step_s: float | None,
+    reason: str,
+    now: datetime,
+    **changes: Any,
+) -> Attempt | None:
+    """QUEUED becomes STARTING with an attempt and its allocations. None when somebody moved the job first."""
+    with transaction.atomic():
+        number = (job.attempts.aggregate(newest=Max("number"))["newest"] or 0) + 1
+        attempt = Attempt(
+            job=job,
+            number=number,
+            mode=mode,
+            n_workers=n_workers,
+            n_servers=n_servers,
+            predicted_step_s=predicted_step_s,
+            first_step=job.steps_done,
+            last_step=job.steps_done,
+        )
+        attempt.token_hash = hash_token(token_of(attempt.id))
+        size = {"number": number, "mode": mode, "n_workers": n_workers, "n_servers": n_servers}
+        moved = advance(
+            job.id,
+            trigger=Trigger.LAUNCH,
+            reason=reason,
+            attempt_id=attempt.id,
+            now=now,
+            seen_version=job.version,
+            facts={**size, "nodes": [h.node for h in held]},
+            **changes,
+        )
+        if moved is None:
+            return None
+        attempt.save(force_insert=True)
+        Allocation.objects.bulk_create(
+            Allocation(attempt=attempt, node=h.node, slots=list(h.slots), n_servers=h.n_servers) for h in held
+        )
+    return attempt
+
+
+def note_running(attempt: Attempt, *, now: datetime) -> bool:
+    """Every pod runs: STARTING becomes RUNNING."""
+    with transaction.atomic():
+        Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=now)
+        return advance(attempt.job_id, trigger=Trigger.PODS_RUN, attempt_id=attempt.id, now=now) is not None
+
+
+def note_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
+    """The gang is asked to save and leave: STOPPING."""
+    with transaction.atomic():
+        Attempt.objects.filter(pk=attempt.pk).update(stop_asked_at=now)
+        moved = advance(attempt.job_id, trigger=Trigger.STOP, reason=reason, attempt_id=attempt.id, now=now)
+    return moved is not None
+
+
+def close_succeeded(attempt: Attempt, *, now: datetime) -> None:
+    """The gang is done: its weights become a model version, its job has SUCCEEDED."""
+    with transaction.atomic():
+        job = _close(attempt, outcome="succeeded", now=now)
+        version = _register(job, attempt)
+        advance(
+            job.id,
+            trigger=Trigger.GANG_SUCCEEDED,
+            reason="succeeded",
+            attempt_id=attempt.id,
+            now=now,
+            facts={"metrics": job.result_metrics},
+            result_version=version,
+            steps_done=max(job.steps_done, job.steps_total),
+        )
+
+
+def close_stopped(attempt: Attempt, *, cause: Cause | None, message: str, now: datetime) -> None:
+    """The gang left as it was asked to; where the job goes is what its user wants by now."""
+    with transaction.atomic():
+        job = _close(attempt, outcome="stopped", cause=cause, message=message, now=now)
+        trigger, reason = {
+            Intent.RUN: (Trigger.GANG_STOPPED, job.reason or "preempted"),
+            Intent.PAUSE: (Trigger.GANG_STOPPED_FOR_PAUSE, "paused"),
+            Intent.CANCEL: (Trigger.GANG_STOPPED_FOR_CANCEL, "cancelled"),
+        }[Intent(job.intent)]
+        advance(job.id, trigger=trigger, reason=reason, attempt_id=attempt.id, now=now)
+
+
+def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime) -> None:
+    """The gang failed. The user's fault ends the job; the platform's puts it back into the queue, some times."""
+    with transaction.atomic():
+        attempt.refresh_from_db()
+        told = _more_telling(attempt, cause, message)
+        job = _close(attempt, outcome="failed", cause=told.cause, message=told.message, now=now)
+        if job.intent == Intent.CANCEL:
+            advance(job.id, trigger=Trigger.GANG_STOPPED_FOR_CANCEL, reason="cancelled", attempt_id=attempt.id, now=now)
+            return
+        n_failures = 1 if attempt.last_step > attempt.first_step else job.n_platform_failures + 1
+        is_final = MEANINGS[told.cause].fault is Fault.USER or n_failures > settings.MAX_PLATFORM_RETRIES
+        if is_final:
+            n_tried = n_failures if MEANINGS[told.cause].fault is Fault.PLATFORM else 1
+            found = failure(told.cause, message=told.message, traceback=attempt.traceback, n_attempts=n_tried)
+            trigger, changes = Trigger.GANG_FAILED, {"failure": found}
+        else:
+            wait = timedelta(seconds=BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1])
+            trigger, changes = Trigger.GANG_LOST, {"n_platform_failures": n_failures, "not_before": now + wait}
+        advance(
+            job.id,
+            trigger=trigger,
+            reason=told.cause,
+            attempt_id=attempt.id,
+            now=now,
+            facts={"message": told.message},
+            **changes,
+        )
+
+
+@dataclass(frozen=True)
+class _Told:
+    cause: Cause
+    message: str
+
+
+def _more_telling(attempt: Attempt, cause: Cause, message: str) -> _Told:
+    """What a pod reported itself says more than its exit status, unless it only noticed that another had gone."""
+    told = _Told(cause, message)
+    reported = attempt.cause
+    if reported and (cause in (Cause.UNKNOWN, Cause.KILLED, Cause.PEER_LOST) or cause == reported):
+        told = _Told(Cause(reported), attempt.message or message)
+    return told
+
+
+def _close(attempt: Attempt, *, outcome: str, now: datetime, cause: Cause | None = None, message: str = "") -> Job:
+    """From here on the attempt is fenced and holds nothing. Returns its job, freshly read."""
+    changes: dict[str, Any] = {"ended_at": now, "is_fenced": True, "outcome": outcome}
+    if cause is not None:
+        changes |= {"cause": cause, "message": message[:4000]}
+    Attempt.objects.filter(pk=attempt.pk).update(**changes)
+    Allocation.objects.filter(attempt=attempt, released_at=None).update(released_at=now)
+    return Job.objects.select_related("project__organisation", "model_version__model", "dataset_version__dataset").get(
+        pk=attempt.job_id
+    )
+
+
+def _register(job: Job, attempt: Attempt) -> Any:
+    weights = Artifact.objects.filter(attempt=attempt, name=WEIGHTS).select_related("blob").first()
+    if weights is None:
+        return None
+    code = job.model_version.code_version or job.model_version
+    return register_trained(
+        job.id,
+        code_version=code,
+        dataset_version=job.dataset_version,
+        weights_blob=weights.blob,
+        metadata=attempt.result_metadata,
+        metrics=job.result_metrics,
+        created_by=job.created_by,
+        project=job.project,
+    )
+
+
+def live_attempts() -> list[Attempt]:
+    """Attempts that hold GPUs, with their jobs."""
+    found = Attempt.objects.live().select_related(
+        "job__project__organisation", "job__dataset_version__dataset", "job__model_version__code_version"
+    )
+    return list(found.prefetch_related("allocations").order_by("id"))
+
+
+def _secret(purpose: str, attempt_id: UUID) -> str:
+    return hmac.new(settings.SECRET_KEY.encode(), f"{purpose}|{attempt_id}".encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,73 @@
+"""What a job's pods are given: inputs, dataset, model and training, in the words of the wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+
+from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.models import Job
+from mlhub.registry.models import ModelVersion
+from mlhub.storage.models import Blob
+from mlhub.storage.stores import blob_store
+from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, TrainingSpec
+
+PACKAGE, WEIGHTS = "package.zip", "start.safetensors"
+
+
+def inputs_of(job: Job) -> tuple[Input, ...]:
+    """The blobs that the job's pods read."""
+    version = job.dataset_version
+    found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in version.files]
+    code = code_of(job.model_version)
+    for name, blob in ((PACKAGE, code.package), (WEIGHTS, job.model_version.weights)):
+        if blob is not None:
+            found.append(_input(name, blob.sha256, blob.size_bytes))
+    return tuple(found)
+
+
+def dataset_spec(version: DatasetVersion) -> DatasetSpec:
+    return DatasetSpec(version.format, tuple(f["name"] for f in version.files), version.schema)
+
+
+def model_spec(version: ModelVersion) -> ModelSpec:
+    """Of trained weights: their code, starting from them."""
+    code = code_of(version)
+    return ModelSpec(
+        kind=code.kind,
+        entry=code.entry,
+        package=PACKAGE if code.package_id else None,
+        weights=WEIGHTS if version.weights_id else None,
+    )
+
+
+def training_spec(job: Job) -> TrainingSpec:
+    return TrainingSpec(
+        epochs=job.epochs,
+        batch_size=job.batch_size,
+        hyperparameters=job.hyperparameters,
+        seed=job.seed,
+        target_metric=job.target_metric or None,
+        target_value=job.target_value,
+    )
+
+
+def code_of(version: ModelVersion) -> ModelVersion:
+    return version.code_version or version
+
+
+def checkpoint_folder(job: Job) -> Path:
+    """Shared by all attempts of the job."""
+    folder = Path(settings.CHECKPOINT_ROOT) / str(job.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def readable_blobs(job: Job) -> list[Blob]:
+    """What the pods of this job may fetch, and nothing else."""
+    return list(Blob.objects.filter(pk__in=[item.sha256 for item in inputs_of(job)]))
+
+
+def _input(name: str, sha256: str, size_bytes: int) -> Input:
+    return Input(name, sha256, size_bytes, blob_store().path(sha256).as_uri())

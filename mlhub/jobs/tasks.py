@@ -1,0 +1,104 @@
+"""Celery's part of jobs: trying a job out before it may be scheduled, and clearing away what ended jobs left."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from mlhub.core.dispatch import send
+from mlhub.core.locks import work_lock
+from mlhub.jobs import actions, inputs
+from mlhub.jobs.causes import failure
+from mlhub.jobs.models import Job, Preflight
+from mlhub.jobs.states import ENDED
+from mlhub.storage.inspection import inspect
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId, Mode, PodSpec, Role
+
+logger = logging.getLogger(__name__)
+STUCK_AFTER_S = 45.0
+CHECKPOINTS_KEPT_FOR = timedelta(days=1)
+CAUSES = {"out_of_memory": Cause.OUT_OF_MEMORY}
+
+
+@shared_task
+def hand_off_job(job_id: str) -> None:
+    """Tries model and data out in the sandbox: then the scheduler may have the job, or it FAILED with the reason."""
+    with work_lock(f"preflight:{job_id}") as is_mine:
+        jobs = Job.objects.select_related(
+            "dataset_version__dataset", "model_version__model", "model_version__code_version", "project__organisation"
+        )
+        job = jobs.filter(pk=job_id, preflight=Preflight.PENDING).exclude(state__in=ENDED).first()
+        if is_mine and job is not None:
+            _try_out(job)
+
+
+@shared_task
+def sweep_not_handed_off() -> int:
+    """Sends again what has waited too long for its trial; returns how many."""
+    before = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
+    stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before)
+    return sum(send(actions.HAND_OFF, str(job_id)) for job_id in stuck.values_list("id", flat=True)[:500])
+
+
+@shared_task
+def collect_checkpoints() -> int:
+    """Removes the checkpoints of jobs that ended a day ago, or that there is no row of; returns how many folders."""
+    n_removed = 0
+    before = timezone.now() - CHECKPOINTS_KEPT_FOR
+    for folder in Path(settings.CHECKPOINT_ROOT).glob("*"):
+        job = Job.objects.filter(pk=folder.name).first() if _is_id(folder.name) else None
+        if job is None or (job.state in ENDED and job.finished_at is not None and job.finished_at < before):
+            shutil.rmtree(folder, ignore_errors=True)
+            n_removed += 1
+    return n_removed
+
+
+def _try_out(job: Job) -> None:
+    spec = PodSpec(
+        attempt_id=AttemptId(f"preflight-{job.id}"),
+        job_id=str(job.id),
+        attempt_number=0,
+        mode=Mode.ALL_REDUCE,
+        role=Role.WORKER,
+        index=0,
+        n_workers=1,
+        n_servers=0,
+        master_address="",
+        server_addresses=(),
+        inputs=inputs.inputs_of(job),
+        dataset=inputs.dataset_spec(job.dataset_version),
+        model=inputs.model_spec(job.model_version),
+        training=inputs.training_spec(job),
+        checkpoint_uri="",
+        start_timeout_s=0,
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(spec.to_json())
+        file.flush()
+        verdict = inspect("preflight", "--spec", file.name)
+    if verdict.error is None:
+        actions.pass_preflight(job, profile=verdict.found["profile"])
+        return
+    error = verdict.error
+    told = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
+    told |= {"remedy": error["remedy"] or told["remedy"], "traceback": error.get("traceback") or None}
+    logger.info("job.preflight_failed job=%s error=%s", job.id, json.dumps(error)[:500])
+    actions.fail_preflight(job, failure={**told, "field": error["field"]})
+
+
+def _is_id(name: str) -> bool:
+    try:
+        UUID(name)
+    except ValueError:
+        return False
+    return True

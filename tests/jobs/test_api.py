@@ -1,0 +1,209 @@
+"""Jobs through the public door: submission and its refusals, changes of mind, and the wall between organisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlhub.jobs import actions
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import JobState, Trigger
+from mlhub.jobs.tasks import hand_off_job, sweep_not_handed_off
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import builtin, job, ready_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast(max_gpus=4)
+
+
+def body(cast: Cast, **fields: Any) -> dict[str, Any]:
+    dataset = ready_dataset(cast.project_a, cast.bob)
+    return {
+        "dataset": str(dataset.dataset_id),
+        "model": str(builtin().model_id),
+        "epochs": 3,
+        "batch_size": 16,
+    } | fields
+
+
+def submit(cast: Cast, user: Any = None, key: str | None = None, **fields: Any) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return cast.client(user or cast.bob).post("/api/v1/jobs", body(cast, **fields), headers=headers)
+
+
+def test_a_job_names_data_model_epochs_and_batch_size_and_is_queued(cast: Cast) -> None:
+    answer = submit(cast)
+    assert answer.status_code == 201, answer.content
+    assert (answer.json()["state"], answer.json()["preflight"]) == ("queued", "pending")
+    assert answer.json()["name"] == "mlp on blobs"
+    assert answer.json()["mode"] == "auto"
+
+
+def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cast: Cast) -> None:
+    first, again = submit(cast, key="k1"), submit(cast, key="k1")
+    assert first.json()["id"] == again.json()["id"]
+    assert Job.objects.count() == 1
+    other = submit(cast, key="k1", epochs=4)
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert submit(cast, user=cast.alice, key="k1").json()["id"] != first.json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"epochs": 0}, "epochs"),
+        ({"batch_size": "many"}, "batch_size"),
+        ({"min_workers": 3, "max_workers": 2}, "min_workers"),
+        ({"min_workers": 17}, "min_workers"),
+        ({"target_metric": "eval/accuracy"}, "target_value"),
+        ({"mode": "magic"}, "mode"),
+        ({"hyperparameters": [1]}, "hyperparameters"),
+        ({"dataset": None}, "dataset"),
+    ],
+)
+def test_what_can_never_run_is_refused_naming_the_field(cast: Cast, fields: dict[str, Any], field: str) -> None:
+    answer = submit(cast, **fields)
+    assert answer.status_code == 422, answer.content
+    assert answer["Content-Type"] == "application/problem+json"
+    assert field in [error["field"] for error in answer.json()["errors"]]
+
+
+def test_more_workers_than_the_quota_allows_is_refused_naming_the_limit(cast: Cast) -> None:
+    answer = submit(cast, min_workers=5, batch_size=64)
+    assert (answer.status_code, answer.json()["limit"], answer.json()["limit_gpus"]) == (422, "max_gpus", 4)
+
+
+def test_a_dataset_that_is_still_inspected_is_a_conflict_that_says_try_again(cast: Cast) -> None:
+    version = ready_dataset(cast.project_a, cast.bob)
+    type(version).objects.filter(pk=version.pk).update(state="inspecting")
+    answer = submit(cast)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_ready")
+    type(version).objects.filter(pk=version.pk).update(state="refused", error={"message": "Bad.", "remedy": "Mend."})
+    assert submit(cast).status_code == 422
+
+
+def test_a_queued_job_is_cancelled_at_once_and_cancelling_again_changes_nothing(cast: Cast) -> None:
+    queued = job(cast.project_a, cast.bob)
+    client = cast.client(cast.bob)
+    for _ in range(2):
+        answer = client.post(f"/api/v1/jobs/{queued.id}/cancel")
+        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    assert client.post(f"/api/v1/jobs/{queued.id}/pause").json()["code"] == "job_ended"
+
+
+def test_a_paused_job_resumes_and_a_running_one_keeps_its_state_until_the_platform_follows(cast: Cast) -> None:
+    queued = job(cast.project_a, cast.bob)
+    client = cast.client(cast.bob)
+    assert client.post(f"/api/v1/jobs/{queued.id}/pause").json()["state"] == "paused"
+    assert client.post(f"/api/v1/jobs/{queued.id}/resume").json()["state"] == "queued"
+    from mlhub.jobs.lifecycle import advance
+
+    advance(queued.id, trigger=Trigger.LAUNCH)
+    answer = client.post(f"/api/v1/jobs/{queued.id}/pause").json()
+    assert (answer["state"], answer["intent"]) == ("starting", "pause")
+
+
+def test_a_clone_has_the_same_wishes_but_for_the_overrides(cast: Cast) -> None:
+    first = job(cast.project_a, cast.bob, seed=7, hyperparameters={"width": 3})
+    answer = cast.client(cast.bob).post(f"/api/v1/jobs/{first.id}/clone", {"epochs": 9})
+    assert answer.status_code == 201
+    clone = answer.json()
+    assert (clone["epochs"], clone["seed"], clone["hyperparameters"]) == (9, 7, {"width": 3})
+    assert clone["cloned_from"] == str(first.id)
+
+
+def test_another_member_may_look_but_not_cancel_while_an_admin_may(cast: Cast) -> None:
+    of_alice = job(cast.project_a, cast.alice)
+    assert cast.client(cast.bob).get(f"/api/v1/jobs/{of_alice.id}").status_code == 200
+    assert cast.client(cast.bob).post(f"/api/v1/jobs/{of_alice.id}/cancel").status_code == 403
+    of_bob = job(cast.project_a, cast.bob)
+    assert cast.client(cast.alice).post(f"/api/v1/jobs/{of_bob.id}/cancel").status_code == 200
+
+
+ROUTES = [
+    ("get", ""), ("post", "/cancel"), ("post", "/pause"), ("post", "/resume"), ("post", "/clone"), ("get", "/events"),
+    ("get", "/metrics"), ("get", "/logs"), ("get", "/speed"), ("get", "/why"),
+]  # fmt: skip
+
+
+def test_charlie_sees_and_touches_nothing_of_another_organisation(cast: Cast) -> None:
+    hidden = job(cast.project_a, cast.bob)
+    charlie = cast.client(cast.charlie)
+    for verb, path in ROUTES:
+        answer = getattr(charlie, verb)(f"/api/v1/jobs/{hidden.id}{path}")
+        if path == "/events":
+            assert answer.json()["results"] == []
+        else:
+            assert answer.status_code == 404, (verb, path, answer.content)
+    assert charlie.get("/api/v1/jobs").json()["results"] == []
+    assert charlie.get("/api/v1/queue").json()["results"] == []
+    assert submit(cast, user=cast.charlie).status_code == 404
+    hidden.refresh_from_db()
+    assert (hidden.state, hidden.intent) == ("queued", "run")
+
+
+def test_a_viewer_reads_and_nobody_else_does_without_signing_in(cast: Cast) -> None:
+    shown = job(cast.project_a, cast.bob)
+    victor, nobody = cast.client(cast.victor), cast.client(None)
+    for verb, path in ROUTES:
+        expected = 200 if verb == "get" else 403
+        assert getattr(victor, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == expected, (verb, path)
+        assert getattr(nobody, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == 401, (verb, path)
+    assert submit(cast, user=cast.victor).status_code == 403
+
+
+def test_a_charlie_cannot_train_on_another_organisation_s_data_in_his_own_project(cast: Cast) -> None:
+    answer = submit(cast, user=cast.charlie, project=str(cast.project_b.id))
+    assert answer.status_code == 404
+    own = ready_dataset(cast.project_b, cast.charlie)
+    mixed = cast.client(cast.root).post(
+        "/api/v1/jobs", body(cast, dataset=str(own.dataset_id), project=str(cast.project_a.id))
+    )
+    assert (mixed.status_code, mixed.json()["errors"][0]["field"]) == (422, "dataset")
+
+
+def test_lists_are_pages_filtered_by_state(cast: Cast) -> None:
+    jobs = [job(cast.project_a, cast.bob, name=f"job {i}") for i in range(3)]
+    actions.cancel_job(jobs[0], actor=cast.bob)
+    client = cast.client(cast.bob)
+    page = client.get("/api/v1/jobs?state=queued&limit=1").json()
+    assert [j["name"] for j in page["results"]] == ["job 2"]
+    assert [j["name"] for j in client.get(page["next"]).json()["results"]] == ["job 1"]
+
+
+def test_a_job_whose_model_does_not_fit_its_data_fails_before_it_holds_gpus(cast: Cast, tmp_path: Any) -> None:
+    from mlhub.storage.stores import blob_store
+    from tests.runtime.gang import write_blobs
+
+    with write_blobs(tmp_path / "blobs.npz", n_features=6).open("rb") as file:
+        stored = blob_store().write(file, limit_bytes=2**20)
+    version = ready_dataset(cast.project_a, cast.bob)
+    files = [{"name": "blobs.npz", "sha256": stored.sha256, "size_bytes": stored.size_bytes}]
+    type(version).objects.filter(pk=version.pk).update(files=files)
+    fits = job(cast.project_a, cast.bob, is_tried=False)
+    hand_off_job(str(fits.id))
+    fits.refresh_from_db()
+    assert (fits.state, fits.preflight) == ("queued", "passed"), fits.failure
+    assert fits.steps_total == 2 * 2  # 48 examples to train on
+    assert fits.profile["example_s"] > 0
+    images_only = job(cast.project_a, cast.bob, is_tried=False)
+    Job.objects.filter(pk=images_only.pk).update(model_version=builtin("small_cnn"))
+    hand_off_job(str(images_only.id))
+    images_only.refresh_from_db()
+    assert images_only.state == JobState.FAILED
+    assert images_only.failure["fault"] == "user"
+    assert "mlp for tables" in images_only.failure["remedy"]
+
+
+def test_a_job_whose_hand_off_was_lost_is_sent_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = job(cast.project_a, cast.bob, is_tried=False)
+    assert sweep_not_handed_off() == 0
+    monkeypatch.setattr("mlhub.jobs.tasks.STUCK_AFTER_S", -1.0)
+    assert sweep_not_handed_off() == 1
+    actions.cancel_job(lost, actor=cast.bob)
+    assert sweep_not_handed_off() == 0
