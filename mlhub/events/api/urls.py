@@ -1,0 +1,11 @@
+"""Addresses below /api/v1."""
+
+from django.urls import path
+
+from mlhub.events.api import views
+
+urlpatterns = [
+    path("events", views.EventsView.as_view()),
+    path("jobs/<uuid:id>/events", views.JobEventsView.as_view()),
+    path("stream", views.stream),
+]

@@ -1,0 +1,125 @@
+"""One ear a process: a single Redis subscription wakes all streams of this event loop that listen to a topic.
+
+Redis only says "look again"; while it is away, listeners look every POLL_S.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import weakref
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import redis.asyncio
+from django.conf import settings
+from django.db import connection
+from redis.exceptions import RedisError
+
+from mlhub.events.wakes import PREFIX
+
+logger = logging.getLogger(__name__)
+POLL_S = 2.0
+RECONNECT_S = 3.0
+N_READERS = 4
+T = TypeVar("T")
+
+
+class Listener:
+    """Wakes when one of its topics was told; what is told while nobody waits is not forgotten."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        self._event.set()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Whether something was told, or may have been while Redis was away."""
+        is_deaf = not self._hub.is_connected
+        try:
+            await asyncio.wait_for(self._event.wait(), min(timeout_s, POLL_S) if is_deaf else timeout_s)
+        except TimeoutError:
+            return is_deaf
+        self._event.clear()
+        return True
+
+
+class Hub:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._listeners: dict[str, set[Listener]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._readers = ThreadPoolExecutor(N_READERS, thread_name_prefix="stream")
+        self.is_connected = False
+
+    @contextlib.asynccontextmanager
+    async def listen(self, *topics: str) -> AsyncIterator[Listener]:
+        listener = Listener(self)
+        for topic in topics:
+            self._listeners.setdefault(topic, set()).add(listener)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._hear())
+        try:
+            yield listener
+        finally:
+            for topic in topics:
+                self._listeners[topic].discard(listener)
+                if not self._listeners[topic]:
+                    del self._listeners[topic]
+            if not self._listeners and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def read(self, query: Callable[[], T]) -> T:
+        """Runs a database query beside the event loop, on a connection that is closed afterwards."""
+
+        def run() -> T:
+            try:
+                return query()
+            finally:
+                connection.close()
+
+        return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+
+    async def _hear(self) -> None:
+        while True:
+            client = redis.asyncio.Redis.from_url(self._url)
+            try:
+                async with client.pubsub() as subscription:
+                    await subscription.psubscribe(f"{PREFIX}*")
+                    self.is_connected = True
+                    self._wake_all()  # what was told before this moment went unheard
+                    async for message in subscription.listen():
+                        if message["type"] == "pmessage":
+                            self._wake(message["channel"].decode().removeprefix(PREFIX))
+            except (RedisError, OSError) as error:
+                logger.warning("stream.redis_away error=%s", error)
+            finally:
+                self.is_connected = False
+                with contextlib.suppress(RedisError, OSError):
+                    await client.aclose()
+            await asyncio.sleep(RECONNECT_S)
+
+    def _wake(self, topic: str) -> None:
+        for listener in self._listeners.get(topic, ()):
+            listener.wake()
+
+    def _wake_all(self) -> None:
+        for topic in list(self._listeners):
+            self._wake(topic)
+
+
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    found = _hubs.get(loop)
+    if found is None or found._url != settings.REDIS_URL:
+        found = _hubs[loop] = Hub(settings.REDIS_URL)
+    return found

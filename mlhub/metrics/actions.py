@@ -1,0 +1,247 @@
+"""What pods report, stored once: lines by their number, points by their step; progress moves the job's figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
+from mlhub.events.actions import append
+from mlhub.events.wakes import job_topic, wake_on_commit
+from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
+from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
+from mlhub.metrics.reports import at, read_report
+from mlhub.metrics.speeds import learn
+from mlhub.storage import actions as storage
+from mlhub.storage.stores import Staging
+from mlhub.tenants.authentication import hash_token
+from mlhub.wire.exits import Cause
+from mlhub.wire.report import (
+    LOG,
+    MAX_LOG_LINE,
+    CheckpointReport,
+    FailureReport,
+    MetricReport,
+    PhaseReport,
+    ProgressReport,
+    Report,
+    ResultReport,
+)
+
+SECONDARY = (Cause.PEER_LOST, Cause.KILLED, Cause.PREEMPTED, "")
+METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
+TOLD_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """Who is speaking, as the launch specification numbers it."""
+
+    role: str
+    index: int
+
+    @property
+    def speaks_for_gang(self) -> bool:
+        return (self.role, self.index) == ("worker", 0)
+
+
+def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
+    """The attempt that the token belongs to; None for a wrong one. Raises GoneError once it is fenced."""
+    attempt = Attempt.objects.filter(pk=attempt_id, token_hash=hash_token(token)).select_related("job").first()
+    if attempt is not None and attempt.is_fenced:
+        raise GoneError("This attempt has ended; nothing it says counts any more.", code="fenced")
+    return attempt
+
+
+def store_lines(attempt: Attempt, pod: Pod, *, stream: str, first: int, lines: Sequence[Any]) -> int:
+    """Stores what is new of the lines numbered first, first + 1 ...; returns the number that is wanted next.
+
+    Lines below that number were stored before and are passed over. Raises ConflictError with the fact `next` when
+    lines between are missing, InvalidInputError, GoneError.
+    """
+    _check_pod(attempt, pod)
+    with transaction.atomic():
+        StreamCursor.objects.get_or_create(job_id=attempt.job_id)
+        cursor = StreamCursor.objects.select_for_update().get(job_id=attempt.job_id)
+        if Attempt.objects.values_list("is_fenced", flat=True).get(pk=attempt.pk):
+            raise GoneError("This attempt has ended; nothing it says counts any more.", code="fenced")
+        place, _ = PodStream.objects.get_or_create(attempt=attempt, role=pod.role, index=pod.index, stream=stream)
+        if first > place.next:
+            raise ConflictError(
+                f"Lines {place.next} to {first - 1} are missing.", code="lines_missing", next=place.next
+            )
+        new = lines[place.next - first :]
+        if not new:
+            return place.next
+        before = cursor.last_seq
+        if stream == LOG:
+            cursor.last_seq = _store_log(attempt, pod, place.next, new, cursor.last_seq)
+        else:
+            reports = [read_report(raw, number=place.next + i) for i, raw in enumerate(new)]
+            cursor.last_seq = _store_reports(attempt, pod, reports, cursor.last_seq)
+        place.next += len(new)
+        place.save(update_fields=["next"])
+        if cursor.last_seq != before:
+            cursor.save(update_fields=["last_seq"])
+        wake_on_commit(job_topic(attempt.job_id))
+    return place.next
+
+
+def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str) -> bool:
+    """A result file; True when it is new. Raises InvalidInputError when the bytes have another hash."""
+    found, size_bytes = staging.finish()
+    if found != sha256.lower():
+        raise InvalidInputError(
+            f"The bytes have the hash {found}.", code="hash_mismatch", field="X-Content-SHA256", remedy="Send it again."
+        )
+    with transaction.atomic():
+        if Artifact.objects.filter(attempt=attempt, name=name, blob=found).exists():
+            return False
+        organisation = attempt.job.project.organisation
+        if name == METADATA:
+            Attempt.objects.filter(pk=attempt.pk).update(result_metadata=_metadata(staging, size_bytes))
+        # a finished training must not be lost for want of storage
+        blob = storage.keep(
+            staging, organisation=organisation, owner_kind="artifact", owner_id=attempt.id, within_quota=False
+        )
+        Artifact.objects.update_or_create(attempt=attempt, name=name, defaults={"blob": blob})
+    return True
+
+
+def _metadata(staging: Staging, size_bytes: int) -> dict[str, Any]:
+    try:
+        found = json.loads(staging.path.read_bytes()) if size_bytes <= MAX_METADATA_BYTES else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"{METADATA} is no small JSON object.", field=METADATA, remedy="See the wire.")
+    return found
+
+
+def _check_pod(attempt: Attempt, pod: Pod) -> None:
+    n = {"worker": attempt.n_workers, "server": attempt.n_servers}.get(pod.role, 0)
+    if not 0 <= pod.index < n:
+        raise InvalidInputError(f"The attempt has no {pod.role} {pod.index}.", field="index", code="no_such_pod")
+
+
+def _store_log(attempt: Attempt, pod: Pod, number: int, lines: Sequence[Any], seq: int) -> int:
+    for i, line in enumerate(lines):
+        if not isinstance(line, str) or len(line) > MAX_LOG_LINE or "\x00" in line:
+            raise InvalidInputError(
+                f"Line {number + i} is no text of at most {MAX_LOG_LINE:,} characters.", field=f"lines.{number + i}"
+            )
+    LogLine.objects.bulk_create(
+        LogLine(attempt=attempt, role=pod.role, index=pod.index, number=number + i, text=line, seq=seq + 1 + i)
+        for i, line in enumerate(lines)
+    )
+    return seq + len(lines)
+
+
+def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: int) -> int:
+    points: list[MetricPoint] = []
+    series: dict[str, Series] = {}
+    for report in reports:
+        if not pod.speaks_for_gang and not isinstance(report, FailureReport | PhaseReport):
+            raise InvalidInputError(
+                f"{pod.role} {pod.index} may not send {report.type} reports; worker 0 speaks for the gang.",
+                field="index",
+                code="not_the_speaker",
+            )
+        match report:
+            case MetricReport():
+                for key, value in report.values.items():
+                    if key not in series:
+                        series[key], _ = Series.objects.get_or_create(job_id=attempt.job_id, attempt=attempt, key=key)
+                    seq += 1
+                    points.append(
+                        MetricPoint(
+                            series=series[key],
+                            step=report.step,
+                            epoch=report.epoch,
+                            value=float(value),
+                            at=at(report.at),
+                            seq=seq,
+                        )
+                    )
+            case ProgressReport():
+                _store_progress(attempt, report)
+            case CheckpointReport():
+                Checkpoint.objects.get_or_create(
+                    attempt=attempt,
+                    name=report.name[:200],
+                    defaults={
+                        "step": report.step,
+                        "size_bytes": report.size_bytes,
+                        "write_s": report.write_s,
+                        "stall_s": report.stall_s,
+                        "at": at(report.at),
+                    },
+                )
+            case PhaseReport():
+                if pod.speaks_for_gang:
+                    _store_phase(attempt, report)
+            case FailureReport():
+                _store_failure(attempt, pod, report)
+            case ResultReport():
+                Job.objects.filter(pk=attempt.job_id).update(
+                    result_metrics=dict(report.metrics), steps_done=report.steps, progress_at=timezone.now()
+                )
+    MetricPoint.objects.bulk_create(points, ignore_conflicts=True, batch_size=1000)
+    return seq
+
+
+def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
+    now = timezone.now()
+    job = Job.objects.filter(pk=attempt.job_id)
+    job.update(
+        steps_done=report.steps_done,
+        steps_total=report.steps_total,
+        epoch=report.epoch,
+        step_s=report.step_s,
+        progress_at=now,
+    )
+    learn(attempt, report)
+    Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
+    attempt.last_step = report.steps_done
+
+
+def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
+    now = timezone.now()
+    if report.phase == "resumed":
+        step = int(report.detail.get("step") or 0)
+        Attempt.objects.filter(pk=attempt.pk).update(first_step=step, last_step=step)
+        Job.objects.filter(pk=attempt.job_id).update(steps_done=step)
+    if report.phase == "training":
+        step = int(report.detail.get("step") or 0)
+        Attempt.objects.filter(pk=attempt.pk, training_at=None).update(training_at=now, first_step=step)
+        Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)
+    if report.phase in TOLD_PHASES:
+        append(
+            "attempt.phase",
+            organisation=attempt.job.project.organisation,
+            subject_kind="job",
+            subject_id=attempt.job_id,
+            attempt_id=attempt.id,
+            number=attempt.number,
+            phase=report.phase,
+            since_start_s=report.since_start_s,
+            **{"step": report.detail["step"]} if "step" in report.detail else {},
+        )
+
+
+def _store_failure(attempt: Attempt, pod: Pod, report: FailureReport) -> None:
+    """The first that is no mere consequence of another one counts."""
+    stands = attempt.cause not in SECONDARY or (attempt.cause and report.cause in SECONDARY)
+    if stands:
+        return
+    attempt.cause, attempt.traceback = report.cause, report.traceback
+    attempt.message = f"{pod.role} {pod.index}: {report.message}"[:4000]
+    Attempt.objects.filter(pk=attempt.pk).update(
+        cause=attempt.cause, message=attempt.message, traceback=attempt.traceback
+    )

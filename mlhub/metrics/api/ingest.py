@@ -1,0 +1,106 @@
+"""What pods may do, with the token of their own attempt and nothing else: report, hand in, fetch their inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, status
+from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.views import read_body
+from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
+from mlhub.jobs.inputs import readable_blobs
+from mlhub.jobs.models import Attempt
+from mlhub.metrics import actions
+from mlhub.metrics.api import serializers as s
+from mlhub.storage.downloads import blob_response
+from mlhub.storage.stores import CHUNK_BYTES, blob_store
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+ARTIFACTS = ("weights.safetensors", "metadata.json")
+
+
+class PodView(APIView):
+    """Open to an attempt's own token: 401 without or with a wrong one, 410 once the attempt is fenced."""
+
+    authentication_classes = []
+    permission_classes = []
+
+    def attempt(self, request: Request) -> Attempt:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        attempt_id: UUID = self.kwargs["id"]
+        found = actions.attempt_of(attempt_id, token) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise exceptions.AuthenticationFailed("The token is not this attempt's.")
+        return found
+
+    def get_authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
+        return "Bearer"
+
+
+class ReportsView(PodView):
+    parser_classes = [JSONParser]
+
+    @extend_schema(request=s.LinesSerializer, responses={200: s.NextSerializer, 409: s.NextSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Numbered lines of one stream; each is stored once. 409: lines are missing, send from `next`."""
+        attempt = self.attempt(request)
+        body = read_body(s.LinesSerializer, request)
+        try:
+            wanted = actions.store_lines(
+                attempt,
+                actions.Pod(body["role"], body["index"]),
+                stream=body["stream"],
+                first=body["first"],
+                lines=body["lines"],
+            )
+        except ConflictError as error:
+            return Response({"next": error.facts["next"]}, status=status.HTTP_409_CONFLICT)
+        return Response({"next": wanted})
+
+
+class RawParser(BaseParser):
+    """Leaves the body unread: it may be large."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:  # noqa: ARG002
+        return stream
+
+
+class ArtifactView(PodView):
+    parser_classes = [RawParser]
+
+    @extend_schema(request={"application/octet-stream": OpenApiTypes.BINARY}, responses={201: None, 200: None})
+    def put(self, request: Request, name: str, **_: Any) -> Response:
+        """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200."""
+        attempt = self.attempt(request)
+        if name not in ARTIFACTS:
+            raise InvalidInputError(f"{name} is no artifact.", field="name", remedy=f"One of {', '.join(ARTIFACTS)}.")
+        with blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as staging:
+            while chunk := request._request.read(CHUNK_BYTES):
+                staging.write(chunk)
+            is_new = actions.store_artifact(
+                attempt, name=name, staging=staging, sha256=request.headers.get("X-Content-SHA256", "")
+            )
+        return Response(status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+
+class InputView(PodView):
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
+        """An input of this very attempt, for pods that do not share a disk with the platform."""
+        attempt = self.attempt(request)
+        for blob in readable_blobs(attempt.job):
+            if blob.sha256 == sha256:
+                return blob_response(request._request, blob, filename=sha256)
+        raise NotFoundError("This is no input of the attempt.")

@@ -1,0 +1,90 @@
+"""The JSON of curves, log lines and speeds, and of what pods send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mlhub.metrics.models import SpeedSample
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    step = serializers.IntegerField()
+    epoch = serializers.FloatField()
+    value = serializers.FloatField()
+    at = serializers.DateTimeField()
+    attempt_number = serializers.IntegerField()
+
+
+class SeriesSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    points = PointSerializer(many=True)
+
+
+class MetricsSerializer(serializers.Serializer[Any]):
+    """cursor: where /jobs/{id}/stream goes on from these."""
+
+    series = SeriesSerializer(many=True)
+    cursor = serializers.CharField()
+
+
+class MetricsQuerySerializer(serializers.Serializer[None]):
+    key = serializers.CharField(required=False)
+    max_points = serializers.IntegerField(min_value=10, max_value=100_000, required=False, default=1000)
+
+
+class LogLineSerializer(serializers.Serializer[Any]):
+    seq = serializers.IntegerField()
+    attempt_number = serializers.IntegerField()
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+    number = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    """Oldest first; the last line's seq is the next `after`."""
+
+    lines = LogLineSerializer(many=True)
+    cursor = serializers.CharField()
+
+
+class LogQuerySerializer(serializers.Serializer[None]):
+    after = serializers.IntegerField(min_value=0, required=False, default=0)
+    limit = serializers.IntegerField(min_value=1, max_value=10_000, required=False, default=1000)
+    role = serializers.ChoiceField(choices=["worker", "server"], required=False)
+    index = serializers.IntegerField(min_value=0, required=False)
+
+
+class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
+    attempt_number = serializers.IntegerField(source="attempt.number")
+
+    class Meta:
+        model = SpeedSample
+        fields = [
+            "attempt_number", "mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size",
+            "step_s", "compute_s", "sync_s", "input_s", "n_steps", "updated_at",
+        ]  # fmt: skip
+
+
+class SpeedsSerializer(serializers.Serializer[Any]):
+    """Mean step times of each attempt, split into their parts; seconds."""
+
+    samples = SpeedSerializer(many=True)
+
+
+class LinesSerializer(serializers.Serializer[None]):
+    """A batch of one stream of one pod (mlhub/wire/report.py)."""
+
+    version = serializers.ChoiceField(choices=[1])
+    role = serializers.ChoiceField(choices=["worker", "server"])
+    index = serializers.IntegerField(min_value=0, max_value=100_000)
+    stream = serializers.ChoiceField(choices=[REPORTS, LOG])
+    first = serializers.IntegerField(min_value=0)
+    lines = serializers.ListField(child=serializers.JSONField(), max_length=MAX_BATCH_LINES)
+
+
+class NextSerializer(serializers.Serializer[Any]):
+    next = serializers.IntegerField(help_text="The number of the line that is wanted next.")

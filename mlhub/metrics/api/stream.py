@@ -1,0 +1,109 @@
+"""GET /jobs/{id}/stream: a job's state, events, points and lines as they come, from any cursor on; nothing is lost.
+
+Frames have the id "<event id>-<seq>" (mlhub/jobs/cursor.py), which is where a reconnect goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponseBase
+
+from mlhub.core.problems import problem
+from mlhub.events import sse
+from mlhub.events.api.serializers import EventSerializer
+from mlhub.events.hub import hub
+from mlhub.events.models import Event
+from mlhub.events.wakes import job_topic
+from mlhub.jobs.api.serializers import JobSerializer
+from mlhub.jobs.cursor import Cursor, cursor_of
+from mlhub.jobs.models import Job
+from mlhub.metrics import reads
+
+BATCH_EVENTS = 200
+BATCH_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class News:
+    """What came after a cursor, and the cursor after it. is_all: there is no more at this moment."""
+
+    cursor: Cursor
+    job: dict[str, Any]
+    events: list[dict[str, Any]]
+    points: list[dict[str, Any]]
+    lines: list[dict[str, Any]]
+    is_all: bool
+
+
+def news_after(job_id: UUID, cursor: Cursor) -> News | None:
+    """None when the job is gone."""
+    job = Job.objects.with_what_is_shown().filter(pk=job_id).first()
+    if job is None:
+        return None
+    newest = cursor_of(job_id)
+    until = min(newest.seq, cursor.seq + BATCH_ROWS)
+    rows = Event.objects.filter(subject_id=job_id, subject_kind="job").after(cursor.event_id)
+    events = [dict(EventSerializer(e).data) for e in rows.select_related("actor")[:BATCH_EVENTS]]
+    return News(
+        cursor=Cursor(events[-1]["id"] if events else cursor.event_id, max(cursor.seq, until)),
+        job=dict(JobSerializer(job).data),
+        events=events,
+        points=reads.points_after(job_id, cursor.seq, until=until),
+        lines=reads.lines_after(job_id, cursor.seq, until=until),
+        is_all=len(events) < BATCH_EVENTS and until >= newest.seq,
+    )
+
+
+async def job_stream(request: HttpRequest, id: UUID) -> HttpResponseBase:
+    def is_visible() -> bool | None:
+        user = sse.asker(request)
+        return Job.objects.visible_to(user).filter(pk=id).exists() if user.is_authenticated else None
+
+    visible = await hub().read(is_visible)
+    if visible is None:
+        return problem(401, "not_authenticated", "Sign in, or send an API token that may read.")
+    if not visible:
+        return problem(404, "not_found", "There is no such job that you may see.")
+    seen = sse.last_event_id(request)
+    try:
+        start = Cursor.parse(seen) if seen else None
+    except ValueError as error:
+        return problem(422, "invalid_input", f"last_event_id: {error}")
+    return sse.respond(_frames(id, start))
+
+
+async def _frames(job_id: UUID, start: Cursor | None) -> AsyncIterator[bytes]:
+    async with hub().listen(job_topic(job_id)) as listener:
+        cursor = start or await hub().read(lambda: cursor_of(job_id))
+        yield sse.HEARTBEAT
+        shown: dict[str, Any] | None = None
+        while True:
+            news = await hub().read(partial(news_after, job_id, cursor))
+            if news is None:
+                return
+            for event in news.events:
+                yield sse.frame("event", event, id=str(Cursor(event["id"], cursor.seq)))
+            cursor = news.cursor
+            if news.points:
+                yield sse.frame("metrics", {"points": news.points})
+            if news.lines:
+                yield sse.frame("log", {"lines": news.lines})
+            if _figures(news.job) != shown or news.points or news.lines:
+                shown = _figures(news.job)
+                yield sse.frame("job", news.job, id=str(cursor))
+            if not news.is_all:
+                continue
+            if not await listener.wait(sse.HEARTBEAT_S):
+                yield sse.HEARTBEAT
+            await asyncio.sleep(sse.COALESCE_S)
+
+
+def _figures(job: dict[str, Any]) -> dict[str, Any]:
+    """Without what changes by the mere passing of time."""
+    return {key: value for key, value in job.items() if key not in ("waited_s", "trained_s")}

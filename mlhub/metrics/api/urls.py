@@ -1,0 +1,15 @@
+"""Addresses below /api/v1: for people, for browsers that listen, and for pods."""
+
+from django.urls import path
+
+from mlhub.metrics.api import ingest, stream, views
+
+urlpatterns = [
+    path("jobs/<uuid:id>/metrics", views.MetricsView.as_view()),
+    path("jobs/<uuid:id>/logs", views.LogsView.as_view()),
+    path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
+    path("jobs/<uuid:id>/stream", stream.job_stream),
+    path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
+    path("ingest/attempts/<uuid:id>/artifacts/<str:name>", ingest.ArtifactView.as_view()),
+    path("ingest/attempts/<uuid:id>/blobs/<str:sha256>", ingest.InputView.as_view()),
+]

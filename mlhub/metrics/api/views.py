@@ -1,0 +1,58 @@
+"""A job's curves, log and speeds, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.jobs.cursor import cursor_of
+from mlhub.jobs.models import Job
+from mlhub.metrics import reads
+from mlhub.metrics.api import serializers as s
+from mlhub.metrics.models import SpeedSample
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class JobPartView(APIView):
+    def job(self, request: Request) -> Job:
+        found: Job = Job.objects.get_visible(request.user, self.kwargs["id"])
+        return found
+
+
+class MetricsView(JobPartView):
+    @extend_schema(parameters=[s.MetricsQuerySerializer], responses=s.MetricsSerializer)
+    def get(self, request: Request, **_: Any) -> Response:
+        """The curves that count: where a later attempt trained a step again, its point stands."""
+        job = self.job(request)
+        query = s.MetricsQuerySerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        cursor = cursor_of(job.pk)
+        found = reads.curves(job.pk, key=query.validated_data.get("key"), max_points=query.validated_data["max_points"])
+        series = [{"key": key, "points": points} for key, points in found]
+        return Response(s.MetricsSerializer({"series": series, "cursor": str(cursor)}).data)
+
+
+class LogsView(JobPartView):
+    @extend_schema(parameters=[s.LogQuerySerializer], responses=s.LogSerializer)
+    def get(self, request: Request, **_: Any) -> Response:
+        """Log lines after a seq, oldest first."""
+        job = self.job(request)
+        query = s.LogQuerySerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = dict(query.validated_data)
+        cursor = cursor_of(job.pk)
+        lines = reads.lines_after(job.pk, asked.pop("after"), **asked)
+        return Response(s.LogSerializer({"lines": lines, "cursor": str(cursor)}).data)
+
+
+class SpeedView(JobPartView):
+    @extend_schema(responses=s.SpeedsSerializer)
+    def get(self, request: Request, **_: Any) -> Response:
+        """What the job measured of itself, and the scheduler learns from."""
+        samples = SpeedSample.objects.filter(attempt__job=self.job(request)).select_related("attempt")
+        return Response(s.SpeedsSerializer({"samples": samples.order_by("attempt__number")}).data)

@@ -1,0 +1,91 @@
+"""Reports of untrusted pods, checked value by value before anything is stored."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any, get_type_hints
+
+from mlhub.core.errors import InvalidInputError
+from mlhub.wire.exits import Cause
+from mlhub.wire.report import (
+    CheckpointReport,
+    FailureReport,
+    MetricReport,
+    PhaseReport,
+    ProgressReport,
+    Report,
+    ResultReport,
+    from_dict,
+)
+
+KEY = re.compile(r"[A-Za-z0-9_./-]{1,250}")
+MAX_STEP = 2**53
+MAX_TEXT = 20_000
+MAX_VALUES = 500
+
+
+def read_report(raw: Any, *, number: int) -> Report:
+    """Raises InvalidInputError naming line and field."""
+    if not isinstance(raw, dict):
+        raise _bad(number, "type", "A report is a JSON object.")
+    try:
+        report = from_dict(raw)
+    except ValueError as error:
+        raise _bad(number, "type", str(error)) from error
+    for name, kind in get_type_hints(type(report)).items():
+        if name == "type":
+            continue
+        value = getattr(report, name)
+        if kind is float:
+            _check_number(number, name, value)
+        elif kind is int:
+            _check_count(number, name, value)
+        elif kind is str and (not isinstance(value, str) or len(value) > MAX_TEXT):
+            raise _bad(number, name, f"It must be text of at most {MAX_TEXT:,} characters.")
+    _check_content(report, number)
+    return report
+
+
+def at(seconds: float) -> datetime:
+    """A pod's clock reading; one that cannot be a time is taken for now."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return datetime.now(UTC)
+
+
+def _check_content(report: Report, number: int) -> None:
+    match report:
+        case MetricReport(values=values) | ResultReport(metrics=values):
+            if not isinstance(values, dict) or len(values) > MAX_VALUES:
+                raise _bad(number, "values", f"They must be an object of at most {MAX_VALUES} numbers.")
+            for key, value in values.items():
+                if not KEY.fullmatch(key):
+                    raise _bad(number, "values", f"{key[:50]!r} is no name of a metric: use A-Z a-z 0-9 _ . / -")
+                _check_number(number, f"values.{key}", value)
+        case FailureReport(cause=cause):
+            if cause not in set(Cause):
+                raise _bad(number, "cause", f"Known causes: {', '.join(Cause)}.")
+        case PhaseReport(detail=detail):
+            if not isinstance(detail, dict) or len(str(detail)) > MAX_TEXT:
+                raise _bad(number, "detail", "It must be a small object.")
+        case ProgressReport() | CheckpointReport():
+            pass
+
+
+def _check_number(number: int, field: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _bad(number, field, "It must be a finite number.")
+
+
+def _check_count(number: int, field: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_STEP:
+        raise _bad(number, field, "It must be a whole number, 0 or more.")
+
+
+def _bad(number: int, field: str, message: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"Line {number}, {field}: {message}", code="bad_report", field=f"lines.{number}.{field}", remedy="See the wire."
+    )

@@ -1,0 +1,59 @@
+"""Step times on real allocations, kept for the scheduler: one row an attempt, a mean weighted by steps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from django.utils import timezone
+
+from mlhub.clusters.models import Node
+from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.models import SpeedSample
+from mlhub.wire.report import ProgressReport
+
+PARTS = ("step_s", "compute_s", "sync_s", "input_s")
+MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
+
+
+def family_of(job: Job) -> str:
+    """Jobs of one family run the same code on the same dataset: they are expected to be as fast."""
+    code = job.model_version.code_version_id or job.model_version_id
+    shape = json.dumps(job.hyperparameters, sort_keys=True)
+    return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
+
+
+def learn(attempt: Attempt, report: ProgressReport) -> None:
+    """Takes a progress report into the attempt's mean. The first interval warms up caches and counts for nothing."""
+    n_new = report.steps_done - attempt.last_step
+    if report.step_s <= 0 or n_new <= 0:
+        return
+    sample = SpeedSample.objects.filter(attempt=attempt).first()
+    if sample is None:
+        SpeedSample.objects.create(attempt=attempt, n_steps=0, updated_at=timezone.now(), **_shape(attempt, report))
+        Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=report.step_s)
+        return
+    n_old = min(sample.n_steps, MEMORY_STEPS)
+    for part in PARTS:
+        mean = (getattr(sample, part) * n_old + getattr(report, part) * n_new) / (n_old + n_new)
+        setattr(sample, part, mean)
+    sample.n_steps += n_new
+    sample.updated_at = timezone.now()
+    sample.save()
+    Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=sample.step_s)
+
+
+def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
+    nodes = {a.node for a in attempt.allocations.all() if a.slots}
+    known = Node.objects.filter(name__in=nodes)
+    return {
+        "family": family_of(attempt.job),
+        "mode": attempt.mode,
+        "n_workers": attempt.n_workers,
+        "n_servers": attempt.n_servers,
+        "n_nodes": max(1, len(nodes)),
+        "n_racks": max(1, len({n.rack_id for n in known})),
+        "gpu_type": next((n.gpu_type for n in known), ""),
+        "batch_size": attempt.job.batch_size,
+        **{part: getattr(report, part) for part in PARTS},
+    }

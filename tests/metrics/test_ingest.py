@@ -1,0 +1,210 @@
+"""Pods report: once, in order, for their own attempt and only while it lives."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from mlhub.jobs import attempts
+from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
+from mlhub.metrics.reads import Point, effective, thin
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+@pytest.fixture
+def attempt(cast: Cast) -> Attempt:
+    return opened(job(cast.project_a, cast.bob))
+
+
+def opened(of: Job) -> Attempt:
+    of.refresh_from_db()
+    found = attempts.open_attempt(
+        of,
+        mode="all_reduce",
+        n_workers=2,
+        n_servers=0,
+        held=[attempts.Held("n0", (0, 1), 0)],
+        predicted_step_s=0.1,
+        reason="fits",
+        now=timezone.now(),
+    )
+    assert found is not None
+    return found
+
+
+def post(
+    attempt: Attempt, first: int, *lines: Any, stream: str = "reports", token: str | None = None, **who: Any
+) -> Any:
+    body = {"version": 1, "role": "worker", "index": 0, "stream": stream, "first": first, "lines": list(lines)} | who
+    client = APIClient(headers={"Authorization": f"Bearer {token or attempts.token_of(attempt.id)}"})
+    return client.post(f"/api/v1/ingest/attempts/{attempt.id}/reports", body)
+
+
+def metric(step: int, **values: float) -> dict[str, Any]:
+    named = {f"train/{key}": value for key, value in values.items()}
+    return {"type": "metrics", "step": step, "epoch": step / 10, "at": 1.7e9 + step, "values": named}
+
+
+def progress(done: int, step_s: float = 0.1) -> dict[str, Any]:
+    return {
+        "type": "progress", "at": 1.7e9, "steps_done": done, "steps_total": 1000, "epoch": done / 10, "n_workers": 2,
+        "n_servers": 0, "batch_size": 32, "step_s": step_s, "compute_s": step_s / 2, "sync_s": step_s / 2, "input_s": 0,
+    }  # fmt: skip
+
+
+def test_lines_that_come_twice_are_stored_once(attempt: Attempt) -> None:
+    assert post(attempt, 0, metric(1, loss=3), metric(2, loss=2)).json() == {"next": 2}
+    assert post(attempt, 1, metric(2, loss=2), metric(3, loss=1)).json() == {"next": 3}
+    assert post(attempt, 0, metric(1, loss=99)).json() == {"next": 3}
+    assert list(MetricPoint.objects.order_by("step").values_list("step", "value")) == [(1, 3.0), (2, 2.0), (3, 1.0)]
+
+
+def test_a_gap_is_answered_with_the_line_that_is_wanted(attempt: Attempt) -> None:
+    answer = post(attempt, 5, "late", stream="log")
+    assert (answer.status_code, answer.json()) == (409, {"next": 0})
+    assert not LogLine.objects.exists()
+
+
+def test_pods_have_streams_of_their_own(attempt: Attempt) -> None:
+    post(attempt, 0, "from 0", stream="log")
+    post(attempt, 0, "from 1", stream="log", index=1)
+    assert sorted(LogLine.objects.values_list("index", "number", "text")) == [(0, 0, "from 0"), (1, 0, "from 1")]
+    assert post(attempt, 0, "from 2", stream="log", index=2).status_code == 422
+
+
+def test_seq_rises_over_all_streams_of_a_job(attempt: Attempt) -> None:
+    post(attempt, 0, "a", "b", stream="log")
+    post(attempt, 0, metric(1, loss=1))
+    post(attempt, 2, "c", stream="log")
+    seqs = [*LogLine.objects.values_list("seq", flat=True), *MetricPoint.objects.values_list("seq", flat=True)]
+    assert sorted(seqs) == [1, 2, 3, 4]
+
+
+def test_a_wrong_token_is_401_and_an_ended_attempt_410(attempt: Attempt, cast: Cast) -> None:
+    other = opened(job(cast.project_b, cast.charlie))
+    assert post(attempt, 0, "x", stream="log", token=attempts.token_of(other.id)).status_code == 401
+    assert post(attempt, 0, "x", stream="log", token="mla_nonsense").status_code == 401
+    attempts.close_stopped(attempt, cause=None, message="", now=timezone.now())
+    answer = post(attempt, 0, "x", stream="log")
+    assert (answer.status_code, answer.json()["code"]) == (410, "fenced")
+    assert not LogLine.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no object",
+        {"type": "gossip"},
+        {"type": "metrics", "step": -1, "epoch": 0, "at": 0, "values": {}},
+        {"type": "metrics", "step": 1, "epoch": 0, "at": 0, "values": {"bad key!": 1}},
+        {"type": "metrics", "step": 1, "epoch": 0, "at": 0, "values": {"loss": "low"}},
+        {"type": "failure", "at": 0, "cause": "bad luck", "message": ""},
+        {**progress(5), "steps_done": 1.5},
+        {**progress(5), "surprise": 1},
+    ],
+)
+def test_a_report_that_is_none_is_refused_with_its_line_and_nothing_of_the_batch_is_stored(
+    attempt: Attempt, line: Any
+) -> None:
+    answer = post(attempt, 0, metric(1, loss=1), line)
+    assert answer.status_code == 422, answer.content
+    assert answer.json()["errors"][0]["field"].startswith("lines.1")
+    assert not MetricPoint.objects.exists()
+    assert post(attempt, 0, metric(1, loss=1)).json() == {"next": 1}
+
+
+def test_only_worker_0_speaks_for_the_gang(attempt: Attempt) -> None:
+    assert post(attempt, 0, metric(1, loss=1), index=1).status_code == 422
+    failed = {"type": "failure", "at": 0, "cause": "user_code", "message": "ValueError: no", "traceback": "Trace"}
+    assert post(attempt, 0, failed, index=1).status_code == 200
+
+
+def test_the_first_cause_that_is_no_mere_consequence_counts(attempt: Attempt) -> None:
+    def failed(cause: str, index: int) -> None:
+        report = {"type": "failure", "at": 0, "cause": cause, "message": cause, "traceback": ""}
+        assert post(attempt, 0, report, index=index).status_code == 200
+
+    failed("peer_lost", 0)
+    failed("user_code", 1)
+    attempt.refresh_from_db()
+    assert (attempt.cause, attempt.message) == ("user_code", "worker 1: user_code")
+
+
+def test_progress_moves_the_job_and_teaches_the_speed(attempt: Attempt) -> None:
+    post(attempt, 0, {"type": "phase", "at": 0, "phase": "training", "since_start_s": 3, "detail": {"step": 0}})
+    post(attempt, 1, progress(10, step_s=9.0), progress(110, step_s=0.2), progress(210, step_s=0.1))
+    attempt.job.refresh_from_db()
+    attempt.refresh_from_db()
+    assert (attempt.job.steps_done, attempt.job.steps_total) == (210, 1000)
+    assert attempt.job.started_at is not None
+    assert attempt.training_at is not None
+    sample = SpeedSample.objects.get()
+    assert (sample.n_steps, sample.step_s) == (200, pytest.approx(0.15))  # the warm-up of 9 s counts for nothing
+    assert sample.compute_s + sample.sync_s == pytest.approx(sample.step_s)
+
+
+def test_an_artifact_is_kept_once_under_its_hash_and_refused_under_another(attempt: Attempt) -> None:
+    client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}"})
+    content = b"weights" * 1000
+    sha256 = hashlib.sha256(content).hexdigest()
+    path = f"/api/v1/ingest/attempts/{attempt.id}/artifacts/weights.safetensors"
+
+    def put(name: str = path, sha256: str = sha256) -> int:
+        headers = {"X-Content-SHA256": sha256}
+        return client.put(name, content, content_type="application/octet-stream", headers=headers).status_code
+
+    assert put() == 201
+    assert put() == 200
+    assert put(sha256="0" * 64) == 422
+    assert put(path.replace("weights.safetensors", "passwd")) == 422
+    assert attempt.artifacts.get().blob_id == sha256
+
+
+def test_a_gang_that_is_done_leaves_a_model_version_with_its_lineage(attempt: Attempt) -> None:
+    client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}"})
+    for name, content in (("weights.safetensors", b"weights"), ("metadata.json", b'{"steps": 1000}')):
+        headers = {"X-Content-SHA256": hashlib.sha256(content).hexdigest()}
+        path = f"/api/v1/ingest/attempts/{attempt.id}/artifacts/{name}"
+        client.put(path, content, content_type="application/octet-stream", headers=headers)
+    post(attempt, 0, {"type": "result", "at": 0, "steps": 1000, "metrics": {"eval/accuracy": 0.9}, "artifacts": {}})
+    attempt.refresh_from_db()
+    attempts.close_succeeded(attempt, now=timezone.now())
+    done = Job.objects.select_related("result_version").get(pk=attempt.job_id)
+    assert done.state == "succeeded"
+    assert done.result_metrics == {"eval/accuracy": 0.9}
+    assert done.result_version.job_id == done.id
+    assert done.result_version.metadata == {"steps": 1000}
+    assert done.result_version.dataset_version_id == done.dataset_version_id
+
+
+def point(step: int, attempt_number: int, value: float = 0.0) -> Point:
+    return Point(step, step / 10, value, timezone.now(), attempt_number)
+
+
+def test_what_a_later_attempt_trained_again_replaces_what_was_there() -> None:
+    first = [point(s, 1) for s in (10, 20, 30, 40)]
+    second = [point(s, 2) for s in (30, 40, 50)]
+    kept = effective([*first, *second], {1: 0, 2: 20})
+    assert [(p.step, p.attempt_number) for p in kept] == [(10, 1), (20, 1), (30, 2), (40, 2), (50, 2)]
+
+
+def test_a_thinned_curve_keeps_its_ends_and_its_extremes() -> None:
+    points = [point(i, 1, value=100.0 if i == 777 else -50.0 if i == 5000 else i % 7) for i in range(10_000)]
+    kept = thin(points, 200)
+    assert len(kept) <= 200
+    assert (kept[0], kept[-1]) == (points[0], points[-1])
+    assert {100.0, -50.0} <= {p.value for p in kept}
+    assert [p.step for p in kept] == sorted(p.step for p in kept)

@@ -1,0 +1,133 @@
+"""A job's live stream: everything comes, from any cursor on, with Redis and without."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import AsyncClient
+
+from mlhub.events.models import Event
+from mlhub.jobs import actions
+from mlhub.metrics import actions as metrics
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import job
+from tests.metrics.test_ingest import metric, opened
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Frame = tuple[str, Any, str | None]
+
+
+class Viewer:
+    """A browser's EventSource: reads frames, remembers the last id."""
+
+    def __init__(self, cast: Cast, user: Any) -> None:
+        self.client = AsyncClient()
+        self.client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        self.last_id = ""
+
+    async def open(self, path: str) -> Any:
+        return await self.client.get(path, headers={"Last-Event-ID": self.last_id} if self.last_id else {})
+
+    async def frames(self, path: str, *, until: Callable[[list[Frame]], bool], seconds: float = 15) -> list[Frame]:
+        """Events until there is enough, without heartbeats; then the connection is dropped."""
+        found: list[Frame] = []
+        response = await self.open(path)
+        assert response.status_code == 200, response.content
+        stream: AsyncIterator[bytes] = response.streaming_content
+        async with asyncio.timeout(seconds):
+            async for chunk in stream:
+                if chunk.startswith(b":"):
+                    continue
+                fields = dict(line.split(": ", 1) for line in chunk.decode().strip().splitlines())
+                found.append((fields["event"], json.loads(fields["data"]), fields.get("id")))
+                self.last_id = fields.get("id", self.last_id)
+                if until(found):
+                    break
+        await stream.aclose()  # type: ignore[attr-defined]
+        return found
+
+
+def say(attempt: Any, first: int, *lines: Any, stream: str = "reports") -> None:
+    metrics.store_lines(attempt, metrics.Pod("worker", 0), stream=stream, first=first, lines=lines)
+
+
+async def say_beside(*arguments: Any, **options: Any) -> None:
+    """From another thread, as another process would, whose connection does not stay."""
+
+    def run() -> None:
+        try:
+            say(*arguments, **options)
+        finally:
+            connection.close()
+
+    await asyncio.to_thread(run)
+
+
+def prepare() -> tuple[Cast, Any, Any]:
+    cast = make_cast()
+    found = job(cast.project_a, cast.bob)
+    return cast, found, opened(found)
+
+
+def points_of(frames: list[Frame]) -> list[int]:
+    return [p["step"] for event, data, _ in frames if event == "metrics" for p in data["points"]]
+
+
+def test_a_dropped_connection_loses_and_repeats_nothing() -> None:
+    cast, found, attempt = prepare()
+    say(attempt, 0, metric(1, loss=1))
+    viewer = Viewer(cast, cast.bob)
+    path = f"/api/v1/jobs/{found.id}/stream?last_event_id=0-0"
+
+    async def play() -> None:
+        first = await viewer.frames(path, until=lambda frames: frames[-1][0] == "job")
+        assert [event for event, *_ in first] == ["event", "metrics", "job"]
+        # while nobody listens, more happens
+        await say_beside(attempt, 1, metric(2, loss=1), metric(3, loss=1))
+        await say_beside(attempt, 0, "a line", stream="log")
+        later = await viewer.frames(path, until=lambda frames: frames[-1][0] == "log")
+        assert points_of(first) + points_of(later) == [1, 2, 3]
+        assert later[-1][1]["lines"][0]["text"] == "a line"
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("is_redis_there", [True, False])
+def test_news_arrives_while_one_listens(settings: Any, is_redis_there: bool) -> None:
+    cast, found, attempt = prepare()
+    if not is_redis_there:
+        settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    viewer = Viewer(cast, cast.bob)
+    path = f"/api/v1/jobs/{found.id}/stream"
+
+    async def play() -> None:
+        listening = asyncio.create_task(viewer.frames(path, until=lambda frames: bool(points_of(frames))))
+        await asyncio.sleep(0.5)
+        await say_beside(attempt, 0, metric(10, loss=1))
+        assert points_of(await listening) == [10]
+
+    asyncio.run(play())
+
+
+def test_the_stream_of_another_organisation_does_not_exist() -> None:
+    cast, found, _ = prepare()
+
+    charlie = Viewer(cast, cast.charlie)
+    response = asyncio.run(charlie.open(f"/api/v1/jobs/{found.id}/stream"))
+    assert response.status_code == 404
+
+
+def test_the_organisation_wide_stream_shows_ones_own_organisations_only() -> None:
+    cast, found, _ = prepare()
+    start = Event.objects.order_by("-id").values_list("id", flat=True).first()
+    other = job(cast.project_b, cast.charlie)
+    actions.pause_job(other, actor=cast.charlie)
+    actions.pause_job(found, actor=cast.bob)
+    frames = asyncio.run(Viewer(cast, cast.bob).frames(f"/api/v1/stream?last_event_id={start}", until=bool))
+    assert {data["subject_id"] for _, data, _ in frames} == {str(found.id)}
