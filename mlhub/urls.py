@@ -13,7 +13,6 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.registry.api.urls")),
     path("", include("mlhub.jobs.api.urls")),
     path("", include("mlhub.metrics.api.urls")),
-    path("", include("mlhub.clusters.api.urls")),
     path("", include("mlhub.events.api.urls")),
     path("", include("mlhub.control.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

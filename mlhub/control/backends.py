@@ -1,0 +1,26 @@
+"""The backend that the settings name. To add one: its package, a line here; the contract suite covers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.backends.protocol import Backend
+
+
+def _local() -> Backend:
+    return LocalBackend(settings.MLHUB_HOME, read_cluster(settings.CLUSTER_FILE), lifeline=settings.LIFELINE)
+
+
+BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local}
+
+
+def configured_backend() -> Backend:
+    """Raises ImproperlyConfigured for an unknown name, ClusterFileError for a file that cannot be used."""
+    make = BACKENDS.get(settings.BACKEND)
+    if make is None:
+        raise ImproperlyConfigured(f"MLHUB_BACKEND is {settings.BACKEND!r}; known: {', '.join(BACKENDS)}.")
+    return make()

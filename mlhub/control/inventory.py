@@ -1,0 +1,36 @@
+"""Writing down the inventory as the backend showed it; rows of nodes that went away are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from mlhub.backends.protocol import NodeStatus
+from mlhub.clusters.models import Node, Rack
+
+
+def record_inventory(nodes: Sequence[NodeStatus], *, now: datetime) -> None:
+    with transaction.atomic():
+        racks = {n.rack: n.rack_uplink_bps for n in nodes}
+        for name, uplink_bps in racks.items():
+            Rack.objects.update_or_create(name=name, defaults={"uplink_bps": uplink_bps})
+        for node in nodes:
+            Node.objects.update_or_create(
+                name=node.name,
+                defaults={
+                    "rack_id": node.rack,
+                    "gpu_type": node.gpu_type,
+                    "n_slots": node.n_slots,
+                    "cpus": node.cpus,
+                    "memory_bytes": node.memory_bytes,
+                    "nic_bps": node.nic_bps,
+                    "is_ready": node.is_ready,
+                    "is_schedulable": node.is_schedulable,
+                    "message": node.message,
+                    "observed_at": now,
+                },
+            )
+        Node.objects.exclude(name__in=[n.name for n in nodes]).delete()
+        Rack.objects.exclude(name__in=racks).delete()

@@ -1,0 +1,52 @@
+"""From an attempt's rows to the LaunchSpec that a backend gets; the same rows always give the same specification."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from mlhub.control.needs import server_resources, worker_resources
+from mlhub.jobs import inputs
+from mlhub.jobs.attempts import gang_secret_of, token_of
+from mlhub.jobs.models import Attempt
+from mlhub.wire.launch import AttemptId, LaunchSpec, Mode, PodPlacement, Role
+
+
+def launch_spec(attempt: Attempt) -> LaunchSpec:
+    """attempt: with job, allocations and the job's versions."""
+    job = attempt.job
+    return LaunchSpec(
+        attempt_id=AttemptId(str(attempt.id)),
+        job_id=str(job.id),
+        attempt_number=attempt.number,
+        mode=Mode(attempt.mode),
+        pods=pods_of(attempt),
+        inputs=inputs.inputs_of(job),
+        dataset=inputs.dataset_spec(job.dataset_version),
+        model=inputs.model_spec(job.model_version),
+        training=inputs.training_spec(job),
+        api_url=settings.PUBLIC_URL,
+        token=token_of(attempt.id),
+        gang_secret=gang_secret_of(attempt.id),
+        checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
+        labels={
+            "organisation": job.project.organisation.name,
+            "project": job.project.name,
+            "job": job.name,
+            "job_id": str(job.id),
+        },
+    )
+
+
+def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
+    """Ranks and shards are numbered along the allocations, so that neighbours in the ring share a node."""
+    pods: list[PodPlacement] = []
+    held = sorted(attempt.allocations.all(), key=lambda a: a.id)
+    for allocation in held:
+        for slot in allocation.slots:
+            rank = sum(p.role is Role.WORKER for p in pods)
+            pods.append(PodPlacement(Role.WORKER, rank, allocation.node, worker_resources(attempt.job), (slot,)))
+    for allocation in held:
+        for _ in range(allocation.n_servers):
+            shard = sum(p.role is Role.SERVER for p in pods)
+            pods.append(PodPlacement(Role.SERVER, shard, allocation.node, server_resources(attempt.job)))
+    return tuple(pods)

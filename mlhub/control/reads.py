@@ -1,0 +1,101 @@
+"""Reads that join jobs with the cluster: who is on which slot, what an organisation uses, who waits and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Sum
+
+from mlhub.clusters.models import Node, Rack
+from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.states import HOLDING_GPUS, JobState
+from mlhub.storage import actions as storage
+from mlhub.tenants.models import Organisation, User
+
+
+def used_by(organisation: Organisation) -> dict[str, int]:
+    """GPUs held, jobs that hold some, bytes stored."""
+    jobs = Job.objects.filter(project__organisation=organisation, state__in=HOLDING_GPUS)
+    gpus = Attempt.objects.live().filter(job__in=jobs).aggregate(n=Sum("n_workers"))["n"]
+    return {"gpus": gpus or 0, "running_jobs": jobs.count(), "storage_bytes": storage.used_bytes(organisation)}
+
+
+def cluster_as_seen_by(user: User) -> dict[str, Any]:
+    """Racks, nodes and slots; a slot of somebody else's job shows that it is taken, and no more."""
+    held = Allocation.objects.filter(released_at=None, attempt__ended_at=None)
+    held = held.select_related("attempt__job__project__organisation")
+    visible = set(Job.objects.visible_to(user).filter(state__in=HOLDING_GPUS).values_list("id", flat=True))
+    slots: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    servers: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for allocation in held:
+        job = allocation.attempt.job
+        shown = _job(job) if job.id in visible else {"id": None, "name": None, "organisation": None}
+        for slot in allocation.slots:
+            slots[allocation.node][slot] = shown
+        if allocation.n_servers:
+            servers[allocation.node].append({"job": shown, "n": allocation.n_servers})
+    racks = [
+        {
+            "name": rack.name,
+            "uplink_bps": rack.uplink_bps,
+            "nodes": [_node(node, slots[node.name], servers[node.name]) for node in rack.nodes.order_by("name")],
+        }
+        for rack in Rack.objects.order_by("name").prefetch_related("nodes")
+    ]
+    n_gpus = Node.objects.filter(is_ready=True).aggregate(n=Sum("n_slots"))["n"] or 0
+    n_held = sum(len(taken) for taken in slots.values())
+    return {
+        "racks": racks,
+        "totals": {
+            "gpus": n_gpus,
+            "free_gpus": max(0, n_gpus - n_held),
+            "running_jobs": Job.objects.holding_gpus().count(),
+            "queued_jobs": Job.objects.queued().count(),
+        },
+    }
+
+
+def why(job: Job) -> dict[str, Any]:
+    """Why the job is where it is: the newest round's reasons."""
+    return {
+        "job": str(job.id),
+        "state": job.state,
+        "headline": _headline(job),
+        "explanations": job.explanations,
+        "predicted_start_at": job.predicted_start_at,
+        "predicted_finish_at": job.predicted_finish_at,
+        "predicted_finish_p90_at": job.predicted_finish_p90_at,
+    }
+
+
+def _headline(job: Job) -> str:
+    if job.failure:
+        return str(job.failure["message"])
+    if job.explanations:
+        return str(job.explanations[0]["sentence"])
+    if job.state == JobState.QUEUED:
+        return "It has not been looked at yet; the next scheduling round is some seconds away."
+    return f"The job is {job.state}."
+
+
+def _job(job: Job) -> dict[str, Any]:
+    organisation = job.project.organisation
+    return {"id": job.id, "name": job.name, "organisation": {"id": organisation.id, "name": organisation.name}}
+
+
+def _node(node: Node, taken: dict[int, dict[str, Any]], servers: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "gpu_type": node.gpu_type,
+        "n_slots": node.n_slots,
+        "cpus": node.cpus,
+        "memory_bytes": node.memory_bytes,
+        "nic_bps": node.nic_bps,
+        "is_ready": node.is_ready,
+        "is_schedulable": node.is_schedulable,
+        "message": node.message,
+        "observed_at": node.observed_at,
+        "slots": [{"index": i, "job": taken.get(i)} for i in range(node.n_slots)],
+        "servers": servers,
+    }

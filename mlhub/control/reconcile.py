@@ -1,0 +1,99 @@
+"""Observe: what the backend shows against what the rows say. Level-triggered, so that any round can be the first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.conf import settings
+
+from mlhub.backends.protocol import AttemptStatus, Backend, BackendUnavailableError, GangPhase, LaunchError
+from mlhub.control.launches import launch_spec
+from mlhub.jobs import attempts
+from mlhub.jobs.models import Attempt
+from mlhub.jobs.states import Intent, JobState
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId
+
+logger = logging.getLogger(__name__)
+ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
+
+
+def reconcile(backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime) -> None:
+    """Moves jobs to where their gangs are, repeats launches and stops that were cut short, ends what nobody knows.
+
+    Raises BackendUnavailableError.
+    """
+    by_id = {str(status.attempt_id): status for status in statuses}
+    live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
+    for attempt_id, attempt in live.items():
+        status = by_id.get(attempt_id)
+        if status is None:
+            _missing(backend, attempt, now=now)
+        else:
+            _follow(backend, attempt, status, now=now)
+    for attempt_id, status in by_id.items():
+        if attempt_id not in live:
+            # of an attempt that has ended: dropped, or ended and dropped in a later round
+            backend.stop(status.attempt_id, grace_s=ABANDON_GRACE_S)
+
+
+def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
+    """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed."""
+    try:
+        backend.launch(launch_spec(attempt))
+    except LaunchError as error:
+        logger.warning("launch.failed attempt=%s cause=%s error=%s", attempt.id, error.cause, error)
+        attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
+        return "failed"
+    except BackendUnavailableError as error:
+        logger.warning("launch.delayed attempt=%s error=%s", attempt.id, error)
+        return "delayed"  # the attempt stays STARTING; the next round launches it
+    return "launched"
+
+
+def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetime) -> bool:
+    """STOPPING first, then the backend: if we die in between, the next round asks the backend again."""
+    if not attempts.note_stop(attempt, reason=reason, now=now):
+        return False
+    backend.stop(AttemptId(str(attempt.id)), grace_s=settings.STOP_GRACE_S)
+    return True
+
+
+def _missing(backend: Backend, attempt: Attempt, *, now: datetime) -> None:
+    state = JobState(attempt.job.state)
+    if state is JobState.STARTING and attempt.started_at is None and attempt.job.intent == Intent.RUN:
+        start(backend, attempt, now=now)
+    elif state is JobState.STOPPING or attempt.job.intent != Intent.RUN:
+        attempts.close_stopped(attempt, cause=None, message="Its gang was gone already.", now=now)
+    else:
+        message = "The backend does not know its gang any more."
+        attempts.close_failed(attempt, cause=Cause.NODE_LOST, message=message, now=now)
+
+
+def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
+    state = JobState(attempt.job.state)
+    if status.phase.is_ended:
+        _close(attempt, status, now=now)
+        backend.stop(status.attempt_id, grace_s=0.0)
+        return
+    if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
+        attempts.note_running(attempt, now=status.started_at or now)
+        state = JobState.RUNNING
+    if state is JobState.STOPPING:
+        if status.phase is not GangPhase.STOPPING:
+            backend.stop(status.attempt_id, grace_s=settings.STOP_GRACE_S)
+    elif attempt.job.intent != Intent.RUN:
+        reason = {Intent.PAUSE: "paused", Intent.CANCEL: "cancelled"}[Intent(attempt.job.intent)]
+        ask_to_stop(backend, attempt, reason=reason, now=now)
+
+
+def _close(attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
+    logger.info("gang.ended attempt=%s phase=%s cause=%s", attempt.id, status.phase, status.cause)
+    if status.phase is GangPhase.SUCCEEDED:
+        attempts.close_succeeded(attempt, now=now)
+    elif status.phase is GangPhase.STOPPED:
+        attempts.close_stopped(attempt, cause=status.cause, message=status.message, now=now)
+    else:
+        attempts.close_failed(attempt, cause=status.cause or Cause.UNKNOWN, message=status.message, now=now)
