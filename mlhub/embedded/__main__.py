@@ -1,0 +1,108 @@
+"""python -m mlhub.embedded up|down|status|env: the embedded platform, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+from rich.console import Console
+
+from mlhub.backends.local import ClusterFileError
+from mlhub.embedded.home import PROJECT, Home
+from mlhub.embedded.postgres import PostgresError
+from mlhub.embedded.supervisor import AlreadyRunningError, StartError, Supervisor
+from mlhub.embedded.valkey import ValkeyError
+
+ALREADY_RUNNING, NOT_RUNNING = 3, 4
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m mlhub.embedded", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start everything and stay; Ctrl-C stops it")
+    up.add_argument("--demo", action="store_true", help="play the demo once the platform is up")
+    up.add_argument("--exit", action="store_true", help="stop when the demo has ended, with its status")
+    commands.add_parser("down", help="stop a running platform")
+    commands.add_parser("status", help="say whether it runs, and where")
+    commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
+    arguments = parser.parse_args()
+    home, console = Home.of_environment(), Console(highlight=False)
+    if arguments.command == "up":
+        return _up(home, console, demo=arguments.demo, leave=arguments.exit)
+    return {"down": _down, "status": _status, "env": _env}[arguments.command](home, console)
+
+
+def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
+    try:
+        with Supervisor(home, console=console) as supervisor:
+            supervisor.start()
+            status = 0
+            if demo:
+                argv = [sys.executable, "-m", "mlhub.demo", "--url", supervisor.url, "--home", str(home.path)]
+                played = subprocess.Popen(argv, cwd=PROJECT, env=supervisor.environment)
+                status = supervisor.watch(played)
+            if not (demo and leave):
+                console.print("Ctrl-C stops the platform.")
+                supervisor.watch()
+            return status
+    except AlreadyRunningError as error:
+        console.print(str(error))
+        return ALREADY_RUNNING
+    except (StartError, PostgresError, ValkeyError, ClusterFileError) as error:
+        console.print(f"[red]MLHub could not start.[/] {error}", markup=True)
+        return 1
+
+
+def _supervisor_pid(home: Home) -> int | None:
+    platform = home.platform()
+    pid = platform.pids["supervisor"] if platform else None
+    try:
+        if pid:
+            os.kill(pid, 0)
+            return pid
+    except ProcessLookupError:
+        pass
+    return None
+
+
+def _down(home: Home, console: Console) -> int:
+    pid = _supervisor_pid(home)
+    if pid is None:
+        console.print(f"No platform runs in {home.path}.")
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    while _supervisor_pid(home):
+        time.sleep(0.1)
+    console.print("Stopped.")
+    return 0
+
+
+def _status(home: Home, console: Console) -> int:
+    pid, platform = _supervisor_pid(home), home.platform()
+    if pid is None or platform is None:
+        console.print(f"No platform runs in {home.path}.")
+        return NOT_RUNNING
+    console.print(f"{platform.url} (home {home.path})")
+    for name, process in platform.pids.items():
+        console.print(f"  {name:<10} process {process}")
+    return 0
+
+
+def _env(home: Home, console: Console) -> int:
+    platform = home.platform()
+    if platform is None:
+        console.print(f"No platform has run in {home.path} yet.")
+        return NOT_RUNNING
+    told = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
+    for name in sorted(set(told) - set(os.environ) | {n for n in told if n.startswith("MLHUB_")}):
+        print(f"export {name}={shlex.quote(told[name])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The platform's folder: secrets made once, ports remembered, and a note of where everything answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mlhub.embedded.ports import free_port, is_free
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Where a running platform answers. pids: of its processes, by name, "supervisor" among them."""
+
+    url: str
+    database_url: str
+    redis_url: str
+    pids: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Home:
+    path: Path
+
+    @classmethod
+    def of_environment(cls) -> Home:
+        """$MLHUB_HOME, or .mlhub in the project."""
+        return cls(Path(os.environ.get("MLHUB_HOME") or PROJECT / ".mlhub").resolve())
+
+    @property
+    def lock(self) -> Path:
+        """Locked by the supervisor for as long as it lives: the lifeline of its pods."""
+        return self.path / "supervisor.lock"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    def prepare(self) -> None:
+        for folder in (self.path, self.logs, self.path / "static"):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.lock.touch()
+
+    def secret(self, name: str) -> str:
+        """A random secret, the same at every start."""
+        folder = self.path / "secrets"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / name
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_hex(32))
+        return path.read_text()
+
+    def port(self, name: str, *, preferred: int | None = None) -> int:
+        """The port of last time, or the preferred one, or a free one; whichever is free now."""
+        path = self.path / "ports.json"
+        known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+        for candidate in (known.get(name), preferred):
+            if candidate and is_free(candidate):
+                chosen = candidate
+                break
+        else:
+            chosen = free_port()
+        path.write_text(json.dumps(known | {name: chosen}))
+        return chosen
+
+    def write_platform(self, platform: Platform) -> None:
+        temporary = self.path / ".platform.json"
+        temporary.touch(mode=0o600)
+        temporary.write_text(json.dumps(asdict(platform), indent=1))
+        temporary.rename(self.path / "platform.json")
+
+    def platform(self) -> Platform | None:
+        """As last written; its processes may be gone."""
+        path = self.path / "platform.json"
+        return Platform(**json.loads(path.read_text())) if path.exists() else None
+
+    def environment(self, *, url: str, database_url: str, redis_url: str) -> dict[str, str]:
+        """What Django's processes are told, on top of the environment that there is."""
+        return {
+            **os.environ,
+            "MLHUB_HOME": str(self.path),
+            "MLHUB_SECRET_KEY": self.secret("django"),
+            "MLHUB_PUBLIC_URL": url,
+            "MLHUB_LIFELINE": str(self.lock),
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "PYTHONUNBUFFERED": "1",
+            "OMP_NUM_THREADS": "1",
+        }

@@ -1,0 +1,272 @@
+"""One process that owns all others: starts them in order, restarts what dies, stops them cleanly, leaves no orphans.
+
+1 take the lock  2 databases  3 migrate  4 web, worker, beat, control  5 wait until ready  6 watch  7 stop in reverse
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+
+from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.embedded.children import Child
+from mlhub.embedded.home import PROJECT, Home, Platform
+from mlhub.embedded.postgres import Postgres
+from mlhub.embedded.valkey import Valkey
+
+READY_TIMEOUT_S = 60.0
+POD_GRACE_S = 10.0
+PREFERRED_PORT = 8000
+N_START_TRIES = 3
+
+
+class AlreadyRunningError(RuntimeError):
+    """Another supervisor owns this home folder."""
+
+
+class StartError(RuntimeError):
+    """The platform could not be started; the message says what and shows its last words."""
+
+
+Commands = Callable[[int], dict[str, Sequence[str]]]
+
+
+def django_commands(port: int) -> dict[str, Sequence[str]]:
+    """The platform's own processes, by name, in the order of starting."""
+    python = sys.executable
+    celery = [python, "-m", "celery", "-A", "mlhub.celery"]
+    web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
+    return {
+        "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],
+        "worker": [
+            *celery,
+            "worker",
+            "--concurrency",
+            "2",
+            "--loglevel",
+            "INFO",
+            "--without-gossip",
+            "--without-mingle",
+        ],
+        "beat": [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""],
+        "control": [python, "manage.py", "control"],
+    }
+
+
+class Supervisor:
+    """Use as: with Supervisor(home) as s: s.start(); s.watch(). commands and migrate can be replaced, in tests."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        commands: Commands = django_commands,
+        migrate: Callable[[dict[str, str]], None] | None = None,
+        console: Console | None = None,
+        health_path: str = "/readyz",
+    ) -> None:
+        self.home = home
+        self.commands = commands
+        self.migrate = migrate or (lambda environment: _migrate(home, environment))
+        self.console = console or Console(highlight=False)
+        self.health_path = health_path
+        self.children: list[Child] = []
+        self.servers: list[Postgres | Valkey] = []
+        self.environment: dict[str, str] = {}
+        self.url = ""
+        self._lock: TextIO | None = None
+        self._stop_asked = False
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Supervisor:
+        self.home.prepare()
+        self._lock = _take_lock(self.home)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # stopping is under way; a second Ctrl-C must not leave orphans
+        self._stop()
+        assert self._lock is not None
+        self._lock.close()
+
+    def start(self) -> None:
+        """Returns when the platform answers. Raises StartError, PostgresError or ValkeyError."""
+        database_url, redis_url = self._start_servers()
+        port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
+        self.url = f"http://127.0.0.1:{port}"
+        self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
+        self.migrate(self.environment)
+        self._say("database is up to date")
+        for name, argv in self.commands(port).items():
+            child = Child(name, list(argv), self.environment, PROJECT, self.home.logs / f"{name}.log")
+            child.start()
+            self.children.append(child)
+        self._note(database_url, redis_url)
+        self._wait_until_ready()
+        self._say(f"platform is up: [bold]{self.url}[/]")
+
+    def watch(self, companion: subprocess.Popen[bytes] | None = None) -> int:
+        """Looks after the processes until a signal asks to stop (0), or until the companion ends (its status)."""
+        while not self._stop_asked:
+            if companion is not None and companion.poll() is not None:
+                return companion.returncode
+            for child in self.children:
+                if news := child.look_after():
+                    self._say(news)
+                    self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
+            for server in self.servers:
+                if server.process is not None and server.process.poll() is not None:
+                    self._say(f"{type(server).__name__} ended; starting it again (see {server.log})")
+                    server.start()
+            time.sleep(0.2)
+        if companion is not None and companion.poll() is None:
+            companion.terminate()
+            companion.wait()
+        return 0
+
+    def _on_signal(self, *_: object) -> None:
+        self._stop_asked = True
+
+    def _start_servers(self) -> tuple[str, str]:
+        database_url, redis_url = os.environ.get("DATABASE_URL", ""), os.environ.get("REDIS_URL", "")
+        if not database_url:
+            data = self.home.path / "pg18"
+            _wait_for_old_postgres(data)
+            postgres = Postgres(data, self.home.port("postgres"), self.home.secret("postgres"))
+            self.servers.append(postgres)
+            postgres.start()
+            database_url = postgres.url
+        if not redis_url:
+            valkey = Valkey(self.home.path / "valkey", self.home.port("valkey"), self.home.secret("valkey"))
+            self.servers.append(valkey)
+            valkey.start()
+            redis_url = valkey.url
+        self._say("PostgreSQL and Valkey are up")
+        return database_url, redis_url
+
+    def _wait_until_ready(self) -> None:
+        until = time.monotonic() + READY_TIMEOUT_S
+        while not self._stop_asked:
+            with (
+                contextlib.suppress(urllib.error.URLError, OSError),
+                urllib.request.urlopen(self.url + self.health_path, timeout=5) as answer,  # noqa: S310 (our own address)
+            ):
+                if answer.status == 200:
+                    return
+            for child in self.children:
+                if news := child.look_after():
+                    self._say(news)
+                    self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
+            failing = next((c for c in self.children if c.n_restarts >= N_START_TRIES), None)
+            if failing or time.monotonic() > until:
+                child = failing or self.children[0]
+                raise StartError(f"{child.name} did not come up:\n{child.last_words()}")
+            time.sleep(0.1)
+
+    def _stop(self) -> None:
+        """Control first, so that nothing is launched; pods save while the API still answers; databases last."""
+        if self.children or self.servers:
+            self._say("stopping")
+        by_name = {child.name: child for child in self.children}
+        order = [by_name[n] for n in ("control", "beat", "worker", "web") if n in by_name]
+        for child in order[:3]:
+            child.ask_to_stop()
+        if order and order[0].name == "control":
+            order[0].wait_stopped()
+        if self.children:
+            self._stop_pods()
+        for child in order[1:]:
+            child.ask_to_stop()
+            child.wait_stopped()
+        for child in self.children:
+            if child not in order:
+                child.ask_to_stop()
+                child.wait_stopped()
+        for server in reversed(self.servers):
+            server.stop()
+        if self.children or self.servers:
+            self._say("stopped")
+
+    def _stop_pods(self) -> None:
+        cluster_file = os.environ.get("MLHUB_CLUSTER_FILE") or PROJECT / "deploy" / "local" / "cluster.yaml"
+        backend = LocalBackend(self.home.path, read_cluster(Path(cluster_file)))
+        running = [s.attempt_id for s in backend.observe() if not s.phase.is_ended]
+        if not running:
+            return
+        self._say(f"{len(running)} running jobs save a checkpoint")
+        for attempt_id in running:
+            backend.stop(attempt_id, grace_s=POD_GRACE_S)
+        until = time.monotonic() + POD_GRACE_S + 5
+        while time.monotonic() < until and not all(s.phase.is_ended for s in backend.observe()):
+            time.sleep(0.2)
+
+    def _note(self, database_url: str, redis_url: str) -> None:
+        pids = {child.name: child.pid for child in self.children if child.pid}
+        pids |= {type(s).__name__.lower(): s.process.pid for s in self.servers if s.process}
+        self.home.write_platform(Platform(self.url, database_url, redis_url, {"supervisor": os.getpid(), **pids}))
+
+    def _say(self, line: str) -> None:
+        self.console.print(f"[dim]{time.monotonic() - self._began:6.1f} s[/]  {line}")
+
+
+def _take_lock(home: Home) -> TextIO:
+    """Raises AlreadyRunningError. Pods test the lock for an instant now and then, hence the second and third try."""
+    lock = home.lock.open("r+")
+    for _ in range(20):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return lock
+    lock.close()
+    known = home.platform()
+    where = f" at {known.url} (process {known.pids.get('supervisor')})" if known else ""
+    raise AlreadyRunningError(f"MLHub already runs in {home.path}{where}. Stop it with: make down")
+
+
+def _wait_for_old_postgres(data: Path, *, seconds: float = 20.0) -> None:
+    """A killed supervisor's PostgreSQL is told by the kernel to shut down, which takes a moment."""
+    pid_file = data / "postmaster.pid"
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            pid = int(pid_file.read_text().split()[0])
+            os.kill(pid, 0)
+        except (OSError, ValueError, IndexError):
+            return
+        time.sleep(0.1)
+
+
+def _migrate(home: Home, environment: dict[str, str]) -> None:
+    """Skipped when neither a migration nor a requirement nor the database has changed since the last time."""
+    migrations = sorted((PROJECT / "mlhub").glob("*/migrations/*.py"))
+    content = b"".join(p.read_bytes() for p in [*migrations, PROJECT / "requirements.txt"])
+    stamp = hashlib.sha256(content + environment["DATABASE_URL"].rpartition("@")[2].encode()).hexdigest()
+    remembered = home.path / "migrated"
+    if remembered.exists() and remembered.read_text() == stamp:
+        return
+    for command in (["migrate", "--verbosity", "0"], ["ensure_builtins"]):
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise StartError(f"manage.py {command[0]} failed:\n{(done.stdout + done.stderr)[-1500:]}")
+    remembered.write_text(stamp)
