@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mlhub.runtime import checkpoints, script
@@ -106,6 +107,8 @@ class Trainer:
         found = checkpoints.latest(self.pod.checkpoints, before_attempt=self.pod.spec.attempt_number)
         if found is not None:
             self.model.load_state_dict(found.weights())
+        elif self.pod.spec.model.weights is not None:
+            self.model.load_state_dict(load_file(self.pod.input(self.pod.spec.model.weights)))
         self.wrapped = self.strategy.prepare(self.model, optimizer, resume=found)
         self.wrapped.train()
         self.reporter.phase("gang_ready")
