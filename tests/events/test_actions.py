@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -64,7 +65,7 @@ def test_an_event_is_stored_while_redis_is_away(settings):
 
 @pytest.mark.django_db
 def test_an_event_of_a_rolled_back_transaction_never_happened():
-    with pytest.raises(RuntimeError), transaction.atomic():
+    with suppress(RuntimeError), transaction.atomic():
         an_event("undone")
         raise RuntimeError
     assert not Event.objects.exists()
