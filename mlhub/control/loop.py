@@ -112,7 +112,7 @@ class _Ear:
         try:
             if self._subscription is None:
                 client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=timeout_s + 5)
-                self._subscription = client.pubsub(ignore_subscribe_messages=True)
+                self._subscription = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
                 self._subscription.subscribe(channel(EVENTS))
             while (left := until - time.monotonic()) > 0:
                 if self._subscription.get_message(timeout=left):

@@ -120,7 +120,7 @@ def _job(
         last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,
         n_preemptions=sum(a.outcome == "stopped" for a in attempts),
         hold=_hold(job, now),
-        **_hold_until(job),
+        hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
     )
 
 
@@ -141,10 +141,6 @@ def _hold(job: Job, now: datetime) -> str | None:
     if job.not_before is not None and job.not_before > now:
         return Reason.BACKOFF
     return None
-
-
-def _hold_until(job: Job) -> dict[str, float]:
-    return {} if job.not_before is None else {"hold_until_s": job.not_before.timestamp()}
 
 
 def _allocation(attempt: Attempt) -> Allocation:

@@ -145,6 +145,7 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime)
             advance(job.id, trigger=Trigger.GANG_STOPPED_FOR_CANCEL, reason="cancelled", attempt_id=attempt.id, now=now)
             return
         n_failures = 1 if attempt.last_step > attempt.first_step else job.n_platform_failures + 1
+        changes: dict[str, Any]
         is_final = MEANINGS[told.cause].fault is Fault.USER or n_failures > settings.MAX_PLATFORM_RETRIES
         if is_final:
             n_tried = n_failures if MEANINGS[told.cause].fault is Fault.PLATFORM else 1

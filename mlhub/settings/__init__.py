@@ -128,7 +128,12 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {},
+    "ENUM_NAME_OVERRIDES": {
+        "VersionState": "mlhub.datasets.models.VersionState",
+        "JobState": "mlhub.jobs.api.serializers.STATES",
+        "Role": "mlhub.tenants.api.serializers.ROLES",
+        "PodRole": [("worker", "worker"), ("server", "server")],
+    },
 }
 
 CELERY_BROKER_URL = REDIS_URL

@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/v1/auth/csrf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Sets the cookie `csrftoken`; send its value as X-CSRFToken with every write of a session. */
+        get: operations["auth_csrf_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/login": {
         parameters: {
             query?: never;
@@ -13,7 +30,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post: operations["v1_auth_login_post"];
+        /** @description Starts a session. 401 for a wrong name or password, 429 after too many of them. */
+        post: operations["auth_login_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -29,7 +47,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post: operations["v1_auth_logout_post"];
+        /** @description Ends the session; without one, nothing happens. */
+        post: operations["auth_logout_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -43,7 +62,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_auth_me_get"];
+        /** @description Who is asking, and where with which role. */
+        get: operations["auth_me_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -52,176 +72,17 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/auth/csrf": {
+    "/api/v1/cluster": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_auth_csrf_get"];
+        /** @description Racks, nodes, slots, and who is on them; jobs of other organisations have no names. */
+        get: operations["cluster_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organisations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_organisations_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organisations/{id}/quota": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_organisations_id_quota_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch: operations["v1_organisations_id_quota_patch"];
-        trace?: never;
-    };
-    "/api/v1/organisations/{id}/members": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_organisations_id_members_get"];
-        put?: never;
-        post: operations["v1_organisations_id_members_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/memberships/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: operations["v1_memberships_id__delete"];
-        options?: never;
-        head?: never;
-        patch: operations["v1_memberships_id__patch"];
-        trace?: never;
-    };
-    "/api/v1/projects": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_projects_get"];
-        put?: never;
-        post: operations["v1_projects_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tokens": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_tokens_get"];
-        put?: never;
-        post: operations["v1_tokens_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tokens/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: operations["v1_tokens_id__delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/datasets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_datasets_get"];
-        put?: never;
-        post: operations["v1_datasets_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/datasets/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_datasets_id__get"];
-        put?: never;
-        post?: never;
-        delete: operations["v1_datasets_id__delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/datasets/{id}/versions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_datasets_id_versions_get"];
-        put?: never;
-        post: operations["v1_datasets_id_versions_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -235,7 +96,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_dataset_versions_id__get"];
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["dataset_versions_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -244,64 +106,122 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/models": {
+    "/api/v1/datasets": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_models_get"];
+        /** @description A view whose multipart files are StagedFiles. */
+        get: operations["datasets_list"];
         put?: never;
-        post: operations["v1_models_post"];
+        /** @description Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request. */
+        post: operations["datasets_create"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/models/{id}": {
+    "/api/v1/datasets/{id}": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_models_id__get"];
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["datasets_retrieve"];
         put?: never;
         post?: never;
-        delete: operations["v1_models_id__delete"];
+        /** @description With all its versions; 409 while jobs use one. */
+        delete: operations["datasets_destroy"];
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/models/{id}/versions": {
+    "/api/v1/datasets/{id}/versions": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_models_id_versions_get"];
+        /** @description A view whose multipart files are StagedFiles. */
+        get: operations["datasets_versions_list"];
         put?: never;
-        post: operations["v1_models_id_versions_post"];
+        /** @description Uploads another version, which is then inspected. */
+        post: operations["datasets_versions_create"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/model-versions/{id}": {
+    "/api/v1/events": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_model_versions_id__get"];
+        /** @description Newest first: who did what, in the organisations that one belongs to. */
+        get: operations["events_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/attempts/{id}/artifacts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200. */
+        put: operations["ingest_attempts_artifacts_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/attempts/{id}/blobs/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description An input of this very attempt, for pods that do not share a disk with the platform. */
+        get: operations["ingest_attempts_blobs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/attempts/{id}/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Numbered lines of one stream; each is stored once. 409: lines are missing, send from `next`. */
+        post: operations["ingest_attempts_reports_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -315,9 +235,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_jobs_get"];
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["jobs_list"];
         put?: never;
-        post: operations["v1_jobs_post"];
+        /** @description Submits a job. 422 names what can never run, 409 what is not ready yet. */
+        post: operations["jobs_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -331,23 +253,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_jobs_id__get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_jobs_id_events_get"];
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -365,39 +272,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post: operations["v1_jobs_id_cancel_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: operations["v1_jobs_id_pause_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: operations["v1_jobs_id_resume_post"];
+        /** @description Ends the job for good; asked again it changes nothing. */
+        post: operations["jobs_cancel_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -413,37 +289,23 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post: operations["v1_jobs_id_clone_post"];
+        /** @description A new job with the same wishes, but for those in the body. */
+        post: operations["jobs_clone_create"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/{id}/why": {
+    "/api/v1/jobs/{id}/events": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_jobs_id_why_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: operations["v1_jobs_id_metrics_get"];
+        /** @description A job's story, oldest first. */
+        get: operations["jobs_events_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -459,7 +321,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_jobs_id_logs_get"];
+        /** @description Log lines after a seq, oldest first. */
+        get: operations["jobs_logs_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -468,17 +331,418 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/cluster": {
+    "/api/v1/jobs/{id}/metrics": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get: operations["v1_cluster_get"];
+        /** @description The curves that count: where a later attempt trained a step again, its point stands. */
+        get: operations["jobs_metrics_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Saves and leaves the GPUs until it is resumed. */
+        post: operations["jobs_pause_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Back to the queue, to go on from the last checkpoint. */
+        post: operations["jobs_resume_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/speed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the job measured of itself, and the scheduler learns from. */
+        get: operations["jobs_speed_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Why the job waits, runs or has failed, in words and numbers. */
+        get: operations["jobs_why_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/memberships/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Removes the member, or leaves; the last owner cannot. */
+        delete: operations["memberships_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Another role; the last owner stays one. */
+        patch: operations["memberships_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/model-versions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["model_versions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/model-versions/{id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Weights (safetensors), package (zip) or metadata (JSON); one byte range, and an entity tag to ask again. */
+        get: operations["model_versions_download_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A view whose multipart files are StagedFiles. */
+        get: operations["models_list"];
+        put?: never;
+        /** @description Uploads a model's code; its first version is then validated. */
+        post: operations["models_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["models_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description With all its versions; 409 while jobs use one, 403 for built-in models. */
+        delete: operations["models_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A view whose multipart files are StagedFiles. */
+        get: operations["models_versions_list"];
+        put?: never;
+        /** @description Uploads another version of the code, which is then validated. */
+        post: operations["models_versions_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["organisations_list"];
+        put?: never;
+        /** @description A new organisation with an empty quota; for administrators of the platform. */
+        post: operations["organisations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["organisations_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["organisations_members_list"];
+        put?: never;
+        /** @description Adds a user by name; for admins, and owners only may add an owner. */
+        post: operations["organisations_members_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The organisation's limits, and what it uses of them. */
+        get: operations["organisations_quota_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Platform administrators only; counts from the next scheduling round on. */
+        patch: operations["organisations_quota_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["projects_list"];
+        put?: never;
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        post: operations["projects_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["projects_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Jobs that wait, each with the reasons of the newest round; newest first, as all lists. */
+        get: operations["queue_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the scheduler decided, newest first. Platform administrators only: rounds name everybody's jobs. */
+        get: operations["rounds_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rounds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["rounds_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scheduler/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The policy that decides, and its parameters. */
+        get: operations["scheduler_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Platform administrators only; counts from the next round on. 422 names an unknown policy or parameter. */
+        patch: operations["scheduler_settings_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["teams_list"];
+        put?: never;
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        post: operations["teams_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["tokens_list"];
+        put?: never;
+        /** @description A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it. */
+        post: operations["tokens_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Revokes the token at once. */
+        delete: operations["tokens_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -488,288 +752,140 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        OrganisationBrief: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-        };
-        /** @enum {string} */
-        RoleEnum: "owner" | "admin" | "member" | "viewer";
-        MyMembership: {
-            organisation: components["schemas"]["OrganisationBrief"];
-            role: components["schemas"]["RoleEnum"];
-        };
-        Me: {
-            /** Format: uuid */
-            id: string;
-            username: string;
-            is_staff: boolean;
-            memberships: components["schemas"]["MyMembership"][];
-        };
-        LoginRequest: {
-            username: string;
-            password: string;
-        };
-        Organisation: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            /** Format: date-time */
-            created_at: string;
-            role: components["schemas"]["RoleEnum"];
-        };
-        QuotaUsed: {
-            gpus: number;
-            running_jobs: number;
-            storage_bytes: number;
-        };
-        Quota: {
-            max_gpus: number | null;
-            max_running_jobs: number | null;
-            max_storage_bytes: number | null;
-            version: number;
-            used: components["schemas"]["QuotaUsed"];
-        };
-        PatchedQuotaRequest: {
-            max_gpus?: number | null;
-            max_running_jobs?: number | null;
-            max_storage_bytes?: number | null;
-            version?: number;
-        };
-        UserBrief: {
-            /** Format: uuid */
-            id: string;
+        Actor: {
             username: string;
         };
-        Membership: {
+        Attempt: {
             /** Format: uuid */
-            id: string;
-            user: components["schemas"]["UserBrief"];
-            role: components["schemas"]["RoleEnum"];
-        };
-        MembershipWriteRequest: {
-            username: string;
-            role: components["schemas"]["RoleEnum"];
-        };
-        PatchedRoleRequest: {
-            role?: components["schemas"]["RoleEnum"];
-        };
-        ProjectBrief: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            organisation: components["schemas"]["OrganisationBrief"];
-        };
-        TeamBrief: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-        };
-        Project: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            organisation: components["schemas"]["OrganisationBrief"];
-            team: components["schemas"]["TeamBrief"] | null;
+            readonly id: string;
+            readonly number: number;
+            readonly mode: string;
+            readonly n_workers: number;
+            readonly n_servers: number;
             /** Format: date-time */
-            created_at: string;
-        };
-        ProjectWriteRequest: {
-            name: string;
-            /** Format: uuid */
-            organisation: string;
-            /** Format: uuid */
-            team?: string | null;
-        };
-        /** @enum {string} */
-        ScopesEnum: "read" | "write" | "admin";
-        Token: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            prefix: string;
-            scopes: components["schemas"]["ScopesEnum"][];
+            readonly created_at: string;
             /** Format: date-time */
-            created_at: string;
+            readonly started_at: string | null;
             /** Format: date-time */
-            expires_at: string | null;
+            readonly training_at: string | null;
             /** Format: date-time */
-            last_used_at: string | null;
+            readonly stop_asked_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly outcome: string;
+            readonly cause: string;
+            readonly message: string;
+            readonly first_step: number;
+            readonly last_step: number;
+            /** Format: double */
+            readonly predicted_step_s: number | null;
+            /** Format: double */
+            readonly measured_step_s: number | null;
+            readonly placement: components["schemas"]["Placement"][];
         };
-        TokenCreated: {
+        Cluster: {
+            racks: components["schemas"]["Rack"][];
+            totals: components["schemas"]["Totals"];
+        };
+        /** @description The code that weights were trained with. */
+        CodeVersion: {
             /** Format: uuid */
-            id: string;
-            name: string;
-            prefix: string;
-            scopes: components["schemas"]["ScopesEnum"][];
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            expires_at: string | null;
-            /** Format: date-time */
-            last_used_at: string | null;
-            token: string;
-        };
-        TokenWriteRequest: {
-            name: string;
-            scopes: components["schemas"]["ScopesEnum"][];
-            expires_in_days?: number | null;
-        };
-        /** @enum {string} */
-        VersionState: "inspecting" | "ready" | "refused";
-        /** @enum {string} */
-        FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
-        DatasetBrief: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-        };
-        File: {
-            name: string;
-            sha256: string;
-            size_bytes: number;
-        };
-        InputError: {
-            field: string;
-            message: string;
-            remedy: string;
-        };
-        DatasetVersion: {
-            /** Format: uuid */
-            id: string;
-            dataset: components["schemas"]["DatasetBrief"];
+            readonly id: string;
             number: number;
-            state: components["schemas"]["VersionState"];
-            format: components["schemas"]["FormatEnum"];
-            options: unknown;
-            files: components["schemas"]["File"][];
-            manifest_sha256: string;
-            size_bytes: number;
-            schema: unknown;
-            preview: unknown;
-            error: components["schemas"]["InputError"] | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            inspected_at: string | null;
+            readonly model: components["schemas"]["ModelBrief"];
         };
         Dataset: {
             /** Format: uuid */
-            id: string;
+            readonly id: string;
             name: string;
-            description: string;
-            project: components["schemas"]["ProjectBrief"];
+            description?: string;
+            readonly project: components["schemas"]["ProjectBrief"];
             /** Format: date-time */
-            created_at: string;
-            latest_version: components["schemas"]["DatasetVersion"] | null;
+            readonly created_at: string;
+            readonly latest_version: components["schemas"]["DatasetVersion"] | null;
+        };
+        DatasetBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
         };
         DatasetUploadRequest: {
             /** Format: binary */
             file: string;
+            /**
+             * @description Guessed from the file when absent.
+             *
+             *     * `npz` - Npz
+             *     * `csv` - Csv
+             *     * `parquet` - Parquet
+             *     * `image_folder` - Image Folder
+             *     * `text` - Text
+             */
+            format?: components["schemas"]["FormatEnum"];
+            /** @description The column to predict, of CSV and Parquet. */
+            target?: string;
             name: string;
             /** Format: uuid */
             project: string;
-            format?: components["schemas"]["FormatEnum"];
-            target?: string;
             description?: string;
         };
-        DatasetVersionUploadRequest: {
-            /** Format: binary */
-            file: string;
-            format?: components["schemas"]["FormatEnum"];
-            target?: string;
-        };
-        /** @enum {string} */
-        KindEnum: "package" | "script" | "builtin";
-        /** @enum {string} */
-        SourceEnum: "upload" | "training";
-        ModelBrief: {
+        DatasetVersion: {
             /** Format: uuid */
-            id: string;
-            name: string;
-        };
-        VersionBrief: {
-            /** Format: uuid */
-            id: string;
+            readonly id: string;
+            readonly dataset: components["schemas"]["DatasetBrief"];
             number: number;
+            readonly state: components["schemas"]["VersionState"];
+            readonly format: components["schemas"]["FormatEnum"];
+            readonly options: {
+                [key: string]: unknown;
+            };
+            readonly files: components["schemas"]["VersionFile"][];
+            manifest_sha256: string;
+            /** Format: int64 */
+            size_bytes: number;
+            /** @description What the readers found: counts, classes, shapes. */
+            readonly schema: {
+                [key: string]: unknown;
+            };
+            /** @description A small sample; null in lists, which would be too large. */
+            readonly preview: {
+                [key: string]: unknown;
+            } | null;
+            readonly error: components["schemas"]["Refusal"] | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            inspected_at?: string | null;
         };
+        DatasetVersionBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            number: number;
+            readonly dataset: components["schemas"]["DatasetBrief"];
+        };
+        /** @description Addresses of what can be downloaded. */
         Downloads: {
             weights: string | null;
             package: string | null;
             metadata: string | null;
         };
-        DatasetVersionBrief: {
+        /** @description actor: null for the platform itself. */
+        Event: {
+            readonly id: number;
+            readonly kind: string;
             /** Format: uuid */
-            id: string;
-            number: number;
-            dataset: components["schemas"]["DatasetBrief"];
-        };
-        ModelVersionBrief: {
+            readonly organisation: string | null;
+            readonly subject_kind: string;
             /** Format: uuid */
-            id: string;
-            number: number;
-            model: components["schemas"]["ModelBrief"];
-            kind: components["schemas"]["KindEnum"];
-        };
-        ModelVersion: {
-            /** Format: uuid */
-            id: string;
-            model: components["schemas"]["ModelBrief"];
-            number: number;
-            source: components["schemas"]["SourceEnum"];
-            kind: components["schemas"]["KindEnum"];
-            entry: string;
-            state: components["schemas"]["VersionState"];
-            size_bytes: number;
-            contract: unknown;
-            metadata: unknown;
-            metrics: unknown;
-            error: components["schemas"]["InputError"] | null;
-            code_version: components["schemas"]["ModelVersionBrief"] | null;
-            dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
-            /** Format: uuid */
-            job_id: string | null;
+            readonly subject_id: string | null;
+            readonly actor: components["schemas"]["Actor"] | null;
             /** Format: date-time */
-            created_at: string;
-            downloads: components["schemas"]["Downloads"];
+            readonly at: string;
+            readonly facts: {
+                [key: string]: unknown;
+            };
         };
-        Model: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            description: string;
-            project: components["schemas"]["ProjectBrief"] | null;
-            /** Format: date-time */
-            created_at: string;
-            latest_version: components["schemas"]["ModelVersion"] | null;
-            n_trained: number;
-        };
-        ModelUploadRequest: {
-            /** Format: binary */
-            file: string;
-            name: string;
-            /** Format: uuid */
-            project: string;
-            /** @enum {string} */
-            kind?: "package" | "script";
-            entry?: string;
-            description?: string;
-        };
-        ModelVersionUploadRequest: {
-            /** Format: binary */
-            file: string;
-            /** @enum {string} */
-            kind?: "package" | "script";
-            entry?: string;
-        };
-        /** @enum {string} */
-        JobState: "queued" | "starting" | "running" | "stopping" | "paused" | "succeeded" | "failed" | "cancelled";
-        /** @enum {string} */
-        ModeEnum: "auto" | "all_reduce" | "parameter_server";
-        /** @enum {string} */
-        IntentEnum: "run" | "pause" | "cancel";
-        /** @enum {string} */
-        PreflightEnum: "pending" | "passed" | "failed";
+        /** @description Why the scheduler decided as it did, in words and numbers. */
         Explanation: {
             reason: string;
             sentence: string;
@@ -779,177 +895,229 @@ export interface components {
         };
         Failure: {
             cause: string;
-            fault: string;
+            fault: components["schemas"]["FaultEnum"];
             message: string;
             remedy: string;
-            traceback: string;
+            traceback: string | null;
         };
-        Placement: {
-            node: string;
-            slots: number[];
-            n_servers: number;
-        };
-        Attempt: {
-            /** Format: uuid */
-            id: string;
-            number: number;
-            mode: string;
-            n_workers: number;
-            n_servers: number;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            started_at: string | null;
-            /** Format: date-time */
-            training_at: string | null;
-            /** Format: date-time */
-            stop_asked_at: string | null;
-            /** Format: date-time */
-            ended_at: string | null;
-            outcome: string;
-            cause: string;
-            message: string;
-            first_step: number;
-            last_step: number;
-            /** Format: double */
-            predicted_step_s: number | null;
-            /** Format: double */
-            measured_step_s: number | null;
-            placement: components["schemas"]["Placement"][];
-        };
+        /**
+         * @description * `user` - user
+         *     * `platform` - platform
+         * @enum {string}
+         */
+        FaultEnum: "user" | "platform";
+        /**
+         * @description * `npz` - Npz
+         *     * `csv` - Csv
+         *     * `parquet` - Parquet
+         *     * `image_folder` - Image Folder
+         *     * `text` - Text
+         * @enum {string}
+         */
+        FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
+        /**
+         * @description * `run` - run
+         *     * `pause` - pause
+         *     * `cancel` - cancel
+         * @enum {string}
+         */
+        IntentEnum: "run" | "pause" | "cancel";
+        /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
             /** Format: uuid */
-            id: string;
-            name: string;
-            project: components["schemas"]["ProjectBrief"];
-            created_by: components["schemas"]["UserBrief"];
-            dataset_version: components["schemas"]["DatasetVersionBrief"];
-            model_version: components["schemas"]["ModelVersionBrief"];
-            epochs: number;
-            batch_size: number;
-            hyperparameters: unknown;
-            seed: number;
-            mode: components["schemas"]["ModeEnum"];
-            min_workers: number;
-            max_workers: number;
-            priority: number;
-            target_metric: string;
-            /** Format: double */
-            target_value: number | null;
-            state: components["schemas"]["JobState"];
-            intent: components["schemas"]["IntentEnum"];
-            reason: string;
-            explanations: components["schemas"]["Explanation"][];
-            preflight: components["schemas"]["PreflightEnum"];
-            profile: unknown;
-            failure: components["schemas"]["Failure"] | null;
-            steps_done: number;
-            steps_total: number;
-            /** Format: double */
-            epoch: number;
-            /** Format: double */
-            step_s: number | null;
-            /** Format: double */
-            progress: number;
-            result_metrics: unknown;
+            readonly id: string;
+            readonly name: string;
+            readonly project: components["schemas"]["ProjectBrief"];
+            readonly created_by: components["schemas"]["UserBrief"];
             /** Format: uuid */
-            result_version: string | null;
-            /** Format: date-time */
-            submitted_at: string;
-            /** Format: date-time */
-            started_at: string | null;
-            /** Format: date-time */
-            finished_at: string | null;
+            readonly cloned_from: string | null;
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            readonly model_version: components["schemas"]["ModelVersionBrief"];
+            readonly epochs: number;
+            readonly batch_size: number;
+            readonly hyperparameters: {
+                [key: string]: unknown;
+            };
+            readonly seed: number;
+            readonly mode: components["schemas"]["ModeEnum"];
+            readonly min_workers: number;
+            readonly max_workers: number;
+            readonly priority: number;
+            readonly target_metric: string;
             /** Format: double */
-            waited_s: number | null;
+            readonly target_value: number | null;
+            readonly state: components["schemas"]["JobState"];
+            readonly intent: components["schemas"]["IntentEnum"];
+            readonly reason: string;
+            readonly explanations: components["schemas"]["Explanation"][];
+            readonly preflight: components["schemas"]["PreflightEnum"];
+            readonly profile: {
+                [key: string]: unknown;
+            };
+            readonly failure: components["schemas"]["Failure"] | null;
+            readonly steps_done: number;
+            readonly steps_total: number;
             /** Format: double */
-            trained_s: number | null;
+            readonly epoch: number;
             /** Format: double */
-            jct_s: number | null;
+            readonly step_s: number | null;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            readonly progress: number;
+            readonly result_metrics: {
+                [key: string]: number;
+            };
+            /** Format: uuid */
+            readonly result_version: string | null;
             /** Format: date-time */
-            predicted_start_at: string | null;
+            readonly submitted_at: string;
             /** Format: date-time */
-            predicted_finish_at: string | null;
+            readonly started_at: string | null;
             /** Format: date-time */
-            predicted_finish_p90_at: string | null;
+            readonly finished_at: string | null;
+            /** Format: double */
+            readonly waited_s: number | null;
+            /** Format: double */
+            readonly trained_s: number | null;
+            /** Format: double */
+            readonly jct_s: number | null;
             /** Format: date-time */
-            first_predicted_finish_at: string | null;
-            current_attempt: components["schemas"]["Attempt"] | null;
+            readonly predicted_start_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_p90_at: string | null;
+            /** Format: date-time */
+            readonly first_predicted_finish_at: string | null;
+            /** @description The newest attempt, also after the end. */
+            readonly current_attempt: components["schemas"]["Attempt"] | null;
         };
+        /** @description What shall be different from the job that is cloned. */
+        JobCloneRequest: {
+            name?: string;
+            epochs?: number;
+            batch_size?: number;
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            mode?: components["schemas"]["ModeEnum"];
+            min_workers?: number;
+            max_workers?: number;
+            priority?: number;
+            seed?: number;
+        };
+        /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
         JobDetail: {
             /** Format: uuid */
-            id: string;
-            name: string;
-            project: components["schemas"]["ProjectBrief"];
-            created_by: components["schemas"]["UserBrief"];
-            dataset_version: components["schemas"]["DatasetVersionBrief"];
-            model_version: components["schemas"]["ModelVersionBrief"];
-            epochs: number;
-            batch_size: number;
-            hyperparameters: unknown;
-            seed: number;
-            mode: components["schemas"]["ModeEnum"];
-            min_workers: number;
-            max_workers: number;
-            priority: number;
-            target_metric: string;
-            /** Format: double */
-            target_value: number | null;
-            state: components["schemas"]["JobState"];
-            intent: components["schemas"]["IntentEnum"];
-            reason: string;
-            explanations: components["schemas"]["Explanation"][];
-            preflight: components["schemas"]["PreflightEnum"];
-            profile: unknown;
-            failure: components["schemas"]["Failure"] | null;
-            steps_done: number;
-            steps_total: number;
-            /** Format: double */
-            epoch: number;
-            /** Format: double */
-            step_s: number | null;
-            /** Format: double */
-            progress: number;
-            result_metrics: unknown;
+            readonly id: string;
+            readonly name: string;
+            readonly project: components["schemas"]["ProjectBrief"];
+            readonly created_by: components["schemas"]["UserBrief"];
             /** Format: uuid */
-            result_version: string | null;
-            /** Format: date-time */
-            submitted_at: string;
-            /** Format: date-time */
-            started_at: string | null;
-            /** Format: date-time */
-            finished_at: string | null;
+            readonly cloned_from: string | null;
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            readonly model_version: components["schemas"]["ModelVersionBrief"];
+            readonly epochs: number;
+            readonly batch_size: number;
+            readonly hyperparameters: {
+                [key: string]: unknown;
+            };
+            readonly seed: number;
+            readonly mode: components["schemas"]["ModeEnum"];
+            readonly min_workers: number;
+            readonly max_workers: number;
+            readonly priority: number;
+            readonly target_metric: string;
             /** Format: double */
-            waited_s: number | null;
+            readonly target_value: number | null;
+            readonly state: components["schemas"]["JobState"];
+            readonly intent: components["schemas"]["IntentEnum"];
+            readonly reason: string;
+            readonly explanations: components["schemas"]["Explanation"][];
+            readonly preflight: components["schemas"]["PreflightEnum"];
+            readonly profile: {
+                [key: string]: unknown;
+            };
+            readonly failure: components["schemas"]["Failure"] | null;
+            readonly steps_done: number;
+            readonly steps_total: number;
             /** Format: double */
-            trained_s: number | null;
+            readonly epoch: number;
             /** Format: double */
-            jct_s: number | null;
+            readonly step_s: number | null;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            readonly progress: number;
+            readonly result_metrics: {
+                [key: string]: number;
+            };
+            /** Format: uuid */
+            readonly result_version: string | null;
             /** Format: date-time */
-            predicted_start_at: string | null;
+            readonly submitted_at: string;
             /** Format: date-time */
-            predicted_finish_at: string | null;
+            readonly started_at: string | null;
             /** Format: date-time */
-            predicted_finish_p90_at: string | null;
+            readonly finished_at: string | null;
+            /** Format: double */
+            readonly waited_s: number | null;
+            /** Format: double */
+            readonly trained_s: number | null;
+            /** Format: double */
+            readonly jct_s: number | null;
             /** Format: date-time */
-            first_predicted_finish_at: string | null;
-            current_attempt: components["schemas"]["Attempt"] | null;
-            attempts: components["schemas"]["Attempt"][];
-            cursor: string;
+            readonly predicted_start_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_p90_at: string | null;
+            /** Format: date-time */
+            readonly first_predicted_finish_at: string | null;
+            /** @description The newest attempt, also after the end. */
+            readonly current_attempt: components["schemas"]["Attempt"] | null;
+            readonly attempts: components["schemas"]["Attempt"][];
+            readonly cursor: string;
         };
+        /**
+         * @description * `queued` - queued
+         *     * `starting` - starting
+         *     * `running` - running
+         *     * `stopping` - stopping
+         *     * `paused` - paused
+         *     * `succeeded` - succeeded
+         *     * `failed` - failed
+         *     * `cancelled` - cancelled
+         * @enum {string}
+         */
+        JobState: "queued" | "starting" | "running" | "stopping" | "paused" | "succeeded" | "failed" | "cancelled";
+        /** @description Dataset, model, epochs and batch size; all else is MLHub's choice unless it is given. */
         JobSubmitRequest: {
             name?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Its latest ready version is used.
+             */
             dataset?: string;
             /** Format: uuid */
             dataset_version?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Its latest uploaded version is used.
+             */
             model?: string;
             /** Format: uuid */
             model_version?: string;
             epochs: number;
+            /** @description The global batch, in examples. */
             batch_size: number;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description By default the dataset's.
+             */
             project?: string;
             hyperparameters?: {
                 [key: string]: unknown;
@@ -963,24 +1131,712 @@ export interface components {
             /** Format: double */
             target_value?: number | null;
         };
-        JobCloneRequest: {
-            overrides?: {
+        /**
+         * @description * `package` - Package
+         *     * `script` - Script
+         *     * `builtin` - Builtin
+         * @enum {string}
+         */
+        KindEnum: "package" | "script" | "builtin";
+        /** @description A batch of one stream of one pod (mlhub/wire/report.py). */
+        LinesRequest: {
+            version: components["schemas"]["VersionEnum"];
+            role: components["schemas"]["PodRole"];
+            index: number;
+            stream: components["schemas"]["StreamEnum"];
+            first: number;
+            lines: unknown[];
+        };
+        /** @description Oldest first; the last line's seq is the next `after`. */
+        Log: {
+            lines: components["schemas"]["LogLine"][];
+            cursor: string;
+        };
+        LogLine: {
+            seq: number;
+            attempt_number: number;
+            role: string;
+            index: number;
+            number: number;
+            text: string;
+        };
+        LoginRequest: {
+            username: string;
+            password: string;
+        };
+        Me: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
+            readonly username: string;
+            /**
+             * Staff status
+             * @description Designates whether the user can log into this admin site.
+             */
+            readonly is_staff: boolean;
+            readonly memberships: components["schemas"]["MyMembership"][];
+        };
+        Membership: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly user: components["schemas"]["UserBrief"];
+            readonly role: components["schemas"]["Role"];
+        };
+        MembershipWriteRequest: {
+            username: string;
+            role: components["schemas"]["Role"];
+        };
+        /** @description cursor: where /jobs/{id}/stream goes on from these. */
+        Metrics: {
+            series: components["schemas"]["Series"][];
+            cursor: string;
+        };
+        /**
+         * @description * `auto` - Auto
+         *     * `all_reduce` - All Reduce
+         *     * `parameter_server` - Parameter Server
+         * @enum {string}
+         */
+        ModeEnum: "auto" | "all_reduce" | "parameter_server";
+        Model: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            description?: string;
+            readonly project: components["schemas"]["ProjectBrief"] | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @description The newest version of the code. */
+            readonly latest_version: components["schemas"]["ModelVersion"] | null;
+            readonly n_trained: number;
+        };
+        ModelBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+        };
+        ModelUploadRequest: {
+            /**
+             * Format: binary
+             * @description A zip of a package, or a single Python file.
+             */
+            file: string;
+            /**
+             * @description package or script.
+             *
+             *     * `package` - Package
+             *     * `script` - Script
+             *     * `builtin` - Builtin
+             * @default package
+             */
+            kind: components["schemas"]["KindEnum"];
+            /** @description The module of a package (default: model, or the single file), or the path of a script. */
+            entry?: string;
+            name: string;
+            /** Format: uuid */
+            project: string;
+            description?: string;
+        };
+        ModelVersion: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly model: components["schemas"]["ModelBrief"];
+            readonly number: number;
+            readonly source: components["schemas"]["SourceEnum"];
+            readonly kind: components["schemas"]["KindEnum"];
+            readonly entry: string;
+            readonly state: components["schemas"]["VersionState"];
+            readonly size_bytes: number;
+            /** @description What validation found: functions, files. */
+            readonly contract: {
+                [key: string]: unknown;
+            };
+            readonly metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Final metrics of training, by name. */
+            readonly metrics: {
+                [key: string]: unknown;
+            };
+            readonly error: components["schemas"]["Refusal"] | null;
+            readonly code_version: components["schemas"]["CodeVersion"] | null;
+            readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /** Format: uuid */
+            readonly job_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly downloads: components["schemas"]["Downloads"];
+        };
+        ModelVersionBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            number: number;
+            readonly model: components["schemas"]["ModelBrief"];
+            readonly kind: components["schemas"]["KindEnum"];
+        };
+        ModelVersionUploadRequest: {
+            /**
+             * Format: binary
+             * @description A zip of a package, or a single Python file.
+             */
+            file: string;
+            /**
+             * @description package or script.
+             *
+             *     * `package` - Package
+             *     * `script` - Script
+             *     * `builtin` - Builtin
+             * @default package
+             */
+            kind: components["schemas"]["KindEnum"];
+            /** @description The module of a package (default: model, or the single file), or the path of a script. */
+            entry?: string;
+        };
+        MyMembership: {
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+            readonly role: components["schemas"]["Role"];
+        };
+        NameRequest: {
+            name: string;
+        };
+        Next: {
+            /** @description The number of the line that is wanted next. */
+            next: number;
+        };
+        Node: {
+            name: string;
+            gpu_type: string;
+            n_slots: number;
+            /** Format: double */
+            cpus: number;
+            memory_bytes: number;
+            /** Format: double */
+            nic_bps: number;
+            is_ready: boolean;
+            is_schedulable: boolean;
+            message: string;
+            /** Format: date-time */
+            observed_at: string;
+            slots: components["schemas"]["Slot"][];
+            servers: components["schemas"]["Servers"][];
+        };
+        Organisation: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /**
+             * @description The caller's role in it.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+        };
+        OrganisationBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+        };
+        OrganisationDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /**
+             * @description The caller's role in it.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            readonly quota: components["schemas"]["QuotaLimits"];
+        };
+        PaginatedDatasetList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Dataset"][];
+        };
+        PaginatedDatasetVersionList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["DatasetVersion"][];
+        };
+        PaginatedEventList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Event"][];
+        };
+        PaginatedJobList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Job"][];
+        };
+        PaginatedMembershipList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Membership"][];
+        };
+        PaginatedModelList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Model"][];
+        };
+        PaginatedModelVersionList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["ModelVersion"][];
+        };
+        PaginatedOrganisationList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Organisation"][];
+        };
+        PaginatedProjectList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Project"][];
+        };
+        PaginatedRoundList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Round"][];
+        };
+        PaginatedTeamList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Team"][];
+        };
+        PaginatedTokenList: {
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             */
+            previous?: string | null;
+            results: components["schemas"]["Token"][];
+        };
+        /** @description The limits to change; null lifts one. version: the one that was seen; 409 when it is stale. */
+        PatchedQuotaChangeRequest: {
+            max_gpus?: number | null;
+            max_running_jobs?: number | null;
+            max_storage_bytes?: number | null;
+            version?: number;
+        };
+        PatchedRoleRequest: {
+            role?: components["schemas"]["Role"];
+        };
+        PatchedSchedulerChangeRequest: {
+            policy?: string;
+            parameters?: {
                 [key: string]: unknown;
             };
         };
-        Actor: {
-            username: string;
+        Placement: {
+            node: string;
+            slots: number[];
+            n_servers: number;
         };
-        Event: {
-            id: number;
-            kind: string;
-            subject_kind: string;
-            /** Format: uuid */
-            subject_id: string | null;
-            actor: components["schemas"]["Actor"] | null;
+        /**
+         * @description * `worker` - worker
+         *     * `server` - server
+         * @enum {string}
+         */
+        PodRole: "worker" | "server";
+        Point: {
+            step: number;
+            /** Format: double */
+            epoch: number;
+            /** Format: double */
+            value: number;
             /** Format: date-time */
             at: string;
-            facts: unknown;
+            attempt_number: number;
+        };
+        /**
+         * @description * `pending` - Pending
+         *     * `passed` - Passed
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        PreflightEnum: "pending" | "passed" | "failed";
+        Project: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+            readonly team: components["schemas"]["TeamBrief"] | null;
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        /** @description A project as datasets, models and jobs show where they live. */
+        ProjectBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+        };
+        ProjectWriteRequest: {
+            name: string;
+            /** Format: uuid */
+            organisation: string;
+            /** Format: uuid */
+            team?: string | null;
+        };
+        /** @description null = no limit. */
+        Quota: {
+            readonly max_gpus: number | null;
+            readonly max_running_jobs: number | null;
+            readonly max_storage_bytes: number | null;
+            readonly version: number;
+            readonly used: components["schemas"]["QuotaUsed"];
+        };
+        /** @description The limits alone; with what is used: GET /organisations/{id}/quota. */
+        QuotaLimits: {
+            readonly max_gpus: number | null;
+            readonly max_running_jobs: number | null;
+            readonly max_storage_bytes: number | null;
+            readonly version: number;
+        };
+        QuotaUsed: {
+            gpus: number;
+            running_jobs: number;
+            storage_bytes: number;
+        };
+        Rack: {
+            name: string;
+            /** Format: double */
+            uplink_bps: number;
+            nodes: components["schemas"]["Node"][];
+        };
+        /** @description Why inspection refused a version, and what to do about it. */
+        Refusal: {
+            code?: string;
+            field: string | null;
+            message: string;
+            remedy: string;
+            /** @description Of uploaded code that raised. */
+            traceback?: string;
+        };
+        /**
+         * @description * `owner` - owner
+         *     * `admin` - admin
+         *     * `member` - member
+         *     * `viewer` - viewer
+         * @enum {string}
+         */
+        Role: "owner" | "admin" | "member" | "viewer";
+        Round: {
+            readonly id: number;
+            /** Format: date-time */
+            readonly at: string;
+            readonly policy: string;
+            readonly parameters: unknown;
+            readonly applied: {
+                [key: string]: unknown;
+            }[];
+            /** Format: double */
+            readonly decide_ms: number;
+            readonly error: string;
+        };
+        /** @description With what it saw and answered: `python -m scheduler replay` decides it again. */
+        RoundDetail: {
+            readonly id: number;
+            /** Format: date-time */
+            readonly at: string;
+            readonly policy: string;
+            readonly parameters: unknown;
+            readonly applied: {
+                [key: string]: unknown;
+            }[];
+            /** Format: double */
+            readonly decide_ms: number;
+            readonly error: string;
+            readonly snapshot: {
+                [key: string]: unknown;
+            };
+            readonly plan: {
+                [key: string]: unknown;
+            } | null;
+        };
+        SchedulerSettings: {
+            policy?: string;
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description The names there are. */
+            readonly policies: string[];
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        /**
+         * @description * `read` - read
+         *     * `write` - write
+         *     * `admin` - admin
+         * @enum {string}
+         */
+        ScopesEnum: "read" | "write" | "admin";
+        Series: {
+            key: string;
+            points: components["schemas"]["Point"][];
+        };
+        /** @description Parameter servers of a job on a node. */
+        Servers: {
+            job: components["schemas"]["SlotJob"];
+            n: number;
+        };
+        Slot: {
+            index: number;
+            /** @description null: free. */
+            job: components["schemas"]["SlotJob"] | null;
+        };
+        /** @description All null: somebody else's. */
+        SlotJob: {
+            /** Format: uuid */
+            id: string | null;
+            name: string | null;
+            organisation: components["schemas"]["OrganisationBrief"] | null;
+        };
+        /**
+         * @description * `upload` - upload
+         *     * `training` - training
+         * @enum {string}
+         */
+        SourceEnum: "upload" | "training";
+        Speed: {
+            attempt_number: number;
+            mode: string;
+            n_workers: number;
+            n_servers: number;
+            n_nodes: number;
+            n_racks: number;
+            gpu_type: string;
+            batch_size: number;
+            /** Format: double */
+            step_s: number;
+            /** Format: double */
+            compute_s: number;
+            /** Format: double */
+            sync_s: number;
+            /** Format: double */
+            input_s: number;
+            /** Format: int64 */
+            n_steps: number;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** @description Mean step times of each attempt, split into their parts; seconds. */
+        Speeds: {
+            samples: components["schemas"]["Speed"][];
+        };
+        /**
+         * @description * `reports` - reports
+         *     * `log` - log
+         * @enum {string}
+         */
+        StreamEnum: "reports" | "log";
+        Team: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+        };
+        TeamBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+        };
+        TeamWriteRequest: {
+            name: string;
+            /** Format: uuid */
+            organisation: string;
+        };
+        Token: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            prefix: string;
+            readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            expires_at?: string | null;
+            /** Format: date-time */
+            last_used_at?: string | null;
+        };
+        TokenCreated: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            prefix: string;
+            readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            expires_at?: string | null;
+            /** Format: date-time */
+            last_used_at?: string | null;
+            /** @description The secret; shown this once. */
+            readonly token: string;
+        };
+        TokenWriteRequest: {
+            name: string;
+            scopes: components["schemas"]["ScopesEnum"][];
+            /**
+             * @description null: until revoked.
+             * @default 90
+             */
+            expires_in_days: number | null;
+        };
+        Totals: {
+            gpus: number;
+            free_gpus: number;
+            running_jobs: number;
+            queued_jobs: number;
+        };
+        /** @description The dataset version that weights were trained on. */
+        TrainedOn: {
+            /** Format: uuid */
+            readonly id: string;
+            number: number;
+            readonly dataset: components["schemas"]["DatasetBrief"];
+        };
+        UserBrief: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
+            username: string;
+        };
+        /**
+         * @description * `1` - 1
+         * @enum {integer}
+         */
+        VersionEnum: 1;
+        VersionFile: {
+            name: string;
+            sha256: string;
+            size_bytes: number;
+        };
+        /**
+         * @description * `inspecting` - Inspecting
+         *     * `ready` - Ready
+         *     * `refused` - Refused
+         * @enum {string}
+         */
+        VersionState: "inspecting" | "ready" | "refused";
+        VersionUploadRequest: {
+            /** Format: binary */
+            file: string;
+            /**
+             * @description Guessed from the file when absent.
+             *
+             *     * `npz` - Npz
+             *     * `csv` - Csv
+             *     * `parquet` - Parquet
+             *     * `image_folder` - Image Folder
+             *     * `text` - Text
+             */
+            format?: components["schemas"]["FormatEnum"];
+            /** @description The column to predict, of CSV and Parquet. */
+            target?: string;
         };
         Why: {
             /** Format: uuid */
@@ -992,154 +1848,8 @@ export interface components {
             predicted_start_at: string | null;
             /** Format: date-time */
             predicted_finish_at: string | null;
-            round: number | null;
-        };
-        Point: {
-            step: number;
-            /** Format: double */
-            epoch: number;
-            /** Format: double */
-            value: number;
             /** Format: date-time */
-            at: string;
-            attempt_number: number;
-        };
-        Series: {
-            key: string;
-            points: components["schemas"]["Point"][];
-        };
-        Metrics: {
-            series: components["schemas"]["Series"][];
-            cursor: string;
-        };
-        LogLine: {
-            seq: number;
-            attempt_number: number;
-            role: string;
-            index: number;
-            number: number;
-            text: string;
-        };
-        Log: {
-            lines: components["schemas"]["LogLine"][];
-            cursor: string;
-        };
-        SlotJob: {
-            /** Format: uuid */
-            id: string | null;
-            name: string | null;
-            organisation: components["schemas"]["OrganisationBrief"] | null;
-        };
-        Slot: {
-            index: number;
-            job: components["schemas"]["SlotJob"] | null;
-        };
-        Servers: {
-            job: components["schemas"]["SlotJob"] | null;
-            n: number;
-        };
-        Node: {
-            name: string;
-            gpu_type: string;
-            n_slots: number;
-            /** Format: double */
-            cpus: number;
-            memory_bytes: number;
-            /** Format: double */
-            nic_bps: number | null;
-            is_ready: boolean;
-            is_schedulable: boolean;
-            message: string;
-            /** Format: date-time */
-            observed_at: string;
-            slots: components["schemas"]["Slot"][];
-            servers: components["schemas"]["Servers"][];
-        };
-        Rack: {
-            name: string;
-            /** Format: double */
-            uplink_bps: number | null;
-            nodes: components["schemas"]["Node"][];
-        };
-        Totals: {
-            gpus: number;
-            free_gpus: number;
-            running_jobs: number;
-            queued_jobs: number;
-        };
-        Cluster: {
-            racks: components["schemas"]["Rack"][];
-            totals: components["schemas"]["Totals"];
-        };
-        PaginatedOrganisationList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Organisation"][];
-        };
-        PaginatedMembershipList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Membership"][];
-        };
-        PaginatedProjectList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Project"][];
-        };
-        PaginatedTokenList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Token"][];
-        };
-        PaginatedDatasetList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Dataset"][];
-        };
-        PaginatedDatasetVersionList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["DatasetVersion"][];
-        };
-        PaginatedModelList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Model"][];
-        };
-        PaginatedModelVersionList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["ModelVersion"][];
-        };
-        PaginatedJobList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Job"][];
-        };
-        PaginatedEventList: {
-            /** Format: uri */
-            next?: string | null;
-            /** Format: uri */
-            previous?: string | null;
-            results: components["schemas"]["Event"][];
+            predicted_finish_p90_at: string | null;
         };
     };
     responses: never;
@@ -1150,7 +1860,25 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    v1_auth_login_post: {
+    auth_csrf_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    auth_login_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1160,6 +1888,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["LoginRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["LoginRequest"];
+                "multipart/form-data": components["schemas"]["LoginRequest"];
             };
         };
         responses: {
@@ -1173,7 +1903,7 @@ export interface operations {
             };
         };
     };
-    v1_auth_logout_post: {
+    auth_logout_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1191,7 +1921,7 @@ export interface operations {
             };
         };
     };
-    v1_auth_me_get: {
+    auth_me_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1210,7 +1940,7 @@ export interface operations {
             };
         };
     };
-    v1_auth_csrf_get: {
+    cluster_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1219,293 +1949,46 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No response body */
-            204: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
             };
         };
     };
-    v1_organisations_get: {
+    dataset_versions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetVersion"];
+                };
+            };
+        };
+    };
+    datasets_list: {
         parameters: {
             query?: {
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PaginatedOrganisationList"];
-                };
-            };
-        };
-    };
-    v1_organisations_id_quota_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Quota"];
-                };
-            };
-        };
-    };
-    v1_organisations_id_quota_patch: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PatchedQuotaRequest"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Quota"];
-                };
-            };
-        };
-    };
-    v1_organisations_id_members_get: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PaginatedMembershipList"];
-                };
-            };
-        };
-    };
-    v1_organisations_id_members_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MembershipWriteRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Membership"];
-                };
-            };
-        };
-    };
-    v1_memberships_id__delete: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No response body */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    v1_memberships_id__patch: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PatchedRoleRequest"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Membership"];
-                };
-            };
-        };
-    };
-    v1_projects_get: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                limit?: number;
+                name?: string;
                 organisation?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PaginatedProjectList"];
-                };
-            };
-        };
-    };
-    v1_projects_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ProjectWriteRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
-        };
-    };
-    v1_tokens_get: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PaginatedTokenList"];
-                };
-            };
-        };
-    };
-    v1_tokens_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TokenWriteRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenCreated"];
-                };
-            };
-        };
-    };
-    v1_tokens_id__delete: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No response body */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    v1_datasets_get: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                limit?: number;
                 project?: string;
             };
             header?: never;
@@ -1524,7 +2007,7 @@ export interface operations {
             };
         };
     };
-    v1_datasets_post: {
+    datasets_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1547,7 +2030,7 @@ export interface operations {
             };
         };
     };
-    v1_datasets_id__get: {
+    datasets_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1568,7 +2051,7 @@ export interface operations {
             };
         };
     };
-    v1_datasets_id__delete: {
+    datasets_destroy: {
         parameters: {
             query?: never;
             header?: never;
@@ -1588,10 +2071,12 @@ export interface operations {
             };
         };
     };
-    v1_datasets_id_versions_get: {
+    datasets_versions_list: {
         parameters: {
             query?: {
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
             };
             header?: never;
@@ -1612,7 +2097,7 @@ export interface operations {
             };
         };
     };
-    v1_datasets_id_versions_post: {
+    datasets_versions_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1623,7 +2108,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["DatasetVersionUploadRequest"];
+                "multipart/form-data": components["schemas"]["VersionUploadRequest"];
             };
         };
         responses: {
@@ -1637,7 +2122,187 @@ export interface operations {
             };
         };
     };
-    v1_dataset_versions_id__get: {
+    events_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                kind?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+                organisation?: string;
+                subject?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedEventList"];
+                };
+            };
+        };
+    };
+    ingest_attempts_artifacts_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description No response body */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No response body */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    ingest_attempts_blobs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+        };
+    };
+    ingest_attempts_reports_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Next"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Next"];
+                };
+            };
+        };
+    };
+    jobs_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+                name?: string;
+                organisation?: string;
+                project?: string;
+                /**
+                 * @description * `queued` - queued
+                 *     * `starting` - starting
+                 *     * `running` - running
+                 *     * `stopping` - stopping
+                 *     * `paused` - paused
+                 *     * `succeeded` - succeeded
+                 *     * `failed` - failed
+                 *     * `cancelled` - cancelled
+                 */
+                state?: ("cancelled" | "failed" | "paused" | "queued" | "running" | "starting" | "stopping" | "succeeded")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedJobList"];
+                };
+            };
+        };
+    };
+    jobs_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key and body give the same job. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobSubmitRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["JobSubmitRequest"];
+                "multipart/form-data": components["schemas"]["JobSubmitRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1653,16 +2318,331 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DatasetVersion"];
+                    "application/json": components["schemas"]["JobDetail"];
                 };
             };
         };
     };
-    v1_models_get: {
+    jobs_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_clone_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["JobCloneRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["JobCloneRequest"];
+                "multipart/form-data": components["schemas"]["JobCloneRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_events_list: {
         parameters: {
             query?: {
+                /** @description Only events with a greater id. */
+                after?: number;
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedEventList"];
+                };
+            };
+        };
+    };
+    jobs_logs_retrieve: {
+        parameters: {
+            query?: {
+                after?: number;
+                index?: number;
+                limit?: number;
+                /**
+                 * @description * `worker` - worker
+                 *     * `server` - server
+                 */
+                role?: "worker" | "server";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Log"];
+                };
+            };
+        };
+    };
+    jobs_metrics_retrieve: {
+        parameters: {
+            query?: {
+                key?: string;
+                max_points?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metrics"];
+                };
+            };
+        };
+    };
+    jobs_pause_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_resume_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_speed_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Speeds"];
+                };
+            };
+        };
+    };
+    jobs_why_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
+                };
+            };
+        };
+    };
+    memberships_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    memberships_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedRoleRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedRoleRequest"];
+                "multipart/form-data": components["schemas"]["PatchedRoleRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Membership"];
+                };
+            };
+        };
+    };
+    model_versions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelVersion"];
+                };
+            };
+        };
+    };
+    model_versions_download_retrieve: {
+        parameters: {
+            query: {
+                /**
+                 * @description * `weights` - weights
+                 *     * `package` - package
+                 *     * `metadata` - metadata
+                 */
+                what: "weights" | "package" | "metadata";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+        };
+    };
+    models_list: {
+        parameters: {
+            query?: {
+                builtin?: boolean;
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+                name?: string;
+                organisation?: string;
                 project?: string;
             };
             header?: never;
@@ -1681,7 +2661,7 @@ export interface operations {
             };
         };
     };
-    v1_models_post: {
+    models_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1704,7 +2684,7 @@ export interface operations {
             };
         };
     };
-    v1_models_id__get: {
+    models_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1725,7 +2705,7 @@ export interface operations {
             };
         };
     };
-    v1_models_id__delete: {
+    models_destroy: {
         parameters: {
             query?: never;
             header?: never;
@@ -1745,12 +2725,18 @@ export interface operations {
             };
         };
     };
-    v1_models_id_versions_get: {
+    models_versions_list: {
         parameters: {
             query?: {
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
-                source?: string;
+                /**
+                 * @description * `upload` - upload
+                 *     * `training` - training
+                 */
+                source?: "training" | "upload";
             };
             header?: never;
             path: {
@@ -1770,7 +2756,7 @@ export interface operations {
             };
         };
     };
-    v1_models_id_versions_post: {
+    models_versions_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -1795,7 +2781,56 @@ export interface operations {
             };
         };
     };
-    v1_model_versions_id__get: {
+    organisations_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedOrganisationList"];
+                };
+            };
+        };
+    };
+    organisations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NameRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NameRequest"];
+                "multipart/form-data": components["schemas"]["NameRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organisation"];
+                };
+            };
+        };
+    };
+    organisations_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -1811,19 +2846,192 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelVersion"];
+                    "application/json": components["schemas"]["OrganisationDetail"];
                 };
             };
         };
     };
-    v1_jobs_get: {
+    organisations_members_list: {
         parameters: {
             query?: {
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
-                project?: string;
-                state?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMembershipList"];
+                };
+            };
+        };
+    };
+    organisations_members_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MembershipWriteRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["MembershipWriteRequest"];
+                "multipart/form-data": components["schemas"]["MembershipWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Membership"];
+                };
+            };
+        };
+    };
+    organisations_quota_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+        };
+    };
+    organisations_quota_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedQuotaChangeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaChangeRequest"];
+                "multipart/form-data": components["schemas"]["PatchedQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+        };
+    };
+    projects_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+                name?: string;
                 organisation?: string;
+                team?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedProjectList"];
+                };
+            };
+        };
+    };
+    projects_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectWriteRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ProjectWriteRequest"];
+                "multipart/form-data": components["schemas"]["ProjectWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    projects_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    queue_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
             };
             header?: never;
             path?: never;
@@ -1841,61 +3049,16 @@ export interface operations {
             };
         };
     };
-    v1_jobs_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["JobSubmitRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-        };
-    };
-    v1_jobs_id__get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobDetail"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_events_get: {
+    rounds_list: {
         parameters: {
             query?: {
+                /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Number of results to return per page. */
                 limit?: number;
-                after?: number;
             };
             header?: never;
-            path: {
-                id: string;
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -1905,17 +3068,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PaginatedEventList"];
+                    "application/json": components["schemas"]["PaginatedRoundList"];
                 };
             };
         };
     };
-    v1_jobs_id_cancel_post: {
+    rounds_retrieve: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                id: string;
+                id: number;
             };
             cookie?: never;
         };
@@ -1926,150 +3089,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Job"];
+                    "application/json": components["schemas"]["RoundDetail"];
                 };
             };
         };
     };
-    v1_jobs_id_pause_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_resume_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_clone_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["JobCloneRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_why_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Why"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_metrics_get: {
-        parameters: {
-            query?: {
-                key?: string;
-                max_points?: number;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Metrics"];
-                };
-            };
-        };
-    };
-    v1_jobs_id_logs_get: {
-        parameters: {
-            query?: {
-                after?: number;
-                limit?: number;
-                role?: string;
-                index?: number;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Log"];
-                };
-            };
-        };
-    };
-    v1_cluster_get: {
+    scheduler_settings_retrieve: {
         parameters: {
             query?: never;
             header?: never;
@@ -2083,8 +3108,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cluster"];
+                    "application/json": components["schemas"]["SchedulerSettings"];
                 };
+            };
+        };
+    };
+    scheduler_settings_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedSchedulerChangeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedSchedulerChangeRequest"];
+                "multipart/form-data": components["schemas"]["PatchedSchedulerChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulerSettings"];
+                };
+            };
+        };
+    };
+    teams_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+                name?: string;
+                organisation?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTeamList"];
+                };
+            };
+        };
+    };
+    teams_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamWriteRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["TeamWriteRequest"];
+                "multipart/form-data": components["schemas"]["TeamWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+        };
+    };
+    tokens_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Number of results to return per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTokenList"];
+                };
+            };
+        };
+    };
+    tokens_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenWriteRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["TokenWriteRequest"];
+                "multipart/form-data": components["schemas"]["TokenWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCreated"];
+                };
+            };
+        };
+    };
+    tokens_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

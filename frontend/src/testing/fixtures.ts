@@ -124,6 +124,7 @@ export function job(over: Partial<Job> = {}): Job {
     name: "digits-cnn",
     project: VISION,
     created_by: ADA,
+    cloned_from: null,
     dataset_version: { id: "00000000-0000-7000-8000-0000000000d2", number: 1, dataset: DATASET },
     model_version: { id: "00000000-0000-7000-8000-0000000000e2", number: 1, model: MODEL, kind: "package" },
     epochs: 5,

@@ -79,7 +79,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     class Meta:
         model = Quota
         fields = ["max_gpus", "max_running_jobs", "max_storage_bytes", "version", "used"]
-        read_only_fields = ["used"]
+        read_only_fields = fields
 
 
 class QuotaChangeSerializer(serializers.Serializer[None]):

@@ -83,7 +83,7 @@ class RoundView(generics.RetrieveAPIView[Round]):
 
 class SchedulerSettingsView(APIView):
     @extend_schema(responses=s.SchedulerSettingsSerializer)
-    def get(self, _: Request) -> Response:
+    def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """The policy that decides, and its parameters."""
         chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
         return Response(s.SchedulerSettingsSerializer(chosen).data)

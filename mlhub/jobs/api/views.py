@@ -74,7 +74,7 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
     serializer_class = s.JobDetailSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
-        context = super().get_serializer_context()
+        context = dict(super().get_serializer_context())
         if "id" in self.kwargs:
             # read before the job, so that what happens in between comes once more rather than not at all
             context["cursor"] = str(cursor_of(self.kwargs["id"]))

@@ -80,7 +80,7 @@ async def job_stream(request: HttpRequest, id: UUID) -> HttpResponseBase:
 
 async def _frames(job_id: UUID, start: Cursor | None) -> AsyncIterator[bytes]:
     async with hub().listen(job_topic(job_id)) as listener:
-        cursor = start or await hub().read(lambda: cursor_of(job_id))
+        cursor = await hub().read(partial(cursor_of, job_id)) if start is None else start
         yield sse.HEARTBEAT
         shown: dict[str, Any] | None = None
         while True:

@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mlhub.datasets.api.serializers import RefusalSerializer
-from mlhub.datasets.models import VersionState
+from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
+from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.tenants.api.serializers import ProjectBriefSerializer
 
@@ -29,8 +29,30 @@ class DownloadsSerializer(serializers.Serializer[Any]):
     metadata = serializers.CharField(allow_null=True)
 
 
+class CodeVersionSerializer(serializers.ModelSerializer[ModelVersion]):
+    """The code that weights were trained with."""
+
+    model = ModelBriefSerializer(read_only=True)
+
+    class Meta:
+        model = ModelVersion
+        fields = ["id", "number", "model"]
+
+
+class TrainedOnSerializer(serializers.ModelSerializer[DatasetVersion]):
+    """The dataset version that weights were trained on."""
+
+    dataset = DatasetBriefSerializer(read_only=True)
+
+    class Meta:
+        model = DatasetVersion
+        fields = ["id", "number", "dataset"]
+
+
 class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
     model = ModelBriefSerializer(read_only=True)
+    code_version = CodeVersionSerializer(read_only=True, allow_null=True)
+    dataset_version = TrainedOnSerializer(read_only=True, allow_null=True)
     source = serializers.ChoiceField(choices=SOURCES, read_only=True)  # type: ignore[assignment]
     kind = serializers.ChoiceField(choices=Kind.choices, read_only=True)
     state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-import django_filters  # type: ignore[import-untyped]
+import django_filters
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
@@ -26,6 +26,8 @@ from mlhub.tenants.models import Project
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+
+LINEAGE = ("code_version__model", "dataset_version__dataset")
 
 
 class ModelFilter(django_filters.FilterSet):
@@ -85,7 +87,7 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
 
 
 class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
-    queryset = ModelVersion.objects.select_related("model")
+    queryset = ModelVersion.objects.select_related("model", *LINEAGE)
     serializer_class = s.ModelVersionSerializer
     filterset_class = ModelVersionFilter
 
@@ -113,7 +115,7 @@ class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
 
 
 class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
-    queryset = ModelVersion.objects.select_related("model")
+    queryset = ModelVersion.objects.select_related("model", *LINEAGE)
     serializer_class = s.ModelVersionSerializer
 
 

@@ -48,6 +48,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
     class Meta:
         model = User
         fields = ["id", "username", "is_staff", "memberships"]
+        read_only_fields = fields
 
 
 class LoginSerializer(serializers.Serializer[None]):
@@ -61,6 +62,7 @@ class QuotaLimitsSerializer(serializers.ModelSerializer[Quota]):
     class Meta:
         model = Quota
         fields = ["max_gpus", "max_running_jobs", "max_storage_bytes", "version"]
+        read_only_fields = fields
 
 
 class OrganisationSerializer(serializers.ModelSerializer[Organisation]):

@@ -64,9 +64,7 @@ function RackSection({ rack }: { rack: Rack }) {
           {rack.name}
         </Title>
         <Text size="sm" c="dimmed">
-          {[count(rack.nodes.length, "node"), rack.uplink_bps !== null && `uplink ${bandwidth(rack.uplink_bps)}`]
-            .filter(Boolean)
-            .join(" · ")}
+          {count(rack.nodes.length, "node")} · uplink {bandwidth(rack.uplink_bps)}
         </Text>
       </Group>
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">

@@ -14,7 +14,7 @@ export function NodeCard({ node }: { node: Node }) {
     `${count(node.n_slots, "GPU")}${node.gpu_type && ` ${node.gpu_type}`}`,
     `${number(node.cpus)} CPUs`,
     bytes(node.memory_bytes),
-    node.nic_bps !== null && bandwidth(node.nic_bps),
+    bandwidth(node.nic_bps),
   ];
   return (
     <Paper withBorder p="sm" component="article" aria-label={`Node ${node.name}`}>
@@ -51,7 +51,7 @@ export function NodeCard({ node }: { node: Node }) {
         </ul>
         {node.servers.map(({ job, n }, index) => (
           <Text key={index} size="xs" component="div">
-            {count(n, "parameter server")} of {job ? <JobName job={job} /> : "an ended job"}
+            {count(n, "parameter server")} of <JobName job={job} />
           </Text>
         ))}
       </Stack>

@@ -22,7 +22,7 @@ function line(seq: number, text: string, index = 0): LogLine {
 }
 
 function event(id: number, kind: string): Event {
-  return { id, kind, subject_kind: "job", subject_id: ID, actor: null, at: "2026-03-02T09:00:00Z", facts: {} };
+  return { id, kind, organisation: null, subject_kind: "job", subject_id: ID, actor: null, at: "2026-03-02T09:00:00Z", facts: {} };
 }
 
 interface Stored {
@@ -116,7 +116,7 @@ it("reads over REST again when the stream has a gap, and keeps what it knew", as
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
   const failure = {
     cause: "out_of_memory",
-    fault: "user",
+    fault: "user" as const,
     message: "The GPU's memory was full at step 3.",
     remedy: "Halve the batch size.",
     traceback: 'File "model.py", line 7\nOutOfMemoryError',

@@ -2,7 +2,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Job } from "@/api/types";
+import type { Job, JobState } from "@/api/types";
 
 export interface JobFilters {
   state?: string;
@@ -13,10 +13,15 @@ export interface JobFilters {
 const PAGE_SIZE = 25;
 const ACTIVE_REFRESH_MS = 5000;
 
+/** The address may hold any word for a state; the API names those there are. */
+function asked({ state, ...filters }: JobFilters) {
+  return { ...filters, ...(state ? { state: [state as JobState] } : {}), limit: PAGE_SIZE };
+}
+
 export const jobsQuery = (filters: JobFilters) =>
   queryOptions({
     queryKey: ["jobs", filters],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs", { params: { query: { ...filters, limit: PAGE_SIZE } } })),
+    queryFn: () => unwrap(api.GET("/api/v1/jobs", { params: { query: asked(filters) } })),
     placeholderData: (previous) => previous,
     // Events tell of changes of state; progress between them is read again while something moves.
     refetchInterval: (query) => (query.state.data?.results.some(isMoving) ? ACTIVE_REFRESH_MS : false),

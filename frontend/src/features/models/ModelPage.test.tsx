@@ -15,7 +15,7 @@ const TRAINED = modelVersion({
   metrics: { accuracy: 0.9812, loss: 0.0623 },
   job_id: job().id,
   dataset_version: { id: datasetVersion().id, number: 1, dataset: { id: dataset().id, name: "Digits" } },
-  code_version: { id: modelVersion().id, number: 1, model: { id: model().id, name: "Small CNN" }, kind: "package" },
+  code_version: { id: modelVersion().id, number: 1, model: { id: model().id, name: "Small CNN" } },
   downloads: {
     weights: "/api/v1/model-versions/x/download?what=weights",
     package: null,
