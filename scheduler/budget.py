@@ -27,6 +27,10 @@ class Budget:
         twin._granted = dict(self._granted)
         return twin
 
+    def adopt(self, other: Budget) -> None:
+        """Take over what was granted out of a copy."""
+        self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
+
     def granted(self, job: JobSnapshot) -> int:
         return self._granted.get(job.id, ("", 0))[1]
 

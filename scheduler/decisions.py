@@ -162,11 +162,15 @@ Decision = Launch | Resize | Preempt | Keep | Wait
 
 @dataclass(frozen=True)
 class Plan:
-    """A decision for every job of the snapshot, in the snapshot's order, and the memory for the next round."""
+    """A decision for every job of the snapshot, in the snapshot's order, and the memory for the next round.
+
+    wake_at_s: when the policy wants to decide again although nothing else happens; None = it does not mind.
+    """
 
     decisions: tuple[Decision, ...]
     memory: PolicyMemory
     policy: str
+    wake_at_s: float | None = None
 
     def of(self, job: str) -> Decision:
         """The job's decision. Raises KeyError for a job that was not in the snapshot."""

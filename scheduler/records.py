@@ -78,6 +78,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
         "policy": plan.policy,
+        "wake_at_s": plan.wake_at_s,
         "memory": dict(plan.memory.values),
         "decisions": [_decision_to_json(decision) for decision in plan.decisions],
     }
@@ -87,7 +88,7 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
     _check_version(value, "plan")
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
-        return Plan(decisions, PolicyMemory(value["memory"]), value["policy"])
+        return Plan(decisions, PolicyMemory(value["memory"]), value["policy"], value.get("wake_at_s"))
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a plan's record: {error}") from error
 

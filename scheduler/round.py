@@ -44,7 +44,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     outlook = Outlook(scene, proposal, speeds)
     predictions = outlook.predictions(decisions)
     finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
-    return Plan(finished, _remember(policy, proposal, scene, decisions), policy.name)
+    return Plan(finished, _remember(policy, proposal, scene, decisions), policy.name, proposal.wake_at_s)
 
 
 def _return_resized(scene: Scene) -> dict[str, Decision]:

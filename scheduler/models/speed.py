@@ -60,6 +60,8 @@ class SpeedModel:
             return seen
         fit = self._fits[mode]
         compute_s = fit.overhead * self._overhead_s + fit.example * self._example_s * self._batch / layout.n_workers
+        if self._bytes == 0:  # nothing to synchronise
+            return max(1e-6, compute_s)
         sync_s = fit.latency * hops_s(layout.n_workers, layout.n_servers, mode) + fit.wire * wire_s(
             layout, mode, parameters_bytes=self._bytes
         )

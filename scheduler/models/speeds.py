@@ -30,7 +30,7 @@ class Speeds:
         key = (job.id, n_workers, gpu_type)
         if key not in self._step_s:
             step_s = self._typical_step_s(job, n_workers, gpu_type)
-            if n_workers == 2 and not self.model(job).is_measured_on_several:
+            if n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
                 step_s = min(step_s, UNTRIED_GAIN * self.step_s(job, 1, gpu_type=gpu_type))
             self._step_s[key] = step_s
         return self._step_s[key]

@@ -44,17 +44,16 @@ class Mlhub:
         """1. rank; 2. the modest plan; 3. the bold plan; 4. compare; 5. grants and notes."""
         case = _Case(self, view, budget.n_left(), memory)
         modest = case.modest(budget.copy())
-        chosen: Mapping[str, int] = modest
+        chosen = modest
         gains: Mapping[str, float] = {}
         if case.waiting:
             bold = case.bold(budget.copy())
-            bold_gains = case.gains_of(bold, over=modest)
-            if bold_gains is not None and case.is_worth_it(bold, bold_gains, over=modest):
+            bold_plan, modest_plan = case.sizes_in(bold), case.sizes_in(modest)
+            bold_gains = case.gains_of(bold_plan, over=modest_plan)
+            if bold_gains is not None and case.is_worth_it(bold_plan, bold_gains, over=modest_plan):
                 chosen, gains = bold, bold_gains
-        for job in case.running_first:
-            if n := chosen.get(job.id):
-                budget.take(job, n)
-        return case.proposal(chosen, budget, gains)
+        budget.adopt(chosen)
+        return case.proposal(case.sizes_in(chosen), budget, gains)
 
 
 class _Case:
@@ -108,17 +107,20 @@ class _Case:
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
         return self.view.now_s - since_s < max(self.policy.cooldown_s, 2 * restart_cost_s(job))
 
-    # plans: workers by job
+    # plans: what is granted out of a copy of the budget
 
-    def modest(self, budget: Budget) -> dict[str, int]:
+    def sizes_in(self, budget: Budget) -> dict[str, int]:
+        return {job.id: n for job in self.view.jobs if (n := budget.granted(job))}
+
+    def modest(self, budget: Budget) -> Budget:
         self._confirm(self.running, budget)
         self._serve_starved(budget)
         self._fill(self.waiting, budget)
         for job in sorted(self.running, key=lambda job: (-self.left_s(job, n_held(job)), job.id)):
             self._grow(job, budget)
-        return {job.id: n for job in self.view.jobs if (n := budget.granted(job))}
+        return budget
 
-    def bold(self, budget: Budget) -> dict[str, int]:
+    def bold(self, budget: Budget) -> Budget:
         """Jobs on cool-down stay; so does one whose new size would not repay its restart (tried again without it)."""
         pinned = [job for job in self.running if self.is_cooling(job)]
         for _ in range(4):
@@ -134,7 +136,7 @@ class _Case:
             if not vain:
                 break
             pinned += vain
-        return {job.id: n for job in self.view.jobs if (n := trial.granted(job))}
+        return trial
 
     def _confirm(self, jobs: list[JobSnapshot], budget: Budget) -> None:
         """Each keeps its size; where quota was cut, the largest size that is still allowed, or nothing."""

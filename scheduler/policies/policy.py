@@ -39,7 +39,8 @@ class Proposal:
 
     grants: in the order in which they are placed. order: all jobs, the one that gets the next GPU first.
     notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.
-    sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size.
+    sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size. wake_at_s: when to
+    decide again although nothing else happens.
     """
 
     grants: tuple[Grant, ...]
@@ -47,6 +48,7 @@ class Proposal:
     notes: Mapping[str, tuple[Explanation, ...]] = field(default_factory=dict)
     memory: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    wake_at_s: float | None = None
 
 
 class Policy(Protocol):

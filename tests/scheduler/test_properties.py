@@ -34,7 +34,7 @@ from scheduler import (
 )
 from tests.scheduler.cases import GIB, Case
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 policies = st.sampled_from(sorted(POLICIES))
 
 

@@ -1,0 +1,9 @@
+"""Replays traces through the same decide() as the live platform: traces, clusters, worlds, the engine, reports.
+
+Reads no files: texts come in, results go out; scheduler/__main__.py touches the disk.
+"""
+
+from scheduler.simulator.engine import Outcome, simulate
+from scheduler.simulator.world import Arrival, World
+
+__all__ = ["Arrival", "Outcome", "World", "simulate"]

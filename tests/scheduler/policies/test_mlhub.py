@@ -1,0 +1,121 @@
+"""The default policy on hand-worked cases: sizes, growth, making room, restraint, starvation, mode."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler import JobSnapshot, Mode, SpeedObservation
+from tests.scheduler.cases import cluster, job, kinds, reason, sizes
+
+
+def tiny(id: str, **more: object) -> JobSnapshot:
+    """A small network with steps of two milliseconds."""
+    values = {"length_s": 60.0, "example_s": 1e-5, "step_overhead_s": 1e-3, "parameters_bytes": 200_000, "start_s": 5.0}
+    return job(id, **(values | more))
+
+
+def test_a_lone_job_gets_more_than_one_worker_even_if_its_steps_take_milliseconds() -> None:
+    case = cluster(nodes=2, gpus=2, racks=2)
+    assert sizes(case.waiting(tiny("a")).decide("mlhub"))["a"] >= 2
+    assert sizes(case.waiting(tiny("a", example_s=1e-7)).decide("mlhub"))["a"] >= 2
+
+
+def test_a_lone_job_gets_one_worker_where_two_were_measured_to_be_slower() -> None:
+    slow = SpeedObservation(Mode.ALL_REDUCE, 2, 0, 1, 1, "v100", 100, 0.004, 0.001, 0.003, 500)
+    fast = SpeedObservation(Mode.ALL_REDUCE, 1, 0, 1, 1, "v100", 100, 0.002, 0.002, 0.0, 500)
+    ring = tiny("a", observations=(slow, fast), mode=Mode.ALL_REDUCE)
+    plan = cluster(gpus=2).waiting(ring).decide("mlhub")
+    assert sizes(plan) == {"a": 1}
+
+
+def test_a_long_job_alone_gets_the_whole_cluster() -> None:
+    assert sizes(cluster(nodes=2, gpus=4).waiting(job("a", length_s=9000)).decide("mlhub")) == {"a": 8}
+
+
+def test_limits_of_the_user_hold() -> None:
+    plan = cluster(gpus=8).waiting(job("a", length_s=9000, max_workers=3)).decide("mlhub")
+    assert sizes(plan)["a"] in (2, 3)
+    assert sizes(cluster(gpus=8).waiting(job("b", min_workers=3)).decide("mlhub"))["b"] >= 3
+
+
+def test_of_two_jobs_that_speed_up_perfectly_one_runs_first_on_everything() -> None:
+    """250 s and 500 s instead of twice 500 s."""
+    plan = cluster(gpus=4).waiting(job("a", length_s=1000), job("b", length_s=1000, at=1.0)).decide("mlhub")
+    assert sizes(plan) == {"a": 4}
+
+
+def test_two_jobs_that_hardly_gain_by_a_third_worker_share_the_cluster() -> None:
+    heavy = {"length_s": 1000, "parameters_bytes": 400_000_000}
+    plan = cluster(gpus=4).waiting(job("a", **heavy), job("b", at=1.0, **heavy)).decide("mlhub")
+    assert sizes(plan) == {"a": 2, "b": 2}
+
+
+def test_the_shorter_of_two_gets_more() -> None:
+    plan = cluster(gpus=8).waiting(job("long", length_s=50_000), job("short", length_s=500)).decide("mlhub")
+    assert sizes(plan)["short"] > sizes(plan).get("long", 0)
+
+
+def test_a_running_job_grows_into_idle_gpus_if_that_repays_the_restart() -> None:
+    plan = cluster(gpus=4).running(job("a", length_s=1000, start_s=20.0), n=1).decide("mlhub")
+    assert sizes(plan) == {"a": 4}
+    assert plan.of("a").explanations[0].sentence == "3 GPUs would stand idle; with them it ends 730 s earlier."
+
+
+def test_a_running_job_near_its_end_is_left_alone() -> None:
+    plan = cluster(gpus=4).running(job("a", length_s=20, start_s=20.0), n=1).decide("mlhub")
+    assert kinds(plan) == {"a": "Keep"}
+    assert plan.of("a").explanations[0].sentence == "Another size would save 15 s, but a restart costs 20 s."
+
+
+def test_a_job_is_not_resized_again_within_the_cooldown() -> None:
+    case = cluster(gpus=4).running(job("a", length_s=1000, start_s=1.0), n=1, since=990.0)
+    assert kinds(case.decide("mlhub")) == {"a": "Keep"}
+    assert kinds(case.at(1030.0).decide("mlhub")) == {"a": "Resize"}
+
+
+def test_room_is_made_for_a_short_job_and_the_gain_is_told() -> None:
+    case = cluster(gpus=4).running(job("long", length_s=40_000, start_s=10.0), n=4)
+    plan = case.waiting(job("short", length_s=100)).decide("mlhub")
+    assert kinds(plan)["long"] in ("Resize", "Preempt")
+    assert reason(plan.of("long")) == "makes_room"
+    assert plan.of("long").explanations[0].facts["gain_s"] > 1000
+    assert reason(plan.of("short")) == "room_is_made"
+
+
+def test_no_room_is_made_where_the_restart_costs_more_than_it_gains() -> None:
+    case = cluster(gpus=4).running(job("a", length_s=200, start_s=60.0), n=4)
+    assert kinds(case.waiting(job("b", length_s=180)).decide("mlhub")) == {"a": "Keep", "b": "Wait"}
+
+
+def test_a_starved_job_gets_its_turn() -> None:
+    """Ten short jobs hold everything and ever new ones come; the long one waited beyond the patience."""
+    case = cluster(gpus=2).running(job("s", gpus=2, length_s=100)).waiting(job("long", gpus=2, length_s=90_000))
+    patient = case.decide("mlhub")
+    assert kinds(patient)["s"] == "Keep"
+    later = replace(case, memory=patient.memory).at(1000.0 + 3700.0).decide("mlhub")
+    assert kinds(later) == {"s": "Preempt", "long": "Wait"}
+    assert reason(later.of("long")) == "room_is_made"
+
+
+def test_a_pinned_mode_is_obeyed_with_servers_near_the_workers() -> None:
+    pinned = job("a", length_s=1000, mode=Mode.PARAMETER_SERVER, parameters_bytes=4_000_000)
+    allocation = cluster(nodes=2, gpus=2).waiting(pinned).decide("mlhub").of("a").allocation
+    assert allocation.mode is Mode.PARAMETER_SERVER
+    assert allocation.n_servers >= 1
+    assert all(share.gpus for share in allocation.shares)
+
+
+def test_the_mode_follows_what_was_measured() -> None:
+    ring = SpeedObservation(Mode.ALL_REDUCE, 4, 0, 2, 1, "v100", 100, 0.5, 0.025, 0.475, 500)
+    servers = SpeedObservation(Mode.PARAMETER_SERVER, 4, 2, 2, 1, "v100", 100, 0.03, 0.025, 0.005, 500)
+    measured = job("a", length_s=1000, min_workers=4, parameters_bytes=1_000_000, observations=(ring, servers))
+    allocation = cluster(nodes=2, gpus=2).waiting(measured).decide("mlhub").of("a").allocation
+    assert allocation.mode is Mode.PARAMETER_SERVER
+
+
+@pytest.mark.parametrize("n_jobs", [3, 6])
+def test_more_jobs_than_gpus_leave_no_gpu_idle(n_jobs: int) -> None:
+    case = cluster(gpus=4).waiting(*(job(f"j{i}", length_s=100.0 * (i + 1)) for i in range(n_jobs)))
+    assert sum(sizes(case.decide("mlhub")).values()) == 4

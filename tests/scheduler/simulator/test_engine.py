@@ -1,0 +1,67 @@
+"""The simulator on traces small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import POLICIES, policy_named
+from scheduler.simulator import simulate
+from scheduler.simulator.clusters import uniform_cluster
+from scheduler.simulator.counting import CountingWorld
+from scheduler.simulator.report import summary
+from scheduler.simulator.trace import Trace, TraceJob
+
+
+def world(*jobs: TraceJob, gpus: int = 4, start_s: float = 0.0, stop_s: float = 0.0) -> CountingWorld:
+    return CountingWorld(
+        Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=gpus), start_s=start_s, stop_s=stop_s
+    )
+
+
+def jcts(world: CountingWorld, policy: str) -> dict[str, float]:
+    return summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)["jct_s"]
+
+
+def test_under_fifo_the_second_waits_for_the_first() -> None:
+    assert jcts(world(TraceJob("a", 0, 4, 100), TraceJob("b", 10, 4, 50)), "fifo") == {"a": 100, "b": 140}
+
+
+def test_under_srtf_the_shorter_preempts_and_the_longer_loses_no_work() -> None:
+    assert jcts(world(TraceJob("a", 0, 4, 100), TraceJob("b", 10, 4, 50)), "srtf") == {"a": 150, "b": 50}
+
+
+def test_starts_and_stops_cost_what_the_world_says() -> None:
+    """a trains from 5; at 10 b comes: a leaves by 12, b trains from 17 to 27; a trains again from 32, 95 s more."""
+    found = jcts(world(TraceJob("a", 0, 4, 100), TraceJob("b", 10, 4, 10), start_s=5, stop_s=2), "srtf")
+    assert found == {"a": pytest.approx(27 + 5 + 95), "b": pytest.approx(17)}
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_every_job_completes_and_the_work_is_conserved(policy: str) -> None:
+    jobs = [TraceJob(f"j{i}", 7.0 * i, 1 + i % 4, 30.0 + 11 * (i % 5)) for i in range(40)]
+    the_world = world(*jobs)
+    outcome = simulate(the_world, policy=policy_named(policy, {}))
+    figures = summary(outcome, nodes=the_world.nodes)
+    assert figures["n_completed"] == figures["n_submitted"] == 40
+    held = sum((to - since) * a.n_workers for life in outcome.lives.values() for since, to, a in life.spans)
+    assert held == pytest.approx(sum(job.n_gpus * job.duration_s for job in jobs))
+
+
+def test_rounds_of_a_period_see_things_at_its_multiples() -> None:
+    the_world = world(TraceJob("a", 10, 4, 100))
+    outcome = simulate(the_world, policy=policy_named("fifo", {}), period_s=60.0)
+    assert outcome.lives["a"].started_at_s == 60
+    assert outcome.lives["a"].ended_at_s == 160
+
+
+def test_a_job_that_can_never_run_is_an_error_and_not_a_silence() -> None:
+    with pytest.raises(RuntimeError, match="1 jobs never run, among them 'big'"):
+        jcts(world(TraceJob("big", 0, 5, 10), TraceJob("a", 0, 1, 10)), "fifo")
+
+
+def test_an_elastic_job_uses_what_is_idle_and_makes_room_again() -> None:
+    """Alone on 4 GPUs a job of 400 s at one GPU is done in 100 s."""
+    elastic = TraceJob("a", 0, 1, 400, min_gpus=1, max_gpus=4)
+    assert jcts(world(elastic), "mlhub") == {"a": pytest.approx(100)}
+    both = jcts(world(elastic, TraceJob("b", 50, 2, 10)), "mlhub")
+    assert both["b"] < 60
