@@ -127,6 +127,14 @@ class Trainer:
         """All steps that are left. Raises PreemptedError when the gang agreed to leave."""
         interval, saved_at, reported_loss = Interval(), time.perf_counter(), 0.0
         self.reporter.phase("training", step=start)
+        if self.rank == 0:
+            spec = self.pod.spec
+            print(
+                f"training {self.parameters_bytes // 4:,} parameters from step {start} to {self.schedule.steps_total}: "
+                f"{spec.mode}, {spec.n_workers} workers, {spec.n_servers} servers, "
+                f"{len(self.data.train):,} examples to learn from, {len(self.data.held_out):,} held out",
+                flush=True,
+            )
         for step in range(start, self.schedule.steps_total):
             began = time.perf_counter()
             inputs, targets, share = self._batch(step)
@@ -185,7 +193,11 @@ class Trainer:
         metrics = evaluate(
             self.model, self.contract, self.data, self.strategy, rank=self.rank, n_workers=self.n_workers
         )
-        self.reporter.metrics(step=step, epoch=step / self.schedule.steps_per_epoch, values=metrics)
+        epoch = step / self.schedule.steps_per_epoch
+        self.reporter.metrics(step=step, epoch=epoch, values=metrics)
+        if self.rank == 0:
+            told = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))
+            print(f"epoch {epoch:g} of {self.spec.epochs}, step {step}: {told}", flush=True)
         return metrics
 
     def _checkpoint(self, step: int, *, in_background: bool) -> None:

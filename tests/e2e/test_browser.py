@@ -1,0 +1,161 @@
+"""The main job as a person does it in a real browser, on the whole platform."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import random
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import load_file
+
+from tests.platform import PASSWORD, RunningPlatform
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
+CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+MODEL = """
+import torch
+
+def build_model(hyperparameters):
+    n_inputs = hyperparameters["input_shape"][0]
+    return torch.nn.Sequential(
+        torch.nn.Linear(n_inputs, 32), torch.nn.ReLU(), torch.nn.Linear(32, hyperparameters["n_classes"])
+    )
+"""
+
+
+def points_csv() -> bytes:
+    """Two clouds of points in the plane, and which one each is of."""
+    chance = random.Random(0)
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["width", "height", "kind"])
+    for i in range(1500):
+        kind = i % 2
+        writer.writerow([round(chance.gauss(3 * kind, 1), 3), round(chance.gauss(-2 * kind, 1), 3), f"k{kind}"])
+    return out.getvalue().encode()
+
+
+def model_zip() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("model.py", MODEL)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
+    folder = tmp_path_factory.mktemp("e2e")
+    for parent in (folder, folder.parent):
+        parent.chmod(0o755)
+    found = RunningPlatform(folder / "home")
+    found.start()
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def page(platform: RunningPlatform) -> Iterator[Any]:
+    if CHROMIUM is None:
+        if os.environ.get("MLHUB_REQUIRE_BROWSER"):
+            pytest.fail("There is no Chromium; run: make browser")
+        pytest.skip("There is no Chromium here, and no right to install one; `make browser` does where it may.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
+        opened = browser.new_page(base_url=platform.url, viewport={"width": 1280, "height": 900})
+        opened.set_default_timeout(30_000)
+        complaints: list[str] = []
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        yield opened
+        assert not complaints
+        browser.close()
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label).or_(page.get_by_label(label, exact=False)).first.click()
+    page.get_by_role("option", name=re.compile(option)).first.click()
+
+
+def start_job(page: Any, *, epochs: int, name: str) -> None:
+    page.goto("/jobs/new")
+    choose(page, "Dataset", "points")
+    choose(page, "Model", "little-net")
+    page.get_by_label("Epochs").fill(str(epochs))
+    page.get_by_label("Batch size").fill("16")
+    page.get_by_role("button", name="Advanced settings").click()
+    page.get_by_role("textbox", name="Name").fill(name)
+    page.get_by_role("button", name="Start job").click()
+    page.get_by_role("heading", name=name).wait_for()
+
+
+def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatform, page: Any, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    person = platform.person("alice", organisation="A")
+    person.post("/projects", organisation=person.organisation["id"], name="vision")
+
+    page.goto("/")
+    page.get_by_label("User name").fill("alice")
+    page.get_by_role("textbox", name="Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Jobs", exact=True)).to_be_visible()
+
+    page.goto("/datasets")
+    page.get_by_role("button", name="Upload a dataset").first.click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "points.csv", "mimeType": "text/csv", "buffer": points_csv()}
+    )
+    page.get_by_role("textbox", name="Name").fill("points")
+    page.get_by_label("Target column").fill("kind")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    expect(page.get_by_text("Ready", exact=True).first).to_be_visible(timeout=60_000)
+
+    page.goto("/models")
+    page.get_by_role("button", name="Upload a model").first.click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "net.zip", "mimeType": "application/zip", "buffer": model_zip()}
+    )
+    page.get_by_role("textbox", name="Name").fill("little-net")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    expect(page.get_by_text("Ready", exact=True).first).to_be_visible(timeout=60_000)
+
+    start_job(page, epochs=20_000, name="endless")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="train/loss"))
+    expect(row).to_be_visible(timeout=120_000)
+    step = row.get_by_role("cell").nth(1)
+    seen = step.inner_text()
+    expect(step).not_to_have_text(seen)  # the curve moves, without a reload
+    page.get_by_role("button", name="Cancel job").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel job").click()
+    expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible(timeout=60_000)
+
+    start_job(page, epochs=40, name="short")
+    expect(page.get_by_text("Succeeded", exact=True).first).to_be_visible(timeout=180_000)
+    with page.expect_download() as started:
+        page.get_by_role("link", name=re.compile("weights", re.I)).first.click()
+    started.value.save_as(tmp_path / "weights.safetensors")
+    weights = load_file(tmp_path / "weights.safetensors")
+    assert {name: w.shape for name, w in weights.items()} == {
+        "0.weight": (32, 2), "0.bias": (32,), "2.weight": (2, 32), "2.bias": (2,),
+    }  # fmt: skip

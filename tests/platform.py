@@ -1,0 +1,119 @@
+"""The whole embedded platform for tests: started by its own command in a folder of its own, reached over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlhub.demo.client import Person
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSWORD = "correct horse battery staple"
+
+
+def wait(condition: Callable[[], Any], *, seconds: float = 60, told: str = "waited too long") -> Any:
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, told
+        time.sleep(0.1)
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@dataclass
+class RunningPlatform:
+    """home: its state; start() may be called again after stop() or kill()."""
+
+    home: Path
+    process: subprocess.Popen[bytes] | None = None
+    url: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> None:
+        self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
+        note = self.home / "platform.json"
+        note.unlink(missing_ok=True)
+        clean = {
+            k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
+        }
+        clean |= {"MLHUB_HOME": str(self.home)}
+        with (self.home / "supervisor.out").open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
+            )
+        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=90)
+        assert self.process.poll() is None, self.said()
+        self.url = json.loads(note.read_text())["url"]
+        wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], told=self.said())
+        self.environment = clean | self._variables(clean)
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        """For the end of a test: gone in any case, pods too."""
+        if self.process is not None and self.process.poll() is None:
+            self.stop()
+        for pid in self.pods().values():
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+    def pids(self) -> dict[str, int]:
+        found: dict[str, int] = json.loads((self.home / "platform.json").read_text())["pids"]
+        return found
+
+    def pods(self) -> dict[str, int]:
+        """Process ids of the pods' launchers, by attempt and pod."""
+        shims = sorted((self.home / "pods").glob("*/*/shim.json"))
+        return {f"{p.parent.parent.name}/{p.parent.name}": json.loads(p.read_text())["child"] for p in shims}
+
+    def person(self, name: str, *, organisation: str | None = None, role: str = "owner") -> Person:
+        """Signed in; made first where needed. Without an organisation: the platform's administrator."""
+        belongs = ["--organisation", organisation, "--role", role] if organisation else ["--staff"]
+        subprocess.run(
+            [sys.executable, "manage.py", "create_user", name, "--password-env", "TEST_PASSWORD", *belongs],
+            cwd=ROOT,
+            env=self.environment | {"TEST_PASSWORD": PASSWORD},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        return Person(self.url, name, PASSWORD)
+
+    def said(self) -> str:
+        logs = sorted((self.home / "logs").glob("*.log"))
+        told = [f"--- {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs]
+        return "\n".join([self._output().decode(errors="replace")[-3000:], *told])
+
+    def _output(self) -> bytes:
+        return (self.home / "supervisor.out").read_bytes()
+
+    def _variables(self, environment: dict[str, str]) -> dict[str, str]:
+        """What `python -m mlhub.embedded env` prints, as a shell would read it."""
+        show = "import json, os; print(json.dumps(dict(os.environ)))"
+        script = f'eval "$({sys.executable} -m mlhub.embedded env)"; {sys.executable} -c "{show}"'
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        )
+        found: dict[str, str] = json.loads(done.stdout)
+        return found
