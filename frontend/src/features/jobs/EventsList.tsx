@@ -4,7 +4,7 @@ import { Table, Text } from "@mantine/core";
 import type { Event } from "@/api/types";
 import { When } from "@/components/When";
 
-import { eventName, factsOf } from "./words";
+import { story } from "./story";
 
 export function EventsList({ events }: { events: readonly Event[] }) {
   if (events.length === 0) {
@@ -22,22 +22,20 @@ export function EventsList({ events }: { events: readonly Event[] }) {
             <Table.Th>When</Table.Th>
             <Table.Th>What</Table.Th>
             <Table.Th>By</Table.Th>
-            <Table.Th>Facts</Table.Th>
+            <Table.Th>Details</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {events.toReversed().map((event) => (
+          {events.toReversed().map((event) => ({ event, told: story(event) })).map(({ event, told }) => (
             <Table.Tr key={event.id}>
               <Table.Td style={{ whiteSpace: "nowrap" }}>
                 <When at={event.at} />
               </Table.Td>
-              <Table.Td>{eventName(event)}</Table.Td>
+              <Table.Td>{told.what}</Table.Td>
               <Table.Td>{event.actor?.username ?? "MLHub"}</Table.Td>
               <Table.Td>
                 <Text size="xs" c="dimmed" component="span">
-                  {factsOf(event.facts)
-                    .map(([name, value]) => `${name}: ${value}`)
-                    .join(" · ")}
+                  {told.details}
                 </Text>
               </Table.Td>
             </Table.Tr>

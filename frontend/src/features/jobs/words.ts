@@ -1,5 +1,5 @@
 // The jobs' pages in words: modes, sizes, metrics, causes.
-import type { Attempt, Event, Job } from "@/api/types";
+import type { Attempt, Job } from "@/api/types";
 import { isRecord } from "@/api/client";
 import { count, number } from "@/lib/quantities";
 
@@ -72,9 +72,4 @@ export function factText(value: unknown): string {
 export function factsOf(json: unknown): [string, string][] {
   if (!isRecord(json)) return [];
   return Object.entries(json).map(([key, value]) => [humanised(key), factText(value)]);
-}
-
-/** "job.started" -> "Started". */
-export function eventName(event: Event): string {
-  return humanised(event.kind.replace(/^job[._]/, ""));
 }

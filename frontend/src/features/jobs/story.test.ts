@@ -1,0 +1,28 @@
+// Events in words.
+import { expect, it } from "vitest";
+
+import { story } from "./story";
+
+function event(kind: string, facts: Record<string, unknown>) {
+  return {
+    id: 1, kind, organisation: null, subject_kind: "job", subject_id: null, actor: null, at: "2026-03-02T09:00:00Z", facts,
+  };
+}
+
+it("tells what a launch gave", () => {
+  const facts = { before: "queued", after: "starting", mode: "parameter_server", n_workers: 2, n_servers: 1 };
+  const told = story(event("job.state", { ...facts, nodes: ["node-1"], reason: "fits" }));
+  expect(told.what).toBe("queued → starting");
+  expect(told.details).toBe("Parameter server · 2 workers + 1 server on node-1 · fits");
+});
+
+it("prefers a failure's message to its code", () => {
+  const facts = { before: "running", after: "queued", reason: "node_lost", message: "Node n1 went down." };
+  expect(story(event("job.state", facts)).details).toBe("Node n1 went down.");
+});
+
+it("tells the phases of an attempt, and shows what it does not know as it is", () => {
+  const phase = story(event("attempt.phase", { phase: "resumed", number: 2, step: 40, since_start_s: 3 }));
+  expect(phase).toEqual({ what: "Resumed from its checkpoint", details: "attempt 2 · step 40 · 3.0 s after its start" });
+  expect(story(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
+});
