@@ -23,6 +23,6 @@ it("prefers a failure's message to its code", () => {
 
 it("tells the phases of an attempt, and shows what it does not know as it is", () => {
   const phase = story(event("attempt.phase", { phase: "resumed", number: 2, step: 40, since_start_s: 3 }));
-  expect(phase).toEqual({ what: "Resumed from its checkpoint", details: "attempt 2 · step 40 · 3.0 s after its start" });
+  expect(phase).toEqual({ what: "Resumed from its checkpoint", details: "attempt 2 · step 40 · 3 s after its start" });
   expect(story(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
 });
