@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
+export NODE_USE_SYSTEM_CA := 1
 EXIT ?=
 
 ##@ Use it

@@ -7,6 +7,8 @@ python=${PYTHON:-python3.11}
 command -v "$python" >/dev/null || { echo "MLHub needs Python 3.11 ($python was not found). Name another with PYTHON=..."; exit 1; }
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "MLHub needs Python 3.11; $python is $("$python" --version)."; exit 1; }
 [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || { echo "Python's venv is missing. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+# a machine's own certificates, where it has some: uv brings others, which do not know a company's proxy
+[ -f /etc/ssl/certs/ca-certificates.crt ] && export UV_SYSTEM_CERTS=1
 echo "setup: installing pinned requirements into $venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check uv==0.13.8 2> >(grep -v "is neither a file nor a directory" >&2)
 without_torch=$(mktemp)
