@@ -38,7 +38,7 @@ frontend: frontend/dist/index.html  ## Build the dashboard
 
 frontend/node_modules/.installed: frontend/package-lock.json | setup
 	@echo "dashboard: installing packages"
-	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	@cd frontend && npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
 
 frontend/dist/index.html: frontend/node_modules/.installed $(FRONTEND_SOURCES)

@@ -13,6 +13,7 @@ export default defineConfig({
   build: {
     target: "es2023",
     assetsDir: "assets",
+    chunkSizeWarningLimit: 900,
     rolldownOptions: {
       output: {
         codeSplitting: {
