@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+from django.utils import timezone
+
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.reconcile import ask_to_stop, start
 from mlhub.events.wakes import job_topic, wake_on_commit
@@ -19,19 +22,19 @@ from mlhub.jobs.states import JobState
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Resize, Wait
 
 logger = logging.getLogger(__name__)
-NOTICEABLE_S = 1.0  # predictions that move by less are not written
+NOTICEABLE_S = 1.0  # predictions that move by less are not written,
+NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
+TOLD = ["explanations", "reason", "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at"]
 
 
 def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> list[dict[str, str]]:
     """[{job, decision, outcome}], for the record of the round; keeps and waits are left out of it."""
     rows = {str(job.id): job for job in Job.objects.filter(id__in=[UUID(d.job) for d in plan.decisions])}
+    _tell([(rows[d.job], d) for d in plan.decisions if d.job in rows])
     applied = []
     for decision in plan.decisions:
         job = rows.get(decision.job)
-        if job is None:
-            continue
-        _tell(job, decision)
-        if isinstance(decision, Launch | Resize | Preempt):
+        if job is not None and isinstance(decision, Launch | Resize | Preempt):
             outcome = _act(backend, job, decision, now=now)
             applied.append({"job": decision.job, "decision": type(decision).__name__.lower(), "outcome": outcome})
     return applied
@@ -74,21 +77,32 @@ def _launch(backend: Backend, job: Job, decision: Launch, *, now: datetime) -> s
     return start(backend, placed, now=now)
 
 
-def _tell(job: Job, decision: Decision) -> None:
-    """Writes reasons and predictions where they changed; streams of the job are woken then."""
-    if not isinstance(decision, Keep | Wait) and job.state not in (JobState.STARTING, JobState.RUNNING):
-        changes = _predictions(job, decision.prediction)
-    else:
-        changes = _predictions(job, decision.prediction)
+def _tell(decided: Sequence[tuple[Job, Decision]]) -> None:
+    """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
+    changed = {job.pk: job for job, decision in decided if _note(job, decision)}
+    if not changed:
+        return
+    with transaction.atomic():
+        # locked, so that what somebody else moves meanwhile is left alone
+        now = Job.objects.select_for_update().filter(id__in=changed).values_list("id", "state")
+        unmoved = [changed[job_id] for job_id, state in now.order_by("id") if state == changed[job_id].state]
+        Job.objects.bulk_update(unmoved, TOLD, batch_size=500)
+        wake_on_commit(*(job_topic(job.pk) for job in unmoved))
+
+
+def _note(job: Job, decision: Decision) -> bool:
+    """Takes reasons and predictions over into the row in memory; whether anything changed."""
+    changes = _predictions(job, decision.prediction)
+    if isinstance(decision, Keep | Wait) or job.state != JobState.QUEUED:
         explanations = told(decision.explanations)
         if explanations != job.explanations:
             changes["explanations"] = explanations
-        reason = str(decision.explanations[0].reason) if decision.explanations else ""
-        if isinstance(decision, Wait) and reason != job.reason:
-            changes["reason"] = reason
-    if changes:
-        Job.objects.filter(pk=job.pk, state=job.state).update(**changes)
-        wake_on_commit(job_topic(job.pk))
+    reason = str(decision.explanations[0].reason) if decision.explanations else ""
+    if isinstance(decision, Wait) and reason != job.reason:
+        changes["reason"] = reason
+    for field, value in changes.items():
+        setattr(job, field, value)
+    return bool(changes)
 
 
 def told(explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
@@ -105,7 +119,8 @@ def _predictions(job: Job, prediction: Prediction) -> dict[str, Any]:
         "predicted_finish_at": _at(prediction.finish_p50_s),
         "predicted_finish_p90_at": _at(prediction.finish_p90_s),
     }
-    return {field: at for field, at in wanted.items() if _has_moved(getattr(job, field), at)}
+    now = timezone.now()
+    return {field: at for field, at in wanted.items() if _has_moved(getattr(job, field), at, now=now)}
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:
@@ -119,10 +134,11 @@ def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:
     return changes
 
 
-def _has_moved(before: datetime | None, after: datetime | None) -> bool:
+def _has_moved(before: datetime | None, after: datetime | None, *, now: datetime) -> bool:
     if before is None or after is None:
         return before is not after
-    return abs((after - before).total_seconds()) >= NOTICEABLE_S
+    left_s = abs((after - now).total_seconds())
+    return abs((after - before).total_seconds()) >= max(NOTICEABLE_S, NOTICEABLE_PART * left_s)
 
 
 def _at(seconds: float | None) -> datetime | None:

@@ -14,23 +14,33 @@ from mlhub.clusters.models import Node, Rack
 def record_inventory(nodes: Sequence[NodeStatus], *, now: datetime) -> None:
     with transaction.atomic():
         racks = {n.rack: n.rack_uplink_bps for n in nodes}
-        for name, uplink_bps in racks.items():
-            Rack.objects.update_or_create(name=name, defaults={"uplink_bps": uplink_bps})
-        for node in nodes:
-            Node.objects.update_or_create(
-                name=node.name,
-                defaults={
-                    "rack_id": node.rack,
-                    "gpu_type": node.gpu_type,
-                    "n_slots": node.n_slots,
-                    "cpus": node.cpus,
-                    "memory_bytes": node.memory_bytes,
-                    "nic_bps": node.nic_bps,
-                    "is_ready": node.is_ready,
-                    "is_schedulable": node.is_schedulable,
-                    "message": node.message,
-                    "observed_at": now,
-                },
-            )
+        Rack.objects.bulk_create(
+            [Rack(name=name, uplink_bps=uplink_bps) for name, uplink_bps in racks.items()],
+            update_conflicts=True,
+            unique_fields=["name"],
+            update_fields=["uplink_bps"],
+        )
+        Node.objects.bulk_create(
+            [_row(node, now) for node in nodes],
+            update_conflicts=True,
+            unique_fields=["name"],
+            update_fields=[f.name for f in Node._meta.concrete_fields if not f.primary_key],
+        )
         Node.objects.exclude(name__in=[n.name for n in nodes]).delete()
         Rack.objects.exclude(name__in=racks).delete()
+
+
+def _row(node: NodeStatus, now: datetime) -> Node:
+    return Node(
+        name=node.name,
+        rack_id=node.rack,
+        gpu_type=node.gpu_type,
+        n_slots=node.n_slots,
+        cpus=node.cpus,
+        memory_bytes=node.memory_bytes,
+        nic_bps=node.nic_bps,
+        is_ready=node.is_ready,
+        is_schedulable=node.is_schedulable,
+        message=node.message,
+        observed_at=now,
+    )
