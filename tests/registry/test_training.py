@@ -57,7 +57,7 @@ def test_a_trained_version_names_its_code_its_data_and_its_job(cast, code):
     bob = cast.client(cast.bob)
     told = bob.get(f"/api/v1/model-versions/{version.id}").json()
     assert (told["source"], told["number"], told["state"]) == ("training", 2, "ready")
-    assert (told["code_version"], told["dataset_version"], told["job_id"]) == (
+    assert (told["code_version"]["id"], told["dataset_version"]["id"], told["job_id"]) == (
         str(code.id),
         str(dataset.id),
         str(job_id),
