@@ -47,6 +47,8 @@ class Reason(StrEnum):
     NODE_CLOSED = "node_closed"
     RESUMES_RESIZED = "resumes_resized"
     SHORTER_FIRST = "shorter_first"
+    SMALLER_FIRST = "smaller_first"
+    SERVED_MORE = "served_more"
     FAIR_SHARE = "fair_share"
 
 
@@ -84,6 +86,9 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NODE_CLOSED: "Node {node} takes no new jobs; what runs there goes on.",
     Reason.RESUMES_RESIZED: "It goes on with {n_workers} GPUs, as was decided before.",
     Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s goes first.",
+    Reason.SMALLER_FIRST: "It needs {left:.0f} GPU-seconds more; {next_job} with {smaller:.0f} goes first.",
+    Reason.SERVED_MORE: "It had {served:.0f} GPU-seconds (queue {queue}); "
+    "{next_job} with {less:.0f} (queue {next_queue}) goes first.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
 }
 

@@ -39,6 +39,9 @@ class Fit:
     error: float = 0.5
 
 
+Shape = tuple[Mode, int, int, int, str, int]
+
+
 class SpeedModel:
     """The speed of one job. Build it once a round; step_s is cheap afterwards."""
 
@@ -48,9 +51,7 @@ class SpeedModel:
         self._example_s = job.example_s if job.example_s is not None else DEFAULT_EXAMPLE_S
         self._overhead_s = job.step_overhead_s
         self._fits = _fits(job.observations, self._example_s, self._overhead_s, self._bytes)
-        self._seen = {
-            (o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type, o.batch_size): o.step_s for o in job.observations
-        }
+        self._seen = _means(job.observations)
         self.is_measured_on_several = any(o.n_workers > 1 for o in job.observations)
 
     def step_s(self, layout: Layout, mode: Mode) -> float:
@@ -89,8 +90,21 @@ class SpeedModel:
             return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * 1.05)
 
-    def _shape(self, layout: Layout, mode: Mode) -> tuple[Mode, int, int, int, str, int]:
+    def _shape(self, layout: Layout, mode: Mode) -> Shape:
         return mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type, self._batch
+
+
+def _means(observations: Sequence[SpeedObservation]) -> dict[Shape, float]:
+    """Step time by shape: the mean of the newest three measurements, weighted by their steps."""
+    by_shape: dict[Shape, list[SpeedObservation]] = {}
+    for o in sorted(observations, key=lambda o: o.observed_at_s):
+        by_shape.setdefault((o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type, o.batch_size), []).append(o)
+    means = {}
+    for shape, seen in by_shape.items():
+        newest = seen[-3:]
+        weight = sum(max(1, o.n_steps) for o in newest)
+        means[shape] = sum(o.step_s * max(1, o.n_steps) for o in newest) / weight
+    return means
 
 
 def hops_s(n_workers: int, n_servers: int, mode: Mode) -> float:

@@ -6,15 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from scheduler.policies.backfill import Backfill
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
+from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
 from scheduler.policies.policy import Grant, Policy, Proposal, View
+from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
 
 POLICIES: Mapping[str, Callable[..., Policy]] = {
     "fifo": Fifo,
+    "backfill": Backfill,
     "srtf": Srtf,
+    "srsf": Srsf,
+    "las": Las,
     "fair": Fair,
     "mlhub": Mlhub,
 }
@@ -52,13 +58,18 @@ def _class_of(name: str) -> Any:
 
 def _checked(name: str, key: str, value: Any, default: Any) -> Any:
     """The value in the default's type; numbers must be finite and not negative."""
+    least = min(0, default) if isinstance(default, int | float) else 0
     wrong = ValueError(f"parameter {key!r} of policy {name!r} must be like {default!r}, not {value!r}")
     if isinstance(default, bool) or isinstance(value, bool):
         if isinstance(default, bool) and isinstance(value, bool):
             return value
         raise wrong
+    if isinstance(default, tuple):
+        if not isinstance(value, list | tuple) or not all(isinstance(v, int | float) and v >= 0 for v in value):
+            raise wrong
+        return tuple(float(v) for v in value)
     if isinstance(default, int | float):
-        if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        if not isinstance(value, int | float) or not least <= value < float("inf"):
             raise wrong
         return type(default)(value)
     if not isinstance(value, type(default)):

@@ -10,7 +10,8 @@ from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
-from scheduler.policies.policy import Grant, Proposal, View, n_held
+from scheduler.policies.ordered import serve_in_order
+from scheduler.policies.policy import Proposal, View, n_held
 from scheduler.snapshot import JobSnapshot
 
 
@@ -26,22 +27,17 @@ class Srtf:
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         left_s = {job.id: _left_s(job, view) for job in view.jobs}
+
+        def note(leaver: JobSnapshot, comer: JobSnapshot) -> Explanation | None:
+            if left_s[comer.id] > left_s[leaver.id]:
+                return None
+            facts = {"left_s": left_s[leaver.id], "next_job": comer.id, "shorter_s": left_s[comer.id]}
+            return Explanation(Reason.SHORTER_FIRST, facts)
+
         order = sorted(
             view.jobs, key=lambda job: (-job.priority, left_s[job.id], not n_held(job), job.submitted_at_s, job.id)
         )
-        grants = []
-        last = None
-        notes = {}
-        for job in order:
-            n_workers = n_held(job) or job.fixed_workers
-            if budget.take(job, n_workers):
-                fits = Explanation(Reason.FITS, {"n_workers": n_workers})
-                grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
-                last = job if not n_held(job) else last
-            elif n_held(job) and last is not None and left_s[last.id] <= left_s[job.id]:
-                facts = {"left_s": left_s[job.id], "next_job": last.id, "shorter_s": left_s[last.id]}
-                notes[job.id] = (Explanation(Reason.SHORTER_FIRST, facts),)
-        return Proposal(tuple(grants), tuple(job.id for job in order), notes)
+        return serve_in_order(order, budget=budget, note=note)
 
 
 def _left_s(job: JobSnapshot, view: View) -> float:

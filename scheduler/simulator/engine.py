@@ -121,7 +121,7 @@ class _Engine:
     def _happens(self, kind: _Kind, job_id: str, version: int, now_s: float) -> bool:
         """Carry the event out; True if a round is due."""
         if kind is _Kind.TICK:
-            return True
+            return self.period_s is not None or version == len(self.decision_s)
         if kind is _Kind.SUBMITTED:
             arrival = self.arrivals[version]
             self.active[job_id] = arrival.job
@@ -184,7 +184,7 @@ class _Engine:
         if self.period_s is not None and self.active:
             self._push(now_s + self.period_s, _Kind.TICK, "", 0)
         elif plan.wake_at_s is not None and plan.wake_at_s > now_s:
-            self._push(plan.wake_at_s, _Kind.TICK, "", 0)
+            self._push(plan.wake_at_s, _Kind.TICK, "", len(self.decision_s))  # void if there is a round before
 
     def _decide(self, now_s: float) -> Plan:
         for job_id, job in self.active.items():
