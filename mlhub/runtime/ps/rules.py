@@ -1,0 +1,259 @@
+"""When a shard applies what workers push, and when it answers them: events in, instructions out.
+
+No sockets, no clock, no tensors: a virtual clock drives it in tests, the TCP server (shard.py) in a pod. One class,
+four dials, is every consistency of the field:
+
+    scheme             size of a group   waits for its version   lead         late pushes
+    BSP                all workers       yes                     -            none
+    ASP                1                 no                      unlimited    counted
+    SSP(s)             1                 no                      at most s    counted
+    soft-sync(c)       c                 as asked                unlimited    counted
+    first K of n       K                 yes                     -            discarded
+
+Sources: Ho et al., NIPS '13 (SSP); Gupta et al., Rudra, 2015 (soft-sync); Chen et al., 2016 (backup workers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Push:
+    """version: of the weights it was computed on. weight: its part of a batch, in (0, 1]."""
+
+    worker: int
+    version: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Contribution:
+    worker: int
+    serial: int  # the how-many-th push of all
+    staleness: int  # versions that came between its weights and its use
+    scale: float
+
+
+@dataclass(frozen=True)
+class Apply:
+    """One step of the optimiser with the scaled sum of these; makes that version."""
+
+    version: int
+    contributions: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True)
+class Discard:
+    serial: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Send the worker the weights. is_complete: every version up to this one must be in them, whoever made it;
+    otherwise the worker's own pushes are enough."""
+
+    worker: int
+    version: int
+    is_complete: bool
+
+
+@dataclass(frozen=True)
+class Fail:
+    """The gang cannot go on: it starts anew from its checkpoint."""
+
+    reason: str
+
+
+Instruction = Apply | Discard | Answer | Fail
+Scale = Callable[[int], float]
+
+
+@dataclass
+class _Member:
+    clock: int = 0  # finished pushes, counted from the lowest of those who were here when it came
+    is_resting: bool = False
+    waits_for_group: bool = False
+    waits_for_others: bool = False
+
+
+@dataclass
+class Rule:
+    """group_size: pushes that make a version; None: one of every member. blocks: a worker waits for the version that
+    its push goes into. lead: how many clocks a worker may start ahead of the slowest; None: unlimited.
+    drops_late: pushes computed on an older version than the current are discarded. needs_all: a death ends the gang.
+    """
+
+    group_size: int | None
+    blocks: bool = False
+    lead: int | None = None
+    drops_late: bool = False
+    needs_all: bool = False
+    scale: Scale = field(default=lambda _: 1.0)
+    version: int = 0
+    n_pushes: int = 0
+    n_discarded: int = 0
+    _members: dict[int, _Member] = field(default_factory=dict)
+    _group: list[tuple[Push, Contribution]] = field(default_factory=list)
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return tuple(sorted(self._members))
+
+    def clock(self, worker: int) -> int:
+        return self._members[worker].clock
+
+    def join(self, worker: int) -> list[Instruction]:
+        """A worker comes, now or late: it starts where the slowest is, with the newest weights."""
+        clocks = [m.clock for m in self._members.values() if not m.is_resting]
+        self._members[worker] = _Member(clock=min(clocks, default=0))
+        return [Answer(worker, self.version, is_complete=True)]
+
+    def push(self, push: Push) -> list[Instruction]:
+        """Raises ValueError for a worker that is no member, or that has not been answered yet."""
+        member = self._members.get(push.worker)
+        if member is None or member.waits_for_group or member.waits_for_others:
+            raise ValueError(f"worker {push.worker} pushes out of turn")
+        if member.is_resting:
+            self._wake(member)
+        serial, self.n_pushes = self.n_pushes, self.n_pushes + 1
+        member.clock += 1
+        if self.drops_late and push.version < self.version:
+            self.n_discarded += 1
+            return [Discard(serial), Answer(push.worker, self.version, is_complete=True)]
+        staleness = max(0, self.version - push.version)
+        self._group.append((push, Contribution(push.worker, serial, staleness, self.scale(staleness))))
+        member.waits_for_group = self.blocks
+        out = self._conclude_full_group() or self._conclude_leftover_group()
+        if not self.blocks:
+            out += self._answer_or_hold(push.worker)
+        return out + self._release()
+
+    def rest(self, worker: int) -> list[Instruction]:
+        """The worker has nothing to do for now: nobody waits for it, until it pushes again."""
+        self._members[worker].is_resting = True
+        return self._conclude_leftover_group() + self._release()
+
+    def leave(self, worker: int, *, is_expected: bool) -> list[Instruction]:
+        """The worker said goodbye, or died. What it pushed counts."""
+        if self._members.pop(worker, None) is None:
+            return []
+        if self.needs_all and not is_expected:
+            return [Fail(f"worker {worker} is gone")]
+        return self._conclude_full_group() + self._conclude_leftover_group() + self._release()
+
+    def _needed(self) -> int:
+        return len(self._members) if self.group_size is None else self.group_size
+
+    def _conclude_full_group(self) -> list[Instruction]:
+        return self._conclude(1.0) if self._group and len(self._group) >= self._needed() else []
+
+    def _conclude_leftover_group(self) -> list[Instruction]:
+        """When nobody is left who could fill the group, what there is counts as a whole batch."""
+        could_push = any(not m.is_resting and not m.waits_for_group for m in self._members.values())
+        if not self._group or could_push:
+            return []
+        weight = sum(push.weight for push, _ in self._group)
+        return self._conclude(1.0 / weight if weight > 0 else 1.0)
+
+    def _conclude(self, factor: float) -> list[Instruction]:
+        """Sums run in the order of workers where everybody waits, so that they do not depend on who came first."""
+        parts = [c for _, c in self._group]
+        if self.blocks:
+            parts.sort(key=lambda c: c.worker)
+        if factor != 1.0:
+            parts = [Contribution(c.worker, c.serial, c.staleness, c.scale * factor) for c in parts]
+        self._group = []
+        self.version += 1
+        out: list[Instruction] = [Apply(self.version, tuple(parts))]
+        for worker in sorted(self._members):
+            if self._members[worker].waits_for_group:
+                self._members[worker].waits_for_group = False
+                out.append(Answer(worker, self.version, is_complete=True))
+        return out
+
+    def _slowest(self) -> int:
+        return min((m.clock for m in self._members.values() if not m.is_resting), default=10**18)
+
+    def _may_start(self, member: _Member) -> bool:
+        return self.lead is None or member.clock - self._slowest() <= self.lead
+
+    def _answer_or_hold(self, worker: int) -> list[Instruction]:
+        member = self._members[worker]
+        if not self._may_start(member):
+            member.waits_for_others = True
+            return []
+        return [Answer(worker, self.version, is_complete=self.lead is not None)]
+
+    def _release(self) -> list[Instruction]:
+        """Answers whoever the slowest no longer holds back."""
+        out: list[Instruction] = []
+        for worker in sorted(self._members):
+            member = self._members[worker]
+            if member.waits_for_others and self._may_start(member):
+                member.waits_for_others = False
+                out.append(Answer(worker, self.version, is_complete=True))
+        return out
+
+    def _wake(self, member: _Member) -> None:
+        """Back from a rest: level with the slowest; when all rested, all begin at one clock."""
+        if all(m.is_resting for m in self._members.values()):
+            highest = max(m.clock for m in self._members.values())
+            for other in self._members.values():
+                other.clock, other.is_resting = highest, False
+            return
+        member.clock = max(member.clock, self._slowest())
+        member.is_resting = False
+
+
+def bulk_synchronous() -> Rule:
+    return Rule(group_size=None, blocks=True, needs_all=True)
+
+
+def asynchronous(*, scale: Scale = lambda _: 1.0) -> Rule:
+    return Rule(group_size=1, scale=scale)
+
+
+def stale_synchronous(staleness: int, *, scale: Scale = lambda _: 1.0) -> Rule:
+    """A worker may start clock c once every other has finished clock c - staleness - 1."""
+    return Rule(group_size=1, lead=staleness, scale=scale)
+
+
+def soft_synchronous(n_gradients: int, *, blocks: bool = False, scale: Scale = lambda _: 1.0) -> Rule:
+    """A version of every n_gradients pushes. Only with blocks does n_gradients = n workers equal BSP."""
+    return Rule(group_size=n_gradients, blocks=blocks, scale=scale)
+
+
+def first_of(k: int) -> Rule:
+    """A version of the first k workers that computed on the current one; whoever comes later is discarded."""
+    return Rule(group_size=k, blocks=True, drops_late=True)
+
+
+@dataclass
+class Outstanding:
+    """Bounded delay of one worker: how many of its own exchanges may be under way when it starts another.
+
+    max_delay 0: one after the other. Source: Li et al., OSDI '14, sec. 3.4.
+    """
+
+    max_delay: int
+    n_started: int = 0
+    _finished: set[int] = field(default_factory=set)
+    _all_before: int = 0  # every exchange below this one is finished
+
+    def may_start(self) -> bool:
+        return self.n_started - self._all_before <= self.max_delay
+
+    def start(self) -> int:
+        """The number of the exchange. Raises ValueError when it may not start yet."""
+        if not self.may_start():
+            raise ValueError(f"exchange {self.n_started} may not start: {self._all_before} are finished")
+        self.n_started += 1
+        return self.n_started - 1
+
+    def finish(self, exchange: int) -> None:
+        self._finished.add(exchange)
+        while self._all_before in self._finished:
+            self._finished.remove(self._all_before)
+            self._all_before += 1

@@ -1,0 +1,34 @@
+"""How much a gradient counts that was computed on old weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+
+def unscaled(staleness: int) -> float:  # noqa: ARG001 (all rules have one signature)
+    return 1.0
+
+
+def zhang(staleness: int) -> float:
+    """Source: Zhang, Gupta, Lian and Liu, IJCAI '16: 1 / staleness, fresh ones whole."""
+    return 1.0 / max(1, staleness)
+
+
+def dynsgd(staleness: int) -> float:
+    """Source: Jiang et al., SIGMOD '17: 1 / (staleness + 1)."""
+    return 1.0 / (staleness + 1)
+
+
+SCALES: Mapping[str, Callable[[int], float]] = {"none": unscaled, "zhang": zhang, "dynsgd": dynsgd, "dc": unscaled}
+
+
+def compensate(gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: float) -> None:
+    """In place: what the gradient would be at `weights`, when it was computed at `backup`, to first order.
+
+    The diagonal of the Hessian is taken as strength * gradient squared.
+    Source: Zheng et al., DC-ASGD, ICML '17. strength 0, or weights that have not moved, change nothing.
+    """
+    gradient.addcmul_(gradient * gradient, torch.sub(weights, backup), value=strength)

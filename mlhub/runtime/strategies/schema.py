@@ -1,0 +1,257 @@
+"""The strategy of a job as data: which schemes there are, their parameters with types and bounds, and presets.
+
+    {}                                            what MLHub chooses: all-reduce, or BSP on parameter servers
+    {"name": "ssp", "staleness": 3}               a scheme with parameters
+    {"name": "aeasgd", "rho": 5.0}                a preset: another framework's name for a scheme, its own defaults
+
+Standard library only: whoever accepts a job validates by it without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.wire.launch import Mode
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """kind: int, float, bool or str. minimum is allowed itself, unless above_minimum. choices: of a str."""
+
+    kind: type[Any]
+    default: Any
+    minimum: float | None = None
+    maximum: float | None = None
+    above_minimum: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """mode: what it runs on; None: either. is_lockstep: all workers make every step together, one batch a step;
+    otherwise each takes batches of its own. survives: a worker's death does not end the attempt."""
+
+    about: str
+    mode: Mode | None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    is_lockstep: bool = True
+    survives: bool = False
+
+
+@dataclass(frozen=True)
+class Preset:
+    """given: parameter values it stands for. aliases: its own parameter names -> ours."""
+
+    scheme: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StrategySpec:
+    """A validated strategy: every parameter of its scheme has a value."""
+
+    name: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def scheme(self) -> Scheme:
+        return SCHEMES[self.name]
+
+    @property
+    def mode(self) -> Mode | None:
+        return self.scheme.mode
+
+    def to_json(self) -> dict[str, Any]:
+        """What parse() reads again."""
+        return {"name": self.name, **self.parameters}
+
+
+AUTO = "auto"
+_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc"))
+_STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
+_PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)
+_SERVERS, _ALL = Mode.PARAMETER_SERVER, Mode.ALL_REDUCE
+
+
+def _on_servers(about: str, **parameters: Parameter) -> Scheme:
+    return Scheme(about, _SERVERS, parameters, is_lockstep=False, survives=True)
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
+    "all_reduce": Scheme(
+        "Every worker holds the model; gradients are averaged.",
+        _ALL,
+        {"compression": Parameter(str, "none", choices=("none", "fp16", "powersgd"))},
+    ),
+    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS),
+    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE),
+    "ssp": _on_servers(
+        "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
+        "that are slow at random, not against one that is always slow.",
+        staleness=Parameter(int, 3, minimum=0, maximum=10_000),
+        **_STALE,
+    ),
+    "softsync": _on_servers(
+        "A version of every `group` pushes; workers wait for it only with `block`.",
+        group=Parameter(int, 2, minimum=1, maximum=10_000),
+        block=Parameter(bool, False),
+        **_STALE,
+    ),
+    "k_of_n": _on_servers(
+        "The first k gradients make a version, the late ones are discarded.", k=Parameter(int, 1, minimum=1)
+    ),
+    "downpour": _on_servers(
+        "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
+        n_push=Parameter(int, 1, minimum=1),
+        n_fetch=Parameter(int, 1, minimum=1),
+    ),
+    "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=_PERIOD),
+    "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=_PERIOD),
+    "easgd": _on_servers(
+        "Workers train by themselves, tied elastically to a centre every `window` steps.",
+        window=_PERIOD,
+        alpha=Parameter(float, 0.5, minimum=0.0, maximum=1.0, above_minimum=True),
+        momentum=Parameter(float, 0.0, minimum=0.0, maximum=0.999),
+    ),
+    "averaging": Scheme(
+        "Workers train alone and average their models every `period` steps, after `warmup_steps` of all-reduce.",
+        _ALL,
+        {"period": _PERIOD, "warmup_steps": Parameter(int, 0, minimum=0)},
+    ),
+    "block_momentum": Scheme(
+        "Averaging with momentum from block to block (BMUF); momentum 1 - 1/workers unless given (-1).",
+        _ALL,
+        {
+            "period": _PERIOD,
+            "momentum": Parameter(float, -1.0, minimum=-1.0, maximum=0.999),
+            "rate": Parameter(float, 1.0, minimum=0.0, above_minimum=True),
+            "nesterov": Parameter(bool, True),
+        },
+    ),
+    "gossip": Scheme(
+        "Workers average with their neighbours only, every `period` steps; no server, no all-reduce.",
+        _ALL,
+        {
+            "topology": Parameter(str, "ring", choices=("ring", "exponential", "complete")),
+            "period": Parameter(int, 1, minimum=1),
+        },
+    ),
+}  # fmt: skip
+
+PRESETS: Mapping[str, Preset] = {
+    "elephas-synchronous": Preset("averaging"),
+    "elephas-asynchronous": Preset("asp"),
+    "hogwild": Preset("asp"),
+    "mxnet-dist-sync": Preset("bsp"),
+    "mxnet-dist-async": Preset("asp"),
+    "rudra-softsync": Preset("softsync", aliases={"s": "group"}),
+    "dc-asgd": Preset("asp", {"staleness_scaling": "dc"}, aliases={"lambda": "dc_strength"}),
+    "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),
+    "backup-workers": Preset("k_of_n"),
+    "dist-keras-downpour": Preset("downpour", {"n_push": 5, "n_fetch": 5}),
+    "dist-keras-adag": Preset("adag", {"window": 12}, aliases={"communication_window": "window"}),
+    "dist-keras-dynsgd": Preset("dynsgd", {"window": 5}, aliases={"communication_window": "window"}),
+    "aeasgd": Preset("easgd", {"window": 32, "alpha": 0.5}, aliases={"communication_window": "window"}),
+    "eamsgd": Preset("easgd", {"window": 32, "momentum": 0.9}, aliases={"communication_window": "window"}),
+    "cntk-block-momentum": Preset("block_momentum"),
+    "local-sgd": Preset("averaging"),
+    "d-psgd": Preset("gossip"),
+    "horovod": Preset("all_reduce"),
+}
+
+
+def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> StrategySpec:
+    """n_workers: checks the bounds that depend on it, once it is known.
+
+    Raises BadInputError (field "strategy.<parameter>", with a remedy) for an unknown name or parameter, a value of
+    another type or out of bounds, and combinations that mean nothing.
+    """
+    if raw is not None and not isinstance(raw, Mapping):
+        raise _bad("strategy", f"A strategy is an object, not {type(raw).__name__}.", 'Give {"name": "ssp"}, say.')
+    given = dict(raw or {})
+    name = given.pop("name", AUTO)
+    if not isinstance(name, str):
+        raise _bad("strategy.name", f"The name is {name!r}.", "Give a word, such as asp.")
+    if name in PRESETS:
+        preset = PRESETS[name]
+        ours = {preset.aliases.get(key, key): value for key, value in given.items()}
+        if len(ours) < len(given):
+            raise _bad("strategy", f"{name} was given one parameter by two names.", "Give it once.")
+        name, given = preset.scheme, {**preset.given, **ours}
+    if name not in SCHEMES:
+        known = ", ".join([*SCHEMES, *PRESETS])
+        raise _bad("strategy.name", f"There is no strategy {name!r}.", f"Known: {known}.")
+    scheme = SCHEMES[name]
+    for key in given:
+        if key not in scheme.parameters:
+            has = ", ".join(scheme.parameters) or "no parameters"
+            raise _bad(f"strategy.{key}", f"{name} has no parameter {key}.", f"It has {has}.")
+    values = {key: _value(key, given.get(key, p.default), p) for key, p in scheme.parameters.items()}
+    spec = StrategySpec(name, values)
+    _check_combination(spec, given)
+    if n_workers is not None:
+        _check_workers(spec, n_workers)
+    return spec
+
+
+def _value(key: str, value: Any, parameter: Parameter) -> Any:
+    kind: type[Any] = parameter.kind
+    name = f"strategy.{key}"
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        raise _bad(name, f"{key} is {value!r}.", f"Give {_article(kind)}.")
+    if parameter.choices and value not in parameter.choices:
+        raise _bad(name, f"{key} is {value!r}.", f"One of {', '.join(parameter.choices)}.")
+    low, high = parameter.minimum, parameter.maximum
+    if low is not None and (not value >= low or (parameter.above_minimum and value == low)):
+        raise _bad(
+            name, f"{key} is {value}.", f"Give {'more than' if parameter.above_minimum else 'at least'} {low:g}."
+        )
+    if high is not None and not value <= high:
+        raise _bad(name, f"{key} is {value}.", f"Give at most {high:g}.")
+    return value
+
+
+def _check_combination(spec: StrategySpec, given: Mapping[str, Any]) -> None:
+    values = spec.parameters
+    strength = spec.scheme.parameters.get("dc_strength")
+    if strength and given.get("dc_strength", strength.default) != strength.default and not _compensates(values):
+        raise _bad(
+            "strategy.dc_strength", "Delay compensation is not switched on.", 'Give "staleness_scaling": "dc" too.'
+        )
+    if spec.name == "downpour" and values["n_fetch"] > values["n_push"] and values["n_fetch"] % values["n_push"]:
+        raise _bad("strategy.n_fetch", "Fetches must fall on pushes.", "Make n_fetch a multiple of n_push.")
+    if spec.name == "downpour" and values["n_push"] > values["n_fetch"] and values["n_push"] % values["n_fetch"]:
+        raise _bad("strategy.n_push", "Pushes must fall on fetches.", "Make n_push a multiple of n_fetch.")
+    if spec.name == "block_momentum" and -1.0 < values["momentum"] < 0.0:
+        raise _bad("strategy.momentum", f"momentum is {values['momentum']}.", "Give 0 to 0.999, or leave it out.")
+    if values.get("staleness_scaling") in ("zhang", "dynsgd", "dc") and spec.name == "ssp" and not values["staleness"]:
+        raise _bad("strategy.staleness_scaling", "With staleness 0 nothing is stale.", "Leave it out.")
+
+
+def _compensates(values: Mapping[str, Any]) -> bool:
+    return bool(values["staleness_scaling"] == "dc")
+
+
+def _check_workers(spec: StrategySpec, n_workers: int) -> None:
+    for key in ("group", "k"):
+        if spec.parameters.get(key, 0) > n_workers:
+            raise _bad(
+                f"strategy.{key}",
+                f"{key} is {spec.parameters[key]}, and there are {n_workers} workers.",
+                f"Give at most {n_workers}, or ask for more workers.",
+            )
+
+
+def _article(kind: type[Any]) -> str:
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}[kind]
+
+
+def _bad(field: str, message: str, remedy: str) -> BadInputError:
+    return BadInputError(message, field=field, remedy=remedy, code="invalid_strategy")

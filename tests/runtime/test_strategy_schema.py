@@ -1,0 +1,66 @@
+"""A strategy is refused at once when it means nothing, with the field and the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.strategies.schema import PRESETS, SCHEMES, parse
+from mlhub.wire.launch import Mode
+
+
+@pytest.mark.parametrize("name", [*SCHEMES, *PRESETS])
+def test_every_scheme_and_preset_has_working_defaults(name: str) -> None:
+    spec = parse({"name": name}, n_workers=4)
+    assert spec.name in SCHEMES
+    assert parse(spec.to_json()) == spec
+
+
+def test_nothing_said_leaves_the_choice_to_the_platform() -> None:
+    assert parse({}).mode is None
+    assert parse(None).name == "auto"
+
+
+def test_a_scheme_says_what_it_runs_on() -> None:
+    assert parse({"name": "ssp"}).mode is Mode.PARAMETER_SERVER
+    assert parse({"name": "gossip"}).mode is Mode.ALL_REDUCE
+    assert parse({"name": "asp"}).scheme.survives
+    assert not parse({"name": "bsp"}).scheme.survives
+
+
+def test_presets_speak_their_own_words() -> None:
+    assert parse({"name": "aeasgd", "communication_window": 7}).parameters["window"] == 7
+    assert parse({"name": "dc-asgd", "lambda": 2}).parameters["dc_strength"] == 2.0
+    assert parse({"name": "rudra-softsync", "s": 3}).parameters["group"] == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ({"name": "telepathy"}, "strategy.name"),
+        ({"name": ["ssp"]}, "strategy.name"),
+        ("ssp", "strategy"),
+        ({"name": "bsp", "staleness": 3}, "strategy.staleness"),
+        ({"name": "ssp", "staleness": -1}, "strategy.staleness"),
+        ({"name": "ssp", "staleness": 1.5}, "strategy.staleness"),
+        ({"name": "ssp", "staleness": True}, "strategy.staleness"),
+        ({"name": "ssp", "staleness": 0, "staleness_scaling": "zhang"}, "strategy.staleness_scaling"),
+        ({"name": "averaging", "period": 0}, "strategy.period"),
+        ({"name": "easgd", "alpha": 0}, "strategy.alpha"),
+        ({"name": "easgd", "alpha": 1.1}, "strategy.alpha"),
+        ({"name": "easgd", "alpha": float("nan")}, "strategy.alpha"),
+        ({"name": "asp", "dc_strength": 0.1}, "strategy.dc_strength"),
+        ({"name": "asp", "staleness_scaling": "magic"}, "strategy.staleness_scaling"),
+        ({"name": "downpour", "n_push": 2, "n_fetch": 3}, "strategy.n_fetch"),
+        ({"name": "block_momentum", "momentum": -0.5}, "strategy.momentum"),
+        ({"name": "softsync", "group": 5}, "strategy.group"),
+        ({"name": "k_of_n", "k": 5}, "strategy.k"),
+        ({"name": "aeasgd", "communication_window": 7, "window": 8}, "strategy"),
+        ({"name": "elephas-asynchronous", "frequency": "batch"}, "strategy.frequency"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_field_and_remedy(raw: object, field: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        parse(raw, n_workers=4)  # type: ignore[arg-type]
+    assert refused.value.field == field
+    assert refused.value.remedy
