@@ -24,7 +24,7 @@ HOP_S = 25e-6  # one message between two processes
 SERVER_STEP_S = 400e-6  # a server's fixed part of a step: unpack, sum, optimise, pack
 OVERLAP = 1.4  # γ of all-reduce: gradients travel while the backward pass goes on
 PRIOR_WEIGHT = 0.15  # against 1 for a measurement
-SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
+SERVERS_MUST_GAIN = 0.15  # servers take CPUs, pods and time to start
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class SpeedModel:
     def best_mode(self, layout: Layout, *, pinned: Mode | None, max_servers: int | None = None) -> tuple[Mode, int]:
         """The faster way to synchronise these workers: mode and number of servers.
 
-        One worker has nobody to synchronise with. All-reduce unless parameter servers gain 5 %; the fewest servers
+        One worker has nobody to synchronise with. All-reduce unless parameter servers gain clearly (SERVERS_MUST_GAIN); the fewest servers
         among those within 5 % of the best.
         """
         if layout.n_workers == 1 and pinned is not Mode.PARAMETER_SERVER:
