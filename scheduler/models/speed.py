@@ -77,8 +77,8 @@ class SpeedModel:
     def best_mode(self, layout: Layout, *, pinned: Mode | None, max_servers: int | None = None) -> tuple[Mode, int]:
         """The faster way to synchronise these workers: mode and number of servers.
 
-        One worker has nobody to synchronise with. All-reduce unless parameter servers gain clearly (SERVERS_MUST_GAIN); the fewest servers
-        among those within 5 % of the best.
+        One worker has nobody to synchronise with. All-reduce unless parameter servers gain SERVERS_MUST_GAIN; the
+        fewest servers among those within 5 % of the best.
         """
         if layout.n_workers == 1 and pinned is not Mode.PARAMETER_SERVER:
             return Mode.ALL_REDUCE, 0
