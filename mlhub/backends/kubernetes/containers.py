@@ -1,0 +1,148 @@
+"""What is inside a pod: two containers of the runtime image, their volumes, limits and security. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.wire import environment
+from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
+
+PREPARE, MAIN = "prepare", "main"
+USER = 10001
+WORK, GANG, SECRETS, INPUTS, CHECKPOINTS = (
+    "/mlhub/work",
+    "/mlhub/gang",
+    "/mlhub/secrets",
+    "/mlhub/inputs",
+    "/mlhub/checkpoints",
+)
+CHECKPOINT_CLAIM, CACHE_CLAIM = "mlhub-checkpoints", "mlhub-inputs"
+MIB = 2**20
+LEAST_SHARED_MEMORY_BYTES = 64 * MIB
+
+
+def pod_security() -> dict[str, Any]:
+    """What the Pod Security standard `restricted` asks for."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: KubernetesOptions) -> dict[str, Any]:
+    """Brings the inputs, writes the pod's specification, and leaves once every member of the gang is there."""
+    arguments = ["--gang", GANG, "--inputs", INPUTS]
+    return {
+        "name": PREPARE,
+        "command": ["python", "-m", "mlhub.runtime.prepare", *arguments],
+        "env": _environment(_own_variables(spec, placement, options)),
+        "volumeMounts": _mounts(spec, may_write_inputs=True),
+        **_container(placement, options, n_gpus=0),
+    }
+
+
+def main_container(
+    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, n_gpus: int
+) -> dict[str, Any]:
+    variables = _own_variables(spec, placement, options)
+    variables[environment.SERVER_ADDRESSES] = ",".join(names.server_addresses(spec, gang))
+    if placement.role is Role.WORKER:
+        host, _, port = names.master_address(gang).rpartition(":")
+        variables |= {
+            environment.RANK: str(placement.index),
+            environment.LOCAL_RANK: "0",
+            environment.WORLD_SIZE: str(len(spec.workers)),
+            environment.MASTER_ADDR: host,
+            environment.MASTER_PORT: port,
+        }
+    return {
+        "name": MAIN,
+        "command": ["python", "-m", "mlhub.runtime"],
+        "env": _environment(variables),
+        "volumeMounts": _mounts(spec, may_write_inputs=False),
+        **_container(placement, options, n_gpus=n_gpus),
+    }
+
+
+def volumes(placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> list[dict[str, Any]]:
+    shared_memory = max(LEAST_SHARED_MEMORY_BYTES, placement.resources.memory_bytes // 4)
+    return [
+        {"name": "work", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(shared_memory)}},
+        {"name": "gang", "configMap": {"name": gang.name, "defaultMode": 0o440}},
+        {"name": "secrets", "secret": {"secretName": gang.name, "defaultMode": 0o440}},
+        {"name": "inputs", **_claim_or_empty(CACHE_CLAIM if options.cache_bytes else "", options)},
+        {"name": "checkpoints", **_claim_or_empty(CHECKPOINT_CLAIM if options.checkpoint_bytes else "", options)},
+    ]
+
+
+def _own_variables(spec: LaunchSpec, placement: PodPlacement, options: KubernetesOptions) -> dict[str, str]:
+    return {
+        "HOME": WORK,
+        "TMPDIR": "/tmp",  # noqa: S108 - an emptyDir of this pod alone
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": str(max(1, int(placement.resources.cpus))),
+        environment.SPEC_PATH: f"{WORK}/spec.json",
+        environment.API_URL: options.api_url or spec.api_url,
+        environment.TOKEN_PATH: f"{SECRETS}/token",
+        environment.SECRET_PATH: f"{SECRETS}/secret",
+        environment.WORK_DIR: WORK,
+        environment.ROLE: placement.role.value,
+        environment.INDEX: str(placement.index),
+        environment.ATTEMPT_ID: spec.attempt_id,
+        environment.JOB_ID: spec.job_id,
+    }
+
+
+def _environment(variables: dict[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in variables.items()]
+
+
+def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]:
+    return [
+        {"name": "work", "mountPath": WORK, "subPath": "work"},
+        {"name": "work", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - an emptyDir of this pod alone
+        {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108
+        {"name": "gang", "mountPath": GANG, "readOnly": True},
+        {"name": "secrets", "mountPath": SECRETS, "readOnly": True},
+        {"name": "inputs", "mountPath": INPUTS, "readOnly": not may_write_inputs},
+        # the job's own folder: another job of the project is not even visible
+        {"name": "checkpoints", "mountPath": f"{CHECKPOINTS}/{spec.job_id}", "subPath": spec.job_id},
+    ]
+
+
+def _container(placement: PodPlacement, options: KubernetesOptions, *, n_gpus: int) -> dict[str, Any]:
+    """Requests equal limits: what the scheduler counted on is what the pod has."""
+    limits = {
+        "cpu": f"{int(placement.resources.cpus * 1000)}m",
+        "memory": str(placement.resources.memory_bytes),
+        "ephemeral-storage": str(options.ephemeral_bytes),
+    }
+    if n_gpus:
+        limits[options.gpu_resource] = str(n_gpus)
+    return {
+        "image": options.image,
+        "imagePullPolicy": options.image_pull_policy,
+        "workingDir": WORK,
+        "resources": {"limits": limits, "requests": dict(limits)},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _claim_or_empty(claim: str, options: KubernetesOptions) -> dict[str, Any]:
+    if claim:
+        return {"persistentVolumeClaim": {"claimName": claim}}
+    return {"emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}}

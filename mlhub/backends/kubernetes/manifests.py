@@ -1,0 +1,181 @@
+"""A gang as Kubernetes objects: LaunchSpec in, dictionaries out. Pure, so that golden files can show it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.containers import CHECKPOINTS, main_container, pod_security, prepare_container, volumes
+from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.wire.launch import Input, LaunchSpec, PodPlacement
+
+Manifest = dict[str, Any]
+
+LEAVE_A_SICK_NODE_AFTER_S = 30
+
+
+def record(spec: LaunchSpec, gang: Gang) -> Manifest:
+    """The headless service that names the pods; made first and removed last, it is also the gang's record."""
+    members = {
+        "pods": [[p.role, p.index, p.node] for p in spec.pods],
+        "start_timeout_s": spec.start_timeout_s,
+    }
+    metadata = _metadata(spec, gang, gang.name)
+    metadata["annotations"] |= {names.GANG: json.dumps(members, sort_keys=True)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,  # members look each other up before they are ready
+            "selector": {names.ATTEMPT: spec.attempt_id},
+            "ports": [{"name": "rendezvous", "port": names.MASTER_PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def secret(spec: LaunchSpec, gang: Gang) -> Manifest:
+    """What only this attempt's pods may read: its token and the gang's shared secret."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(spec, gang, gang.name),
+        "type": "Opaque",
+        "immutable": True,
+        "data": {"token": _base64(spec.token), "secret": _base64(spec.gang_secret)},
+    }
+
+
+def instructions(spec: LaunchSpec, gang: Gang, options: KubernetesOptions) -> Manifest:
+    """What the pods are told, without secrets; mlhub/runtime/prepare.py makes each pod's own PodSpec of it."""
+    addresses = {
+        "master": names.master_address(gang),
+        "servers": list(names.server_addresses(spec, gang)),
+        "members": names.barrier_addresses(spec, gang),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(spec, gang, gang.name),
+        "immutable": True,
+        "data": {
+            "launch.json": _as_pods_see_it(spec, options).to_json(),
+            "addresses.json": json.dumps(addresses, sort_keys=True),
+        },
+    }
+
+
+def network_policy(spec: LaunchSpec, gang: Gang) -> Manifest:
+    """A gang talks within itself; the namespace's own policy (tenancy.py) allows names and the ingest address."""
+    members = {"podSelector": {"matchLabels": {names.ATTEMPT: spec.attempt_id}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(spec, gang, gang.name),
+        "spec": {
+            **members,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [members]}],
+            "egress": [{"to": [members]}],
+        },
+    }
+
+
+def pod(
+    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, gpu_nodes: Collection[str]
+) -> Manifest:
+    """One member, on its node and no other. gpu_nodes: where slots are GPUs; elsewhere they are shares of the CPUs."""
+    role, index = placement.role, placement.index
+    metadata = _metadata(spec, gang, gang.pod(role, index))
+    metadata["labels"] |= {names.ROLE: role.value, names.INDEX: str(index)}
+    metadata["finalizers"] = [names.OBSERVED]
+    n_gpus = len(placement.slots) if placement.node in gpu_nodes else 0
+    body: Manifest = {
+        "schedulingGates": [{"name": names.GANG}],
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "hostname": gang.pod(role, index),
+        "subdomain": gang.name,
+        "terminationGracePeriodSeconds": 30,
+        "affinity": {"nodeAffinity": _only(placement.node)},
+        "tolerations": _tolerations(options),
+        "securityContext": pod_security(),
+        "initContainers": [prepare_container(spec, placement, options)],
+        "containers": [main_container(spec, placement, gang, options, n_gpus=n_gpus)],
+        "volumes": volumes(placement, gang, options),
+    }
+    if options.runtime_class:
+        body["runtimeClassName"] = options.runtime_class
+    if options.image_pull_secret:
+        body["imagePullSecrets"] = [{"name": options.image_pull_secret}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body}
+
+
+def owned_by(manifest: Manifest, owner: Manifest) -> Manifest:
+    """The same object, to be collected by the cluster once its owner is gone."""
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference]}}
+
+
+def _as_pods_see_it(spec: LaunchSpec, options: KubernetesOptions) -> LaunchSpec:
+    """Without secrets; files of the platform's disk become addresses of the ingest API, and the job's own volume."""
+    base = f"{options.api_url or spec.api_url}/api/v1/ingest/attempts/{spec.attempt_id}/blobs"
+
+    def reachable(item: Input) -> Input:
+        return replace(item, uri=f"{base}/{item.sha256}") if item.uri.startswith("file:") else item
+
+    return replace(
+        spec,
+        token="",
+        gang_secret="",
+        api_url=options.api_url or spec.api_url,
+        inputs=tuple(reachable(item) for item in spec.inputs),
+        checkpoint_uri=f"file://{CHECKPOINTS}/{spec.job_id}",
+    )
+
+
+def _metadata(spec: LaunchSpec, gang: Gang, name: str) -> Manifest:
+    told = {
+        f"mlhub.dev/{key}-name": spec.labels[key] for key in ("organisation", "project", "job") if key in spec.labels
+    }
+    return {
+        "name": name,
+        "namespace": gang.namespace,
+        "labels": {**names.MANAGED_BY, names.ATTEMPT: str(spec.attempt_id), names.JOB: spec.job_id},
+        "annotations": {**told, "mlhub.dev/attempt-number": str(spec.attempt_number)},
+    }
+
+
+def _only(node: str) -> Manifest:
+    """By the node's name, not by its hostname label, which may lie."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+
+
+def _tolerations(options: KubernetesOptions) -> list[Manifest]:
+    sick = [
+        {
+            "key": f"node.kubernetes.io/{key}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": LEAVE_A_SICK_NODE_AFTER_S,
+        }
+        for key in ("not-ready", "unreachable")
+    ]
+    return [{"key": options.gpu_resource, "operator": "Exists", "effect": "NoSchedule"}, *sick]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,77 @@
+"""Labels, names and addresses: the same attempt always gets the same ones, so that a repeat meets what is there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+
+ATTEMPT = "mlhub.dev/attempt"
+ROLE = "mlhub.dev/role"
+INDEX = "mlhub.dev/index"
+JOB = "mlhub.dev/job"
+PROJECT = "mlhub.dev/project"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "mlhub"}
+
+GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
+LAUNCHED = "mlhub.dev/launched"  # annotation of the record: since when every member exists
+STOP = "mlhub.dev/stop"  # annotation of the record: who asked the gang to leave, when and why
+OBSERVED = "mlhub.dev/observed"  # finalizer of pods: they stay until their exit codes have been read
+
+MASTER_PORT, SERVER_PORT, BARRIER_PORT = 29400, 29500, 29300
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_LONGEST_GANG = 45  # leaves room for "-worker-12345" within the 63 characters of a DNS label
+
+
+@dataclass(frozen=True)
+class Gang:
+    """Where an attempt's objects are: namespace and common name."""
+
+    namespace: str
+    name: str
+
+    def pod(self, role: Role, index: int) -> str:
+        return f"{self.name}-{role}-{index}"
+
+    def host(self, role: Role, index: int) -> str:
+        """The pod's stable name, through the gang's headless service."""
+        return f"{self.pod(role, index)}.{self.name}.{self.namespace}.svc"
+
+
+def gang_of(spec: LaunchSpec, *, prefix: str) -> Gang:
+    return Gang(namespace_of(spec.labels, prefix=prefix), gang_name(spec.attempt_id))
+
+
+def gang_name(attempt_id: AttemptId) -> str:
+    name = f"mlhub-{attempt_id}"
+    if len(name) <= _LONGEST_GANG and _LABEL.fullmatch(name):
+        return name
+    return f"mlhub-{hashlib.sha256(attempt_id.encode()).hexdigest()[:32]}"
+
+
+def project_key(labels: Mapping[str, str]) -> str:
+    """What tells projects apart: the id where the platform gives one, or else the names."""
+    return labels.get("project_id") or f"{labels.get('organisation', '')}/{labels.get('project', '')}"
+
+
+def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
+    """A namespace per project: readable, and never shared by two projects of like names."""
+    slug = re.sub(r"[^a-z0-9]+", "-", labels.get("project", "").lower()).strip("-")[:24].strip("-") or "project"
+    return f"{prefix}-{slug}-{hashlib.sha256(project_key(labels).encode()).hexdigest()[:8]}"
+
+
+def server_addresses(spec: LaunchSpec, gang: Gang) -> tuple[str, ...]:
+    return tuple(f"{gang.host(Role.SERVER, p.index)}:{SERVER_PORT}" for p in spec.servers)
+
+
+def master_address(gang: Gang) -> str:
+    return f"{gang.host(Role.WORKER, 0)}:{MASTER_PORT}"
+
+
+def barrier_addresses(spec: LaunchSpec, gang: Gang) -> dict[str, str]:
+    """host:port of every member's barrier, by "<role>-<index>"."""
+    return {f"{p.role}-{p.index}": f"{gang.host(p.role, p.index)}:{BARRIER_PORT}" for p in spec.pods}

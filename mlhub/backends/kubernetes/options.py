@@ -1,0 +1,65 @@
+"""What an administrator chooses about the cluster; every field has a MLHUB_KUBE_ setting of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class KubernetesOptions:
+    """kubeconfig: path; "" = the pod's own service account, or else ~/.kube/config. Bytes and seconds as suffixed.
+
+    api_url: where pods reach the ingest API, when that is not MLHub's public address.
+    ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
+    checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
+    cpu_slots: how many workers a node without GPUs takes at once; 0 = one per allocatable CPU.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace_prefix: str = "mlhub"
+    image: str = "mlhub-runtime:0.1.0"
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secret: str = ""
+    runtime_class: str = ""
+    api_url: str = ""
+    ingest_namespace: str = "mlhub"
+    ingest_cidr: str = ""
+    gpu_resource: str = "nvidia.com/gpu"
+    cpu_slots: int = 0
+    storage_class: str = ""
+    checkpoint_bytes: int = 0
+    cache_bytes: int = 0
+    ephemeral_bytes: int = 20 * GIB
+    project_gpus: int = 0
+    project_pods: int = 0
+    nic_bps: float = 10e9
+    rack_uplink_bps: float = 40e9
+    request_timeout_s: float = 10.0
+    unschedulable_after_s: float = 20.0
+    node_lost_after_s: float = 40.0
+    half_made_after_s: float = 15.0
+
+    @classmethod
+    def from_settings(cls, raw: Mapping[str, str]) -> KubernetesOptions:
+        """raw: by field name, as text. Raises ValueError that names the setting."""
+        found: dict[str, object] = {}
+        kinds = {"int": int, "float": float, "str": str}
+        for field in fields(cls):
+            text = raw.get(field.name, "")
+            if text == "":
+                continue
+            try:
+                found[field.name] = kinds[str(field.type)](text)
+            except ValueError as error:
+                raise ValueError(
+                    f"MLHUB_KUBE_{field.name.upper()} is {text!r}; it must be a number ({field.type})."
+                ) from error
+        unknown = set(raw) - {field.name for field in fields(cls)}
+        if unknown:
+            names = ", ".join(f"MLHUB_KUBE_{name.upper()}" for name in sorted(unknown))
+            raise ValueError(f"Unknown settings: {names}. See docs/guides/kubernetes.md.")
+        return cls(**found)  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+"""A project's namespace: limits as a backstop, silence by default on the network, Pod Security `restricted`. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlparse
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.containers import CACHE_CLAIM, CHECKPOINT_CLAIM
+from mlhub.backends.kubernetes.options import KubernetesOptions
+
+Manifest = dict[str, Any]
+
+LIMITS, DEFAULT_DENY, ALLOWED = "mlhub-limits", "mlhub-default-deny", "mlhub-names-and-ingest"
+PODS_WITHOUT_LIMITS_GET = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
+NODE_LOCAL_DNS = "169.254.20.10/32"
+
+
+def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest:
+    security = {
+        f"pod-security.kubernetes.io/{mode}{suffix}": value
+        for mode in ("enforce", "warn", "audit")
+        for suffix, value in (("", "restricted"), ("-version", "latest"))
+    }
+    told = {f"mlhub.dev/{key}-name": labels[key] for key in ("organisation", "project") if key in labels}
+    name = names.namespace_of(labels, prefix=options.namespace_prefix)
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "labels": {**names.MANAGED_BY, names.PROJECT: name, **security},
+            "annotations": told,
+        },
+    }
+
+
+def contents(namespace: str, options: KubernetesOptions, *, api_url: str) -> list[Manifest]:
+    """What every project's namespace holds before the first pod comes."""
+    found = [
+        _policy(namespace, DEFAULT_DENY, {}),
+        _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url)]}),
+        _limit_range(namespace),
+        _quota(namespace, options),
+    ]
+    for claim, size in ((CHECKPOINT_CLAIM, options.checkpoint_bytes), (CACHE_CLAIM, options.cache_bytes)):
+        if size:
+            found.append(_claim(namespace, claim, size, options.storage_class))
+    return found
+
+
+def _metadata(namespace: str, name: str) -> Manifest:
+    return {"name": name, "namespace": namespace, "labels": dict(names.MANAGED_BY)}
+
+
+def _policy(namespace: str, name: str, rules: Manifest) -> Manifest:
+    types = ["Egress"] if "egress" in rules else ["Ingress", "Egress"]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(namespace, name),
+        "spec": {"podSelector": {}, "policyTypes": types, **rules},
+    }
+
+
+def _names() -> Manifest:
+    """The cluster's DNS, also where it listens on each node."""
+    system = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    ports = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+    return {"to": [system, {"ipBlock": {"cidr": NODE_LOCAL_DNS}}], "ports": ports}
+
+
+def _ingest(options: KubernetesOptions, api_url: str) -> Manifest:
+    """The ingest API: an address range, or the web pods of MLHub's own namespace."""
+    address = urlparse(options.api_url or api_url)
+    cidr = options.ingest_cidr or _as_cidr(address.hostname or "")
+    if cidr:
+        port = address.port or (443 if address.scheme == "https" else 80)
+        return {"to": [{"ipBlock": {"cidr": cidr}}], "ports": [{"protocol": "TCP", "port": port}]}
+    web = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": options.ingest_namespace}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/component": "web"}},
+    }
+    return {"to": [web], "ports": [{"protocol": "TCP", "port": "http"}]}
+
+
+def _as_cidr(host: str) -> str:
+    try:
+        return str(ipaddress.ip_network(host))
+    except ValueError:
+        return ""
+
+
+def _limit_range(namespace: str) -> Manifest:
+    limit = {
+        "type": "Container",
+        "default": PODS_WITHOUT_LIMITS_GET,
+        "defaultRequest": PODS_WITHOUT_LIMITS_GET,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": _metadata(namespace, LIMITS),
+        "spec": {"limits": [limit]},
+    }
+
+
+def _quota(namespace: str, options: KubernetesOptions) -> Manifest:
+    """A backstop only: MLHub's own quota decides first. Nothing here opens a way out of the namespace."""
+    hard = {"services.nodeports": "0", "services.loadbalancers": "0"}
+    if options.project_gpus:
+        hard[f"requests.{options.gpu_resource}"] = str(options.project_gpus)
+    if options.project_pods:
+        hard["pods"] = str(options.project_pods)
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": _metadata(namespace, LIMITS),
+        "spec": {"hard": hard},
+    }
+
+
+def _claim(namespace: str, name: str, size_bytes: int, storage_class: str) -> Manifest:
+    body: Manifest = {
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": str(size_bytes)}},
+    }
+    if storage_class:
+        body["storageClassName"] = storage_class
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": _metadata(namespace, name),
+        "spec": body,
+    }

@@ -1,0 +1,173 @@
+"""Tests of the objects that a gang and a project become."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mlhub.backends.kubernetes import manifests, names, tenancy
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.wire.launch import AttemptId, Input, LaunchSpec
+from tests.backends.kubernetes.schema import problems
+from tests.backends.specs import gang as made
+
+GOLDEN = Path(__file__).parent / "golden"
+OPTIONS = KubernetesOptions(image="example.org/mlhub-runtime:1", checkpoint_bytes=2**40, project_gpus=8)
+
+
+def spec() -> LaunchSpec:
+    return replace(
+        made(workers=2, servers=1),
+        attempt_id=AttemptId("018f0000-0000-7000-8000-000000000001"),
+        job_id="018f0000-0000-7000-8000-0000000000aa",
+        api_url="https://mlhub.example.org",
+        inputs=(Input("train.npz", "ab" * 32, 1234, "file:///srv/blobs/ab/abab"),),
+        labels={"organisation": "Acme", "project": "Street Signs", "job": "mlp", "project_id": "p1"},
+    )
+
+
+def objects(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
+    told = spec()
+    gang = names.gang_of(told, prefix=options.namespace_prefix)
+    owner = manifests.record(told, gang)
+    owner["metadata"]["uid"] = "11111111-2222-3333-4444-555555555555"
+    rest = [
+        manifests.secret(told, gang),
+        manifests.instructions(told, gang, options),
+        manifests.network_policy(told, gang),
+        *(manifests.pod(told, p, gang, options, gpu_nodes={"node-1"}) for p in told.pods),
+    ]
+    return [owner, *(manifests.owned_by(m, owner) for m in rest)]
+
+
+def project(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
+    told = spec()
+    namespace = tenancy.namespace(told.labels, options)
+    return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=told.api_url)]
+
+
+def pods() -> list[dict[str, Any]]:
+    return [m for m in objects() if m["kind"] == "Pod"]
+
+
+@pytest.mark.parametrize(("file", "made"), [("gang.yaml", objects), ("project.yaml", project)])
+def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
+    """MLHUB_WRITE_GOLDEN=1 writes the files anew; read the difference before committing it."""
+    found = yaml.safe_dump_all(made(), sort_keys=True, width=120)
+    if os.environ.get("MLHUB_WRITE_GOLDEN"):
+        (GOLDEN / file).write_text(found)
+    assert found == (GOLDEN / file).read_text()
+
+
+@pytest.mark.parametrize("options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia")])
+def test_every_object_fits_the_schema_of_its_kind(options: KubernetesOptions) -> None:
+    assert [p for m in objects(options) + project(options) for p in problems(m)] == []
+
+
+def test_the_schema_check_sees_unknown_missing_and_wrong_fields() -> None:
+    broken = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "spec": {"hostnam": "a", "containers": [{"image": "x", "tty": "yes"}]},
+    }
+    said = " ".join(problems(broken))
+    assert "hostnam: unknown field" in said
+    assert "name: Field required" in said
+    assert "tty" in said
+
+
+def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
+    told = replace(spec(), token="the-token", gang_secret="feed")
+    gang = names.gang_of(told, prefix="mlhub")
+    others = [
+        manifests.record(told, gang),
+        manifests.instructions(told, gang, OPTIONS),
+        *(manifests.pod(told, p, gang, OPTIONS, gpu_nodes=()) for p in told.pods),
+    ]
+    assert "the-token" not in json.dumps(others)
+    assert "feed" not in json.dumps(others)
+    assert set(manifests.secret(told, gang)["data"]) == {"token", "secret"}
+
+
+def test_pods_keep_to_the_restricted_standard() -> None:
+    allowed_volumes = {"emptyDir", "configMap", "secret", "persistentVolumeClaim"}
+    for pod in pods():
+        body = pod["spec"]
+        assert body["automountServiceAccountToken"] is False
+        assert body["securityContext"]["runAsNonRoot"] is True
+        assert body["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert {key for v in body["volumes"] for key in v if key != "name"} <= allowed_volumes
+        for container in body["initContainers"] + body["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            limits = container["resources"]["limits"]
+            assert {"cpu", "memory", "ephemeral-storage"} <= set(limits)
+            assert container["resources"]["requests"] == limits
+
+
+def test_gpus_are_asked_for_where_slots_are_gpus() -> None:
+    wanted = [p["spec"]["containers"][0]["resources"]["limits"].get("nvidia.com/gpu") for p in pods()]
+    assert wanted == ["1", None, None]
+
+
+def test_pods_reach_each_other_by_stable_names() -> None:
+    addresses = json.loads(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["addresses.json"])
+    service = objects()[0]["metadata"]
+    for pod in pods():
+        host = f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}.{service['namespace']}.svc"
+        assert any(address.startswith(f"{host}:") for address in addresses["members"].values())
+        assert pod["spec"]["subdomain"] == service["name"]
+    assert addresses["master"].split(".")[0].endswith("worker-0")
+
+
+def test_pods_fetch_what_lies_on_the_platforms_disk_over_the_ingest_api() -> None:
+    told = LaunchSpec.from_json(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    attempt = spec().attempt_id
+    assert told.inputs[0].uri == f"https://mlhub.example.org/api/v1/ingest/attempts/{attempt}/blobs/{'ab' * 32}"
+    assert told.checkpoint_uri == f"file:///mlhub/checkpoints/{spec().job_id}"
+
+
+def test_names_fit_a_dns_label_whatever_the_attempt_is_called() -> None:
+    for attempt in ("a", "Ünïcode and spaces", "x" * 200, "-dash-", str(spec().attempt_id)):
+        assert manifests_name_fits(names.gang_name(AttemptId(attempt)))
+
+
+def manifests_name_fits(name: str) -> bool:
+    return len(f"{name}-worker-99999") <= 63 and names._LABEL.fullmatch(name) is not None
+
+
+def test_projects_of_like_names_have_namespaces_of_their_own() -> None:
+    found = {
+        names.namespace_of({"organisation": o, "project": p}, prefix="mlhub")
+        for o, p in (("a", "b"), ("a", "B"), ("a/b", ""), ("", "a/b"), ("c", "b"))
+    }
+    assert len(found) >= 4
+    assert all(len(n) <= 63 for n in found)
+
+
+def test_a_settings_typo_is_told_with_its_name() -> None:
+    with pytest.raises(ValueError, match="MLHUB_KUBE_IMGAE"):
+        KubernetesOptions.from_settings({"imgae": "x"})
+    with pytest.raises(ValueError, match="MLHUB_KUBE_CPU_SLOTS is 'many'"):
+        KubernetesOptions.from_settings({"cpu_slots": "many"})
+    assert KubernetesOptions.from_settings({"cpu_slots": "4", "image": ""}).cpu_slots == 4
+
+
+def test_the_ingest_address_is_the_only_way_out() -> None:
+    policies = {m["metadata"]["name"]: m["spec"] for m in project() if m["kind"] == "NetworkPolicy"}
+    assert policies[tenancy.DEFAULT_DENY] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    told = tenancy.contents("ns", KubernetesOptions(api_url="http://10.1.2.3:8000"), api_url="http://elsewhere")
+    egress = next(m for m in told if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
+    assert egress[1] == {
+        "to": [{"ipBlock": {"cidr": "10.1.2.3/32"}}],
+        "ports": [{"protocol": "TCP", "port": 8000}],
+    }
