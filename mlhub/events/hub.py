@@ -11,11 +11,12 @@ import logging
 import weakref
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import TypeVar
 
 import redis.asyncio
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
 from mlhub.events.wakes import PREFIX
@@ -48,12 +49,29 @@ class Listener:
         return True
 
 
+class _Reader:
+    """A thread with a database connection of its own: to open one for every wake would cost more than the reads."""
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="stream")
+
+    def run(self, query: Callable[[], T]) -> T:
+        try:
+            return query()
+        except (OperationalError, InterfaceError):
+            connection.close()  # the server was restarted, say; if it is not there, the second try tells
+            return query()
+
+    def rest(self) -> None:
+        self.thread.submit(lambda: connection.close())  # looked up over there: each thread has its own
+
+
 class Hub:
     def __init__(self, url: str) -> None:
         self._url = url
         self._listeners: dict[str, set[Listener]] = {}
         self._task: asyncio.Task[None] | None = None
-        self._readers = ThreadPoolExecutor(N_READERS, thread_name_prefix="stream")
+        self._readers = cycle([_Reader() for _ in range(N_READERS)])
         self.is_connected = False
 
     @contextlib.asynccontextmanager
@@ -70,20 +88,20 @@ class Hub:
                 self._listeners[topic].discard(listener)
                 if not self._listeners[topic]:
                     del self._listeners[topic]
-            if not self._listeners and self._task is not None:
-                self._task.cancel()
-                self._task = None
+            if not self._listeners:
+                if self._task is not None:
+                    self._task.cancel()
+                    self._task = None
+                for _ in range(N_READERS):
+                    next(self._readers).rest()
 
     async def read(self, query: Callable[[], T]) -> T:
-        """Runs a database query beside the event loop, on a connection that is closed afterwards."""
-
-        def run() -> T:
-            try:
-                return query()
-            finally:
-                connection.close()
-
-        return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        """Runs a database query beside the event loop, on one of a few connections that stay open while one listens."""
+        reader = next(self._readers)
+        found = await asyncio.get_running_loop().run_in_executor(reader.thread, reader.run, query)
+        if not self._listeners:
+            reader.rest()
+        return found
 
     async def _hear(self) -> None:
         while True:
