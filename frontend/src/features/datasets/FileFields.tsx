@@ -1,9 +1,9 @@
 // The part that a new dataset and a new version share: the file, its format and its target column.
 import { NativeSelect, TextInput } from "@mantine/core";
 
-import type { Problem } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
 import { DropZone } from "@/components/DropZone";
+import type { Sending } from "@/components/UploadForm";
 import { ACCEPT, FORMATS, guessed, hasTarget } from "@/features/datasets/formats";
 
 export interface FileValues {
@@ -23,11 +23,9 @@ function asksForTarget(file: File | null, format: DatasetFormat | ""): boolean {
   return hasTarget(format === "" ? file !== null ? guessed(file.name) : undefined : format);
 }
 
-interface Props {
+interface Props extends Sending {
   values: FileValues;
   onChange: (values: FileValues) => void;
-  isDisabled: boolean;
-  problem: Problem | undefined;
 }
 
 export function FileFields({ values, onChange, isDisabled, problem }: Props) {

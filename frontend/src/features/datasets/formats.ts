@@ -31,8 +31,3 @@ export function guessed(filename: string): DatasetFormat | undefined {
 export function hasTarget(format: DatasetFormat | undefined): boolean {
   return format === "csv" || format === "parquet";
 }
-
-/** "digits" of "digits.v2.csv"'s first part: what a dataset is called unless one says otherwise. */
-export function nameOf(filename: string): string {
-  return filename.replace(/\.[^.]*$/, "");
-}

@@ -1,8 +1,8 @@
 // The part that a new model and a new version share: the file, its kind and where it starts.
 import { NativeSelect, TextInput } from "@mantine/core";
 
-import type { Problem } from "@/api/client";
 import { DropZone } from "@/components/DropZone";
+import type { Sending } from "@/components/UploadForm";
 import { ACCEPT, UPLOADED_KINDS, type UploadedKind } from "@/features/models/kinds";
 
 export interface CodeValues {
@@ -22,11 +22,9 @@ function isSingleFile(file: File | null): boolean {
   return file !== null && file.name.toLowerCase().endsWith(".py");
 }
 
-interface Props {
+interface Props extends Sending {
   values: CodeValues;
   onChange: (values: CodeValues) => void;
-  isDisabled: boolean;
-  problem: Problem | undefined;
 }
 
 export function CodeFields({ values, onChange, isDisabled, problem }: Props) {

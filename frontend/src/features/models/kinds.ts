@@ -1,4 +1,4 @@
-// The kinds of code a model may be, and the guess from a file's name.
+// The kinds of code a model may be.
 import type { ModelVersion } from "@/api/types";
 
 export type UploadedKind = "package" | "script";
@@ -15,7 +15,3 @@ export const UPLOADED_KINDS: Record<UploadedKind, { label: string; description: 
 };
 
 export const ACCEPT = ".zip,.py";
-
-export function nameOf(filename: string): string {
-  return filename.replace(/\.[^.]*$/, "");
-}

@@ -1,0 +1,6 @@
+// What a file's name tells.
+
+/** "digits.v2" of "digits.v2.csv": what an upload is called unless one says otherwise. */
+export function stemOf(filename: string): string {
+  return filename.replace(/\.[^.]*$/, "");
+}
