@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,12 +13,13 @@ from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.reconcile import ask_to_stop, start
+from mlhub.control.telling import Teller
 from mlhub.events.wakes import job_topic, wake_on_commit
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Resize, Wait
+from scheduler.decisions import Decision, Keep, Launch, Plan, Prediction, Preempt, Resize, Wait
 
 logger = logging.getLogger(__name__)
 NOTICEABLE_S = 1.0  # predictions that move by less are not written,
@@ -29,21 +29,23 @@ TOLD = ["explanations", "reason", "predicted_start_at", "predicted_finish_at", "
 
 def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> list[dict[str, str]]:
     """[{job, decision, outcome}], for the record of the round; keeps and waits are left out of it."""
-    rows = {str(job.id): job for job in Job.objects.filter(id__in=[UUID(d.job) for d in plan.decisions])}
-    _tell([(rows[d.job], d) for d in plan.decisions if d.job in rows])
+    found = Job.objects.select_related("project").filter(id__in=[UUID(d.job) for d in plan.decisions])
+    rows = {str(job.id): job for job in found}
+    teller = Teller.of(rows)
+    _tell([(rows[d.job], d) for d in plan.decisions if d.job in rows], teller)
     applied = []
     for decision in plan.decisions:
         job = rows.get(decision.job)
         if job is not None and isinstance(decision, Launch | Resize | Preempt):
-            outcome = _act(backend, job, decision, now=now)
+            outcome = _act(backend, job, decision, teller, now=now)
             applied.append({"job": decision.job, "decision": type(decision).__name__.lower(), "outcome": outcome})
     return applied
 
 
-def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, *, now: datetime) -> str:
+def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: Teller, *, now: datetime) -> str:
     try:
         if isinstance(decision, Launch):
-            return _launch(backend, job, decision, now=now)
+            return _launch(backend, job, decision, teller, now=now)
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -54,7 +56,7 @@ def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, *, now
         return "delayed"
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, *, now: datetime) -> str:
+def _launch(backend: Backend, job: Job, decision: Launch, teller: Teller, *, now: datetime) -> str:
     allocation = decision.allocation
     attempt = attempts.open_attempt(
         job,
@@ -65,7 +67,7 @@ def _launch(backend: Backend, job: Job, decision: Launch, *, now: datetime) -> s
         predicted_step_s=decision.prediction.step_s,
         reason=decision.explanations[0].reason,
         now=now,
-        explanations=told(decision.explanations),
+        explanations=teller.tell(job, decision.explanations),
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
@@ -77,9 +79,9 @@ def _launch(backend: Backend, job: Job, decision: Launch, *, now: datetime) -> s
     return start(backend, placed, now=now)
 
 
-def _tell(decided: Sequence[tuple[Job, Decision]]) -> None:
+def _tell(decided: Sequence[tuple[Job, Decision]], teller: Teller) -> None:
     """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
-    changed = {job.pk: job for job, decision in decided if _note(job, decision)}
+    changed = {job.pk: job for job, decision in decided if _note(job, decision, teller)}
     if not changed:
         return
     with transaction.atomic():
@@ -90,11 +92,11 @@ def _tell(decided: Sequence[tuple[Job, Decision]]) -> None:
         wake_on_commit(*(job_topic(job.pk) for job in unmoved))
 
 
-def _note(job: Job, decision: Decision) -> bool:
+def _note(job: Job, decision: Decision, teller: Teller) -> bool:
     """Takes reasons and predictions over into the row in memory; whether anything changed."""
     changes = _predictions(job, decision.prediction)
     if isinstance(decision, Keep | Wait) or job.state != JobState.QUEUED:
-        explanations = told(decision.explanations)
+        explanations = teller.tell(job, decision.explanations)
         if explanations != job.explanations:
             changes["explanations"] = explanations
     reason = str(decision.explanations[0].reason) if decision.explanations else ""
@@ -103,14 +105,6 @@ def _note(job: Job, decision: Decision) -> bool:
     for field, value in changes.items():
         setattr(job, field, value)
     return bool(changes)
-
-
-def told(explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-    """As the API shows them."""
-    return [
-        {"reason": str(e.reason), "sentence": e.sentence, "facts": json.loads(json.dumps(dict(e.facts), default=str))}
-        for e in explanations
-    ]
 
 
 def _predictions(job: Job, prediction: Prediction) -> dict[str, Any]:

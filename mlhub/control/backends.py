@@ -15,7 +15,15 @@ def _local() -> Backend:
     return LocalBackend(settings.MLHUB_HOME, read_cluster(settings.CLUSTER_FILE), lifeline=settings.LIFELINE)
 
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local}
+def _kubernetes() -> Backend:
+    # its client is large: only who uses it pays for the import
+    from mlhub.backends.kubernetes.backend import KubernetesBackend
+    from mlhub.backends.kubernetes.options import KubernetesOptions
+
+    return KubernetesBackend.connect(KubernetesOptions.from_settings(settings.KUBERNETES))
+
+
+BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local, "kubernetes": _kubernetes}
 
 
 def configured_backend() -> Backend:

@@ -106,6 +106,21 @@ def test_a_job_over_quota_waits_with_the_numbers_and_a_new_quota_counts_in_the_n
     assert state(waiting) == "running"
 
 
+def test_reasons_name_one_s_own_jobs_and_nobody_else_s(world: World) -> None:
+    SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": "fifo"})
+    world.job(name="small", max_workers=1)
+    world.rounds(2)
+    job(world.cast.project_b, world.cast.charlie, name="secret plan", min_workers=4)
+    Job.objects.filter(name="secret plan").update(submitted_at=world.now)
+    last = world.job(name="last", max_workers=1)
+    world.round()
+    assert state(last) == "queued"
+    told = str(last.explanations)
+    assert "secret plan" not in told
+    assert not any(str(other.id) in told for other in Job.objects.exclude(pk=last.pk))
+    assert "another organisation's job" in told
+
+
 def test_pinned_modes_are_kept(world: World) -> None:
     servers = world.job(mode="parameter_server", max_workers=1)
     reduce = world.job(mode="all_reduce", max_workers=1)
