@@ -1,5 +1,6 @@
 """Settings, read from the environment; the embedded default sets every variable, a real deployment sets its own."""
 
+import os
 from pathlib import Path
 
 import environ
@@ -162,6 +163,12 @@ MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(BASE_DIR / "deploy" / "local" / "cluster.yaml")))
 LIFELINE = env("MLHUB_LIFELINE", default="")
+# MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py
+KUBERNETES = {
+    name.removeprefix("MLHUB_KUBE_").lower(): value
+    for name, value in os.environ.items()
+    if name.startswith("MLHUB_KUBE_")
+}
 CONTROL_PERIOD_S = env.float("MLHUB_CONTROL_PERIOD_S", default=2.0)
 STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 MAX_USER_RETRIES = 0

@@ -10,25 +10,45 @@ from typing import Any
 import pytest
 
 from mlhub.backends.fake import FakeBackend
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.kubelet import Kubelet, node
 from tests.backends.specs import gang, program
 
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
 
-@pytest.fixture(params=["fake", "local"])
+@pytest.fixture(params=["fake", "local", "kubernetes"])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     if request.param == "fake":
         yield FakeBackend(read_cluster(CLUSTER).nodes)
+        return
+    if request.param == "kubernetes":
+        yield from kubernetes_backend(tmp_path)
         return
     local = LocalBackend(tmp_path, read_cluster(CLUSTER), argv=program(tmp_path))
     yield local
     for status in local.observe():
         local.stop(status.attempt_id, grace_s=0)
     wait(lambda: all(s.phase.is_ended for s in local.observe()))
+
+
+def kubernetes_backend(folder: Path) -> Iterator[Backend]:
+    """Over an API server that grants the chart's rights and no more."""
+    server = ApiServer(rules=RULES)
+    Kubelet(server.store)
+    for name in ("node-1", "node-2"):
+        server.store.create("nodes", "", node(name))
+    backend = KubernetesBackend.connect(KubernetesOptions(kubeconfig=server.kubeconfig(folder)))
+    yield backend
+    backend.close()
+    server.stop()
 
 
 def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:

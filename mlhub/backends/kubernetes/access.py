@@ -1,0 +1,34 @@
+"""The rights that the backend needs, no more: the chart grants this list, tests and `make kube-check` hold us to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line of the ClusterRole. why: for the administrator who reads it."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+
+    def to_rbac(self) -> dict[str, list[str]]:
+        return {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
+
+
+RULES = (
+    Rule("", "nodes", ("list", "watch"), "the inventory"),
+    Rule("", "pods", ("create", "get", "list", "watch", "patch", "delete"), "gangs' members; what others' pods take"),
+    Rule("", "pods/log", ("get",), "output of pods that shipped none"),
+    Rule("", "services", ("create", "get", "list", "watch", "patch", "delete"), "gangs' records and their pods' names"),
+    Rule("", "configmaps", ("create", "delete"), "what a gang is told; never read back"),
+    Rule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
+    Rule("", "events", ("list",), "why a pod does not start"),
+    Rule("", "namespaces", ("create",), "one for each project"),
+    Rule("", "resourcequotas", ("create", "patch"), "a project's limits"),
+    Rule("", "limitranges", ("create",), "limits for pods that name none"),
+    Rule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),
+    Rule("networking.k8s.io", "networkpolicies", ("create", "delete"), "silence between gangs and projects"),
+)

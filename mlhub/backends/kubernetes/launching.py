@@ -1,0 +1,114 @@
+"""Makes a gang's objects, all or none: record first, pods gated, everything marked and released once it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from mlhub.backends.kubernetes import manifests, names, paths, tenancy
+from mlhub.backends.kubernetes.api import ApiError, ConflictError, ForbiddenError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.mirror import Mirror
+from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.problems import StartProblem
+from mlhub.backends.protocol import BackendUnavailableError, LaunchError
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import LaunchSpec
+
+Object = dict[str, Any]
+
+
+class Launcher:
+    """records and pods: the mirrors that must see at once what is made here."""
+
+    def __init__(self, api: KubernetesApi, options: KubernetesOptions, *, records: Mirror, pods: Mirror) -> None:
+        self._api, self._options = api, options
+        self._records, self._pods = records, pods
+        self._sound_namespaces: set[str] = set()
+
+    def find(self, gang: Gang) -> Object | None:
+        """The gang's record, straight from the API."""
+        try:
+            return self._api.get(paths.one("Service", gang.namespace, gang.name))
+        except NotFoundError:
+            return None
+
+    def make(self, spec: LaunchSpec, gang: Gang, *, gpu_nodes: Collection[str], now: datetime) -> None:
+        """1. the project's namespace; 2. the record; 3. what pods need; 4. pods, gated; 5. mark; 6. release.
+
+        A repeat goes on where an earlier one broke off. Raises LaunchError, BackendUnavailableError.
+        """
+        try:
+            self.ensure_project(spec, gang.namespace)
+            record = self._create(manifests.record(spec, gang))
+            if record["metadata"].get("deletionTimestamp"):
+                raise BackendUnavailableError("The gang's remains are just being removed.")
+            self._records.put(record)
+            for manifest in (
+                manifests.secret(spec, gang),
+                manifests.instructions(spec, gang, self._options),
+                manifests.network_policy(spec, gang),
+            ):
+                self._create(manifests.owned_by(manifest, record))
+            pods = [
+                self._create(
+                    manifests.owned_by(manifests.pod(spec, placement, gang, self._options, gpu_nodes=gpu_nodes), record)
+                )
+                for placement in spec.pods
+            ]
+        except ForbiddenError as error:
+            raise self._refused(error) from error
+        except ApiError as error:
+            raise LaunchError(f"The cluster does not accept the gang: {error}", cause=Cause.LAUNCH_FAILED) from error
+        for pod in pods:
+            self._pods.put(pod)
+        marked = self._api.patch(paths.of(record, "Service"), _annotations({names.LAUNCHED: now.isoformat()}))
+        self._records.put(marked)
+        for pod in pods:
+            self.release(pod)
+
+    def release(self, pod: Object) -> None:
+        """Lets the cluster's scheduler see the pod. Of one that has been released already nothing changes."""
+        if pod["spec"].get("schedulingGates"):
+            try:
+                self._pods.put(self._api.patch(paths.of(pod, "Pod"), {"spec": {"schedulingGates": None}}))
+            except NotFoundError:
+                self._pods.drop(pod["metadata"]["uid"])
+
+    def ensure_project(self, spec: LaunchSpec, namespace: str) -> None:
+        """The namespace with all that keeps it apart; looked after once in this process's life."""
+        if namespace in self._sound_namespaces:
+            return
+        self._create_at(paths.NAMESPACES, tenancy.namespace(spec.labels, self._options))
+        for manifest in tenancy.contents(namespace, self._options, api_url=spec.api_url):
+            self._create(manifest)
+            if manifest["kind"] == "ResourceQuota":
+                self._api.patch(paths.of(manifest, "ResourceQuota"), {"spec": manifest["spec"]})
+        self._sound_namespaces.add(namespace)
+
+    def _create(self, manifest: Object) -> Object:
+        return self._create_at(paths.collection_of(manifest), manifest)
+
+    def _create_at(self, path: str, manifest: Object) -> Object:
+        try:
+            return self._api.create(path, manifest)
+        except ConflictError:
+            if manifest["kind"] in ("Service", "Pod"):
+                return self._api.get(f"{path}/{manifest['metadata']['name']}")
+            return manifest
+        except NotFoundError:
+            # the namespace was removed by hand: make it anew the next time
+            self._sound_namespaces.clear()
+            raise
+
+    def _refused(self, error: ForbiddenError) -> Exception:
+        if error.is_quota:
+            return LaunchError(f"{StartProblem.QUOTA}: {error}", cause=Cause.LAUNCH_FAILED)
+        if error.is_policy:
+            return LaunchError(f"The cluster's policy refuses the pods: {error}", cause=Cause.LAUNCH_FAILED)
+        return BackendUnavailableError(f"A right is missing (see the chart's ClusterRole): {error}")
+
+
+def _annotations(values: dict[str, str]) -> Object:
+    return {"metadata": {"annotations": values}}

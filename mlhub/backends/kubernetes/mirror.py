@@ -1,0 +1,140 @@
+"""A local copy of one kind of object: listed once, followed by a watch, listed anew when the watch is too old."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from mlhub.backends.kubernetes.api import ApiError, ExpiredError, ForbiddenError, KubernetesApi
+from mlhub.backends.protocol import BackendUnavailableError
+
+logger = logging.getLogger(__name__)
+Object = dict[str, Any]
+
+WATCH_S = 30
+STALE_AFTER_S = 10.0  # how long the copy is still believed once the API cannot be reached
+LONGEST_PAUSE_S = 5.0
+N_GONE = 10_000
+
+
+class Mirror:
+    """path: of the list, over all namespaces. What this process writes is put() in at once: it reads its own writes."""
+
+    def __init__(self, api: KubernetesApi, path: str, *, selector: str = "", sync_timeout_s: float = 15.0) -> None:
+        self.n_lists = 0
+        self._api, self._path = api, path
+        self._query = {"labelSelector": selector} if selector else {}
+        self._sync_timeout_s = sync_timeout_s
+        self._objects: dict[str, Object] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._is_synced = threading.Event()
+        self._is_closed = threading.Event()
+        self._broken_since: float | None = None
+        self._error = ""
+        self._read_to: str | None = None
+        self._thread: threading.Thread | None = None
+
+    def objects(self) -> list[Object]:
+        """Raises BackendUnavailableError when there is no copy yet, or it is too old to be believed."""
+        self._start()
+        until = time.monotonic() + self._sync_timeout_s
+        while not self._is_synced.wait(0.05):
+            if self._broken_since is not None or time.monotonic() > until:
+                raise BackendUnavailableError(self._error or f"{self._path} was not answered in time.")
+        broken_since = self._broken_since
+        if broken_since is not None and time.monotonic() - broken_since > STALE_AFTER_S:
+            raise BackendUnavailableError(self._error)
+        with self._lock:
+            return list(self._objects.values())
+
+    def put(self, found: Object) -> None:
+        """An object as an answer showed it; older than what is known, or of a deleted one, it is ignored."""
+        uid = found["metadata"]["uid"]
+        with self._lock:
+            known = self._objects.get(uid)
+            if uid not in self._gone and (known is None or _version(known) <= _version(found)):
+                self._objects[uid] = found
+
+    def drop(self, uid: str) -> None:
+        with self._lock:
+            self._objects.pop(uid, None)
+            self._gone[uid] = None
+            if len(self._gone) > N_GONE:
+                self._gone.popitem(last=False)
+
+    def close(self) -> None:
+        self._is_closed.set()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._follow, name=f"mirror {self._path}", daemon=True)
+            self._thread.start()
+
+    def _follow(self) -> None:
+        version: str | None = None
+        n_failures = 0
+        while not self._is_closed.is_set():
+            try:
+                if version is None:
+                    version = self._list()
+                self._watch(version)
+                version, n_failures = self._read_to, 0
+            except ExpiredError:
+                version, self._read_to = None, None
+            except (ApiError, BackendUnavailableError) as error:
+                n_failures += 1
+                version = self._read_to or version  # what was read need not be read again
+                self._note(error)
+                self._is_closed.wait(min(LONGEST_PAUSE_S, 0.1 * 2**n_failures))
+
+    def _list(self) -> str:
+        items, version = self._api.list(self._path, **self._query)
+        listed = {item["metadata"]["uid"]: item for item in items}
+        with self._lock:
+            # what was put in after the list was made stays; what is missing from it is gone
+            for uid, known in list(self._objects.items()):
+                if uid not in listed and _version(known) <= _number(version):
+                    del self._objects[uid]
+            for uid, item in listed.items():
+                known_item = self._objects.get(uid)
+                if uid not in self._gone and (known_item is None or _version(known_item) <= _version(item)):
+                    self._objects[uid] = item
+        self.n_lists += 1
+        self._recover()
+        self._is_synced.set()
+        return version
+
+    def _watch(self, version: str) -> None:
+        self._read_to = version
+        for event in self._api.watch(self._path, since=version, seconds=WATCH_S, on_open=self._recover, **self._query):
+            found = event["object"]
+            self._read_to = found["metadata"]["resourceVersion"]
+            if event["type"] in ("ADDED", "MODIFIED"):
+                self.put(found)
+            elif event["type"] == "DELETED":
+                self.drop(found["metadata"]["uid"])
+            if self._is_closed.is_set():
+                break
+
+    def _note(self, error: Exception) -> None:
+        if self._broken_since is None:
+            logger.warning("kubernetes.watch_broken path=%s error=%s", self._path, error)
+            self._broken_since = time.monotonic()
+        missing = "A right is missing (see the chart's ClusterRole). " if isinstance(error, ForbiddenError) else ""
+        self._error = f"{missing}{error}"
+
+    def _recover(self) -> None:
+        self._broken_since = None
+
+
+def _version(found: Object) -> int:
+    return _number(found["metadata"].get("resourceVersion", "0"))
+
+
+def _number(version: str) -> int:
+    """resourceVersions of one kind are comparable numbers (the API promises it since 1.35, etcd always gave it)."""
+    return int(version) if version.isdigit() else 0

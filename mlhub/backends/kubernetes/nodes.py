@@ -1,0 +1,140 @@
+"""From Node objects to the inventory: what a node has, what other people's pods leave of it, and what ails it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.problems import condition, when
+from mlhub.backends.protocol import NodeStatus
+
+Object = dict[str, Any]
+
+CPU_SLOT = "cpu-slot"  # the type of a slot on a node without GPUs
+RACK_LABELS = ("mlhub.dev/rack", "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+NIC, UPLINK = "mlhub.dev/nic", "mlhub.dev/rack-uplink"
+PRODUCT, MEMORY, REPLICAS = "nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.replicas"
+_SHOWN_LABELS = re.compile(
+    r"^(nvidia\.com/gpu\.|topology\.kubernetes\.io/|node\.kubernetes\.io/instance-type|mlhub\.dev/)"
+)
+_BITS = {"": 1.0, "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
+_UNITS = {
+    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
+}  # fmt: skip
+
+
+def quantity(text: str | float | None) -> float:
+    """A Kubernetes quantity in its base unit: "500m" is 0.5, "2Gi" 2147483648. What is none counts as 0."""
+    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([a-zA-Z]*)", str(text or "0").strip())
+    return float(match[1]) * _UNITS.get(match[2], 0.0) if match and match[1].count(".") <= 1 else 0.0
+
+
+def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float, float] = (0.0, 0.0)) -> NodeStatus:
+    """taken: CPUs and bytes that pods of others ask for on this node."""
+    metadata, spec = node["metadata"], node.get("spec", {})
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    room = node.get("status", {}).get("allocatable") or {}
+    cpus = max(0.0, quantity(room.get("cpu")) - taken[0])
+    n_gpus = int(quantity(room.get(options.gpu_resource)))
+    remarks: list[str] = []
+    ready = condition(node, "Ready")
+    is_ready = ready.get("status") == "True"
+    if not is_ready:
+        remarks.append(f"NotReady: {ready.get('message') or ready.get('reason') or 'the kubelet has said nothing'}")
+    is_open = not spec.get("unschedulable", False)
+    if not is_open:
+        remarks.append("It is cordoned.")
+    for taint in _shutting(spec, options):
+        is_open = False
+        remarks.append(f"It has the taint {taint['key']}={taint.get('value', '')}:{taint['effect']}.")
+    if not n_gpus and labels.get(PRODUCT):
+        remarks.append(
+            f"Its label says {labels[PRODUCT]}, but it offers no {options.gpu_resource}: see the device plugin."
+        )
+    bandwidths: dict[str, float] = {}
+    for key, default in ((NIC, options.nic_bps), (UPLINK, options.rack_uplink_bps)):
+        bandwidths[key] = default
+        if key in annotations:
+            bandwidths[key] = bits(annotations[key]) or default
+            if not bits(annotations[key]):
+                remarks.append(f"Its annotation {key} is {annotations[key]!r}; write it like 25Gbit.")
+    return NodeStatus(
+        name=metadata["name"],
+        rack=next((labels[key] for key in RACK_LABELS if labels.get(key)), "default"),
+        gpu_type=gpu_type(labels) if n_gpus else CPU_SLOT,
+        n_slots=n_gpus or options.cpu_slots or int(cpus),
+        cpus=cpus,
+        memory_bytes=max(0, int(quantity(room.get("memory")) - taken[1])),
+        nic_bps=bandwidths[NIC],
+        rack_uplink_bps=bandwidths[UPLINK],
+        is_ready=is_ready,
+        is_schedulable=is_open,
+        message=" ".join(remarks),
+        labels={key: value for key, value in labels.items() if _SHOWN_LABELS.match(key)},
+    )
+
+
+def gpu_type(labels: Mapping[str, str]) -> str:
+    """As GPU feature discovery names it. A time-sliced GPU is another type: its slots are shares, not GPUs."""
+    product = labels.get(PRODUCT, "gpu").lower()
+    n_shares = labels.get(REPLICAS, "1")
+    if n_shares.isdigit() and int(n_shares) > 1:
+        return f"{product.removesuffix('-shared')}-shared-{n_shares}"
+    return product
+
+
+def lost(node: Object | None, name: str, *, now: datetime, after_s: float) -> str | None:
+    """Why pods on that node are gone for good; None while they may live."""
+    if node is None:
+        return f"Node {name} was removed from the cluster."
+    ready = condition(node, "Ready")
+    since = when(ready.get("lastTransitionTime"))
+    if ready.get("status") == "True" or since is None or (now - since).total_seconds() < after_s:
+        return None
+    return (
+        f"Node {name} has not been ready since {since:%H:%M:%S} UTC: {ready.get('message') or ready.get('reason', '')}"
+    )
+
+
+def bits(text: str) -> float:
+    """ "25Gbit" or a plain number of bits per second; 0.0 for anything else."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    return float(match[1]) * _BITS.get(match[2].lower(), 0.0) if match else 0.0
+
+
+def requests_by_node(pods: Iterable[Object]) -> dict[str, tuple[float, float]]:
+    """CPUs and bytes that live pods ask for, by node. Init containers run one by one: the largest counts."""
+    found: dict[str, tuple[float, float]] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        cpus, memory = (
+            max(
+                sum(_request(c, resource) for c in pod["spec"]["containers"]),
+                max((_request(c, resource) for c in pod["spec"].get("initContainers") or []), default=0.0),
+            )
+            for resource in ("cpu", "memory")
+        )
+        before = found.get(node, (0.0, 0.0))
+        found[node] = (before[0] + cpus, before[1] + memory)
+    return found
+
+
+def _request(container: Object, resource: str) -> float:
+    return quantity((container.get("resources", {}).get("requests") or {}).get(resource))
+
+
+def _shutting(spec: Object, options: KubernetesOptions) -> list[Object]:
+    """Taints that keep our pods away; cordon and sickness show by themselves and are not told twice."""
+    own = {options.gpu_resource, "node.kubernetes.io/unschedulable"}
+    sick = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    return [
+        t
+        for t in spec.get("taints") or []
+        if t.get("effect") in ("NoSchedule", "NoExecute") and t["key"] not in own and t["key"] not in sick
+    ]

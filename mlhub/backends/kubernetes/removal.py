@@ -1,0 +1,61 @@
+"""Asks gangs to leave, and removes what they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from mlhub.backends.kubernetes import names, paths
+from mlhub.backends.kubernetes.api import KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.gangs import Stop
+from mlhub.backends.kubernetes.mirror import Mirror
+
+Object = dict[str, Any]
+
+
+class Remover:
+    """records and pods: the mirrors that must see at once what is done here."""
+
+    def __init__(self, api: KubernetesApi, *, records: Mirror, pods: Mirror) -> None:
+        self._api = api
+        self._records, self._pods = records, pods
+
+    def ask_to_stop(self, record: Object, pods: Iterable[Object], stop: Stop) -> None:
+        """Writes down why, so that it survives us, then has every pod terminated within its time of grace."""
+        if names.STOP not in (record["metadata"].get("annotations") or {}):
+            change = {"metadata": {"annotations": {names.STOP: stop.to_json()}}}
+            with contextlib.suppress(NotFoundError):
+                self._records.put(self._api.patch(paths.of(record, "Service"), change))
+        self.terminate(pods, grace_s=stop.grace_s)
+
+    def terminate(self, pods: Iterable[Object], *, grace_s: float) -> None:
+        """Never 0 seconds: that would forget the pod before its node has ended it."""
+        whole_s = max(1, math.ceil(grace_s))
+        for pod in pods:
+            left_s = pod["metadata"].get("deletionGracePeriodSeconds")
+            if left_s is not None and left_s <= whole_s:
+                continue  # on its way already, and at least as soon
+            left = self._api.delete(paths.of(pod, "Pod"), grace_s=whole_s)
+            if left is None:
+                self._pods.drop(pod["metadata"]["uid"])
+            elif left.get("kind") == "Pod":
+                self._pods.put(left)
+
+    def remove(self, namespace: str, name: str, record: Object | None, pods: Iterable[Object]) -> None:
+        """Everything, the record last: whatever breaks in between is seen and removed in the next round."""
+        for pod in pods:
+            path = paths.of(pod, "Pod")
+            if not pod["metadata"].get("deletionTimestamp"):
+                self._api.delete(path, grace_s=0)
+            with contextlib.suppress(NotFoundError):
+                self._api.patch(path, {"metadata": {"finalizers": None}})
+            if pod["metadata"].get("deletionTimestamp"):
+                self._api.delete(path, grace_s=0)  # of a node that is gone nobody else will
+            self._pods.drop(pod["metadata"]["uid"])
+        for kind in ("NetworkPolicy", "ConfigMap", "Secret"):
+            self._api.delete(paths.one(kind, namespace, name))
+        if record is not None:
+            self._api.delete(paths.of(record, "Service"))
+            self._records.drop(record["metadata"]["uid"])

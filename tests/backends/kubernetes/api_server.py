@@ -1,0 +1,284 @@
+"""A fake Kubernetes API server over HTTP: the paths MLHub uses, watches, rights, and the ways in which servers fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import yaml
+
+from mlhub.backends.kubernetes.access import Rule
+from tests.backends.kubernetes.store import Object, RefusedError, Store
+
+_PATH = re.compile(
+    r"^/(?:api/v1|apis/(?P<group>[^/]+)/v1)"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>log))?$"
+)
+_VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
+
+
+class Fault:
+    """times: how many requests it meets. only: the HTTP verb; acts: whether the request is carried out all the same."""
+
+    def __init__(self, kind: str, *, times: int, only: str, path: str, status: int, acts: bool, value: str) -> None:
+        self.kind, self.times, self.only, self.path = kind, times, only, path
+        self.status, self.acts, self.value = status, acts, value
+
+
+class ApiServer:
+    """rules: the rights that the caller has; what is beyond them is answered 403. None = everything is allowed."""
+
+    def __init__(self, rules: Sequence[Rule] | None = None) -> None:
+        self.store = Store()
+        self.rules = rules
+        self.asked: list[tuple[str, str, str]] = []  # verb, group, resource
+        self.logs: dict[tuple[str, str], str] = {}
+        self.refuse: Callable[[str, Object], str] = lambda plural, body: ""  # admission: why not, "" = yes
+        self.n_watches = 0
+        self._faults: list[Fault] = []
+        self._generation = 0
+        self._server: _Server | None = None
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Also after stop(): the same address, the same objects."""
+        self._server = _Server(("127.0.0.1", self.port), _Handler, self)
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        assert self._server is not None
+        self.break_watches()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def kubeconfig(self, folder: Path) -> str:
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "users": [{"name": "test", "user": {"token": "a-token"}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        path = folder / "kubeconfig"
+        path.write_text(yaml.safe_dump(content))
+        return str(path)
+
+    def fail(
+        self, status: int, *, times: int = 1, only: str = "", path: str = "", acts: bool = False, retry_after: str = ""
+    ) -> None:
+        self._faults.append(
+            Fault("status", times=times, only=only, path=path, status=status, acts=acts, value=retry_after)
+        )
+
+    def drop(self, *, times: int = 1, only: str = "", path: str = "", acts: bool = False) -> None:
+        """The connection breaks without an answer."""
+        self._faults.append(Fault("drop", times=times, only=only, path=path, status=0, acts=acts, value=""))
+
+    def slow(self, seconds: float, *, times: int = 1, only: str = "", path: str = "") -> None:
+        self._faults.append(Fault("slow", times=times, only=only, path=path, status=0, acts=True, value=str(seconds)))
+
+    def break_watches(self) -> None:
+        with self.store.changed:
+            self._generation += 1
+            self.store.changed.notify_all()
+
+    def fault_for(self, verb: str, path: str) -> Fault | None:
+        with self.store.changed:
+            for fault in self._faults:
+                if fault.times > 0 and fault.only in ("", verb) and fault.path in path:
+                    fault.times -= 1
+                    return fault
+        return None
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], handler: type[_Handler], api: ApiServer) -> None:
+        super().__init__(address, handler)
+        self.api = api
+
+    def handle_error(self, *_: Any) -> None:
+        """Callers hang up; that is not this server's error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 2**16
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._answer("GET")
+
+    def do_POST(self) -> None:
+        self._answer("POST")
+
+    def do_PATCH(self) -> None:
+        self._answer("PATCH")
+
+    def do_DELETE(self) -> None:
+        self._answer("DELETE")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self, verb: str) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
+        address = urlparse(self.path)
+        query = {name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()}
+        fault = self.server.api.fault_for(verb, self.path)
+        if fault is not None and fault.kind == "slow":
+            time.sleep(float(fault.value))
+        try:
+            status, answer = (200, None)
+            if fault is None or fault.acts:
+                status, answer = self._act(verb, address.path, query, body)
+        except RefusedError as error:
+            status, answer = error.status, _status(error.status, error.message, error.reason)
+        if fault is not None and fault.kind == "drop":
+            self.close_connection = True
+            self.connection.close()
+            return
+        if fault is not None and fault.kind == "status":
+            headers = {"Retry-After": fault.value} if fault.value else {}
+            self._send(fault.status, _status(fault.status, "The server is busy.", "TooManyRequests"), headers)
+        elif answer is not None:
+            self._send(status, answer, {})
+
+    def _act(self, verb: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | str | None]:
+        match = _PATH.match(path)
+        if match is None:
+            if path == "/version":
+                return 200, {"gitVersion": "v1.33.0", "major": "1", "minor": "33"}
+            raise RefusedError(404, f"{path}: the server could not find the requested resource", "NotFound")
+        plural, namespace, name = match["plural"], match["namespace"] or "", match["name"] or ""
+        store = self.server.api.store
+        right = _VERBS.get(verb) or ("watch" if "watch" in query else "get" if name else "list")
+        self._check_right(right, match["group"] or "", plural + (f"/{match['sub']}" if match["sub"] else ""))
+        if match["sub"] == "log":
+            store.get(plural, namespace, name)
+            return 200, self.server.api.logs.get((namespace, name), "")
+        if verb == "POST":
+            why_not = self.server.api.refuse(plural, body)
+            if why_not:
+                raise RefusedError(403, why_not, "Forbidden")
+            return 201, store.create(plural, namespace, body)
+        if verb == "PATCH":
+            if self.headers["Content-Type"] != "application/merge-patch+json":
+                raise RefusedError(415, "the body of the request was in an unknown format", "UnsupportedMediaType")
+            return 200, store.patch(plural, namespace, name, body)
+        if verb == "DELETE":
+            return 200, store.delete(plural, namespace, name, (body or {}).get("gracePeriodSeconds"))
+        if name:
+            return 200, store.get(plural, namespace, name)
+        wanted = _selector(query)
+        if "watch" in query:
+            self._watch(plural, query, wanted)
+            return 200, None
+        return 200, self._page(plural, namespace if match["namespace"] else None, query, wanted)
+
+    def _page(self, plural: str, namespace: str | None, query: dict[str, str], wanted: Any) -> Object:
+        found, version = self.server.api.store.select(plural, namespace, wanted)
+        first, size = int(query.get("continue") or 0), int(query.get("limit") or 10**9)
+        metadata = {"resourceVersion": str(version)}
+        if len(found) > first + size:
+            metadata["continue"] = str(first + size)
+        return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": found[first : first + size]}
+
+    def _check_right(self, verb: str, group: str, resource: str) -> None:
+        api = self.server.api
+        api.asked.append((verb, group, resource))
+        if api.rules is not None and not any(
+            r.group == group and r.resource == resource and verb in r.verbs for r in api.rules
+        ):
+            raise RefusedError(
+                403, f'User "mlhub" cannot {verb} resource "{resource}" in API group "{group}"', "Forbidden"
+            )
+
+    def _watch(self, plural: str, query: dict[str, str], wanted: Callable[[Object], bool]) -> None:
+        api, store = self.server.api, self.server.api.store
+        version, until = int(query["resourceVersion"]), time.monotonic() + int(query["timeoutSeconds"])
+        generation = api.generation
+        api.n_watches += 1
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.close_connection = True
+        while time.monotonic() < until and generation == api.generation:
+            with store.changed:
+                if version < store.oldest:
+                    self._chunk({"type": "ERROR", "object": _status(410, "too old resource version", "Expired")})
+                    break
+                events = store.events_since(version, plural)
+                if not events:
+                    store.changed.wait(0.2)
+                else:
+                    version = events[-1][0]
+            for _, kind, found in events:
+                if wanted(found):
+                    self._chunk({"type": kind, "object": found})
+        else:
+            if generation != api.generation:
+                self.connection.close()  # broken off, not ended
+                return
+            bookmark = {"kind": plural, "metadata": {"resourceVersion": str(version)}}
+            self._chunk({"type": "BOOKMARK", "object": bookmark})
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _chunk(self, event: Object) -> None:
+        line = json.dumps(event).encode() + b"\n"
+        self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+        self.wfile.flush()
+
+    def _send(self, status: int, answer: Object | str, headers: dict[str, str]) -> None:
+        content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if isinstance(answer, str) else "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _status(code: int, message: str, reason: str) -> Object:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "message": message,
+        "reason": reason,
+    }
+
+
+def _selector(query: dict[str, str]) -> Callable[[Object], bool]:
+    label, field = query.get("labelSelector", ""), query.get("fieldSelector", "")
+
+    def wanted(found: Object) -> bool:
+        labels = found["metadata"].get("labels") or {}
+        if field and found.get("involvedObject", {}).get("uid") != field.partition("=")[2]:
+            return False
+        if label.startswith("!"):
+            return label[1:] not in labels
+        name, equals, value = label.partition("=")
+        return not label or (labels.get(name) == value if equals else name in labels)
+
+    return wanted

@@ -1,0 +1,144 @@
+"""Stands behind the fake API server: binds released pods to their nodes, runs them as their gang's `behave` says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.containers import MAIN, PREPARE
+from tests.backends.kubernetes.store import Object, RefusedError, Store, stamp
+
+CONDITION = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+def node(name: str, *, gpus: int = 4, cpus: str = "16", memory: str = "64Gi", **more: Any) -> Object:
+    room = {"cpu": cpus, "memory": memory, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}, **more},
+        "spec": {},
+        "status": {"allocatable": room, "capacity": room, "conditions": [{"type": "Ready", **CONDITION}]},
+    }
+
+
+class Kubelet:
+    """behave: run, done, stubborn, exit <code>, and for what never starts: image, volume, taint, quiet.
+
+    It acts within the request that lets it, so that tests need no waiting; only ends come a moment later.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.is_away = False  # the node's kubelet does not answer
+        store.on_pod = self._see
+
+    def _see(self, pod: Object) -> None:
+        metadata, spec = pod["metadata"], pod["spec"]
+        if self.is_away or pod["status"]["phase"] in ("Succeeded", "Failed"):
+            return
+        if metadata.get("deletionTimestamp"):
+            if spec.get("nodeName"):
+                self._leave(pod)
+        elif not spec.get("schedulingGates") and not pod["status"].get("conditions"):
+            self._start(pod)
+
+    def _start(self, pod: Object) -> None:
+        behave = self._behave(pod)
+        terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        wanted = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
+        if behave == "taint" or ("nodes", "", wanted) not in self.store.objects:
+            message = "0/2 nodes are available: 1 node(s) had untolerated taint {gpu: broken}."
+            scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+            self._set(
+                pod, {"status": {"conditions": [{**scheduled, "lastTransitionTime": CONDITION["lastTransitionTime"]}]}}
+            )
+            return
+        status: Object = {"phase": "Pending", "conditions": [{"type": "PodScheduled", **CONDITION}]}
+        if behave == "image":
+            waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nowhere"'}
+            status["initContainerStatuses"] = [{"name": PREPARE, "image": "nowhere", "state": {"waiting": waiting}}]
+        elif behave == "volume":
+            self._tell(pod, "FailedMount", "MountVolume.SetUp failed for volume checkpoints")
+        elif behave != "quiet":
+            status |= {
+                "phase": "Running",
+                "podIP": "10.0.0.1",
+                "initContainerStatuses": [_ended(PREPARE, 0)],
+                "containerStatuses": [{"name": MAIN, "state": {"running": {"startedAt": stamp()}}}],
+            }
+        self._set(pod, {"spec": {"nodeName": wanted}, "status": status})
+        if behave == "done" or behave.startswith("exit"):
+            self._end_later(pod, int(behave.split()[1]) if behave != "done" else 0, after_s=0.2)
+
+    def _leave(self, pod: Object) -> None:
+        is_stubborn = self._behave(pod) == "stubborn"
+        grace_s = pod["metadata"]["deletionGracePeriodSeconds"]
+        if is_stubborn:
+            self._end_later(pod, 137, after_s=grace_s)
+        else:
+            self._end_later(pod, 75, after_s=0.02)
+
+    def _end_later(self, pod: Object, code: int, *, after_s: float) -> None:
+        timer = threading.Timer(after_s, self.end, (pod["metadata"]["namespace"], pod["metadata"]["name"], code))
+        timer.daemon = True
+        timer.start()
+
+    def end(self, namespace: str, name: str, code: int, *, reason: str = "", conditions: Any = None) -> None:
+        """The pod's main container ends; what a kubelet then writes."""
+        with self.store.changed:
+            try:
+                pod = self.store.get("pods", namespace, name)
+            except RefusedError:
+                return
+            if self.is_away or pod["status"]["phase"] in ("Succeeded", "Failed"):
+                return
+            change: Object = {
+                "status": {
+                    "phase": "Failed" if code else "Succeeded",
+                    "containerStatuses": [_ended(MAIN, code, reason)],
+                }
+            }
+            if conditions:
+                change["status"]["conditions"] = conditions
+            if pod["metadata"].get("deletionTimestamp"):
+                change["metadata"] = {"deletionGracePeriodSeconds": 0}
+            self._set(pod, change)
+
+    def _behave(self, pod: Object) -> str:
+        labels = pod["metadata"]["labels"]
+        service = pod["spec"]["subdomain"]
+        told = self.store.get("configmaps", pod["metadata"]["namespace"], service)
+        launch = json.loads(told["data"]["launch.json"])
+        behave = launch["training"]["hyperparameters"]["behave"]
+        if labels[names.ROLE] == "server":
+            return "run"
+        return str(behave[int(labels[names.INDEX])] if isinstance(behave, list) else behave)
+
+    def _tell(self, pod: Object, reason: str, message: str) -> None:
+        namespace = pod["metadata"]["namespace"]
+        event = {
+            "metadata": {"name": f"{pod['metadata']['name']}.{reason}", "namespace": namespace},
+            "involvedObject": {"uid": pod["metadata"]["uid"]},
+            "reason": reason,
+            "message": message,
+            "count": 2,
+        }
+        self.store.create("events", namespace, event)
+
+    def _set(self, pod: Object, change: Object) -> None:
+        self.store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], change)
+
+
+def _ended(name: str, code: int, reason: str = "") -> Object:
+    now = stamp(datetime.now(UTC))
+    done = {
+        "exitCode": code,
+        "reason": reason or ("Error" if code else "Completed"),
+        "finishedAt": now,
+        "startedAt": now,
+    }
+    return {"name": name, "state": {"terminated": done}}

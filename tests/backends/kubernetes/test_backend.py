@@ -1,0 +1,287 @@
+"""Tests of gangs on a Kubernetes API: starts and ends, what keeps pods from starting, evictions, nothing left over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.protocol import GangPhase, LaunchError
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import Role
+from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
+from tests.backends.kubernetes.kubelet import Kubelet
+from tests.backends.kubernetes.store import stamp
+from tests.backends.specs import gang
+
+RUNNING, STOPPING, FAILED = GangPhase.RUNNING, GangPhase.STOPPING, GangPhase.FAILED
+
+
+def test_a_gang_whose_workers_are_done_has_succeeded_and_its_servers_leave(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    spec = gang("done", workers=2, servers=1)
+    backend.launch(spec)
+    status = reach(backend, spec, GangPhase.SUCCEEDED)
+    assert {(p.role, p.exit_code) for p in status.pods} == {(Role.WORKER, 0), (Role.SERVER, 75)}
+    assert status.cause is None
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+    assert list(backend.observe()) == []
+
+
+def test_when_one_pod_fails_the_rest_leaves_and_the_first_cause_counts(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    spec = gang(["exit 67", "run"], workers=2)
+    backend.launch(spec)
+    status = reach(backend, spec, FAILED)
+    assert status.cause is Cause.OUT_OF_MEMORY
+    assert "worker 0 on node-1" in status.message
+    assert {p.exit_code for p in status.pods} == {67, 75}
+
+
+def test_a_lost_peer_is_not_the_cause_when_there_is_a_better_one(backend: KubernetesBackend) -> None:
+    spec = gang(["exit 68", "exit 64"], workers=2)
+    backend.launch(spec)
+    assert reach(backend, spec, FAILED).cause is Cause.USER_CODE
+
+
+def test_a_pod_that_ignores_the_request_to_leave_is_killed(backend: KubernetesBackend) -> None:
+    spec = gang("stubborn")
+    backend.launch(spec)
+    backend.stop(spec.attempt_id, grace_s=1)
+    assert reach(backend, spec, STOPPING).cause is None
+    status = reach(backend, spec, GangPhase.STOPPED)
+    assert status.cause is Cause.KILLED
+    assert status.pods[0].exit_code == 137
+
+
+def test_a_later_stop_can_only_bring_the_end_nearer(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang("stubborn")
+    backend.launch(spec)
+    backend.stop(spec.attempt_id, grace_s=100)
+    backend.stop(spec.attempt_id, grace_s=200)
+    assert pods(server)[0]["metadata"]["deletionGracePeriodSeconds"] == 100
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert pods(server)[0]["metadata"]["deletionGracePeriodSeconds"] == 1
+    reach(backend, spec, GangPhase.STOPPED)
+
+
+@pytest.mark.parametrize(
+    ("behave", "cause", "says"),
+    [
+        ("image", Cause.IMAGE, "image: worker 1 on node-2: nowhere: Back-off pulling"),
+        ("taint", Cause.LAUNCH_FAILED, "taint: worker 1 on node-2: 0/2 nodes are available"),
+    ],
+)
+def test_a_gang_that_cannot_start_is_withdrawn_with_the_reason(
+    server: ApiServer, backend: KubernetesBackend, behave: str, cause: Cause, says: str
+) -> None:
+    spec = gang(["run", behave], workers=2)
+    backend.launch(spec)
+    status = reach(backend, spec, FAILED)
+    assert status.cause is cause
+    assert status.message.startswith(says)
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+
+
+def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    spec = gang("volume")
+    backend.launch(spec)
+    [pod] = pods(server)
+    age = {"metadata": {"creationTimestamp": stamp(datetime.now(UTC) - timedelta(seconds=15))}}
+    server.store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], age)
+    status = reach(backend, spec, FAILED)
+    assert status.message == "volume: worker 0 on node-1: MountVolume.SetUp failed for volume checkpoints"
+
+
+def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang("quiet")
+    backend.launch(spec)
+    assert reach(backend, spec, GangPhase.STARTING)
+    [service] = ours(server, "services")
+    long_ago = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
+    change = {"metadata": {"annotations": {names.LAUNCHED: long_ago}}}
+    server.store.patch("services", service["metadata"]["namespace"], service["metadata"]["name"], change)
+    status = reach(backend, spec, FAILED)
+    assert status.cause is Cause.TIMEOUT
+    assert "within 120 s; not running: worker 0 on node-1" in status.message
+
+
+@pytest.mark.parametrize(
+    ("why", "says"),
+    [
+        ('pods "x" is forbidden: exceeded quota: mlhub-limits, requested: pods=1', "quota: "),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', "policy refuses"),
+    ],
+)
+def test_a_gang_that_the_cluster_refuses_is_not_half_made(
+    server: ApiServer, backend: KubernetesBackend, why: str, says: str
+) -> None:
+    server.refuse = lambda plural, body: why if plural == "pods" and body["metadata"]["name"].endswith("1") else ""
+    with pytest.raises(LaunchError, match=says) as refused:
+        backend.launch(gang(workers=2))
+    assert refused.value.cause is Cause.LAUNCH_FAILED
+    assert ours(server) == []
+
+
+def test_pods_are_released_only_when_all_are_there(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
+    seen: list[tuple[int, bool]] = []
+    start = kubelet._start
+
+    def note(pod: dict[str, object]) -> None:
+        seen.append((len(pods(server)), names.LAUNCHED in ours(server, "services")[0]["metadata"]["annotations"]))
+        start(pod)
+
+    kubelet._start = note  # type: ignore[method-assign]
+    backend.launch(gang(workers=3))
+    assert seen == [(3, True)] * 3
+
+
+def test_a_half_made_gang_is_removed_after_a_while(
+    server: ApiServer, backend: KubernetesBackend, connect: Callable[..., KubernetesBackend]
+) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    [service] = ours(server, "services")
+    change = {"metadata": {"annotations": {names.LAUNCHED: None}}}
+    server.store.patch("services", service["metadata"]["namespace"], service["metadata"]["name"], change)
+    young, old = connect(half_made_after_s=60.0), connect(half_made_after_s=-1.0)
+    assert of(young, spec) is not None
+    assert of(old, spec) is None
+    assert ours(server) == []
+
+
+def test_a_half_made_gang_is_completed_by_the_next_launch(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang(workers=3)
+    backend.launch(spec)
+    [service] = ours(server, "services")
+    metadata = service["metadata"]
+    server.store.patch(
+        "services", metadata["namespace"], metadata["name"], {"metadata": {"annotations": {names.LAUNCHED: None}}}
+    )
+    gone = pods(server)[2]["metadata"]
+    server.store.delete("pods", gone["namespace"], gone["name"], 0)
+    server.store.patch("pods", gone["namespace"], gone["name"], {"metadata": {"finalizers": None}})
+    backend.launch(spec)
+    assert len(pods(server)) == 3
+    assert reach(backend, spec, RUNNING)
+
+
+def test_pods_without_a_record_are_shown_so_that_they_can_be_removed(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    spec = gang()
+    backend.launch(spec)
+    [service] = ours(server, "services")
+    server.store.delete("services", service["metadata"]["namespace"], service["metadata"]["name"], None)
+    assert reach(backend, spec, FAILED).cause is Cause.LAUNCH_FAILED
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+
+
+def test_a_pod_removed_behind_our_back_ends_the_gang(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    metadata = pods(server)[1]["metadata"]
+    server.store.patch("pods", metadata["namespace"], metadata["name"], {"metadata": {"finalizers": None}})
+    server.store.delete("pods", metadata["namespace"], metadata["name"], 0)
+    status = reach(backend, spec, FAILED)
+    assert status.cause is Cause.KILLED
+    assert "worker 1 on node-2 was removed behind MLHub's back" in status.message
+
+
+def test_a_drained_node_evicts_its_gangs_with_the_reason(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    metadata = pods(server)[0]["metadata"]
+    drained = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
+    kubelet.end(metadata["namespace"], metadata["name"], 75, conditions=[drained])
+    status = reach(backend, spec, FAILED)
+    assert status.cause is Cause.NODE_LOST
+    assert "evicted: Eviction API" in status.message
+
+
+@pytest.mark.parametrize("how", ["deleted", "not ready"])
+def test_a_lost_node_ends_its_gangs_and_nothing_of_them_stays(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend, how: str
+) -> None:
+    spec = gang()
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    kubelet.is_away = True
+    if how == "deleted":
+        server.store.delete("nodes", "", "node-1", None)
+    else:
+        silent = {
+            "type": "Ready",
+            "status": "Unknown",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+            "message": "no news",
+        }
+        server.store.patch("nodes", "", "node-1", {"status": {"conditions": [silent]}})
+    status = reach(backend, spec, FAILED)
+    assert status.cause is Cause.NODE_LOST
+    assert "node-1" in status.message
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+
+
+def test_a_node_that_is_only_just_not_ready_is_given_time(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": stamp()}
+    server.store.patch("nodes", "", "node-1", {"status": {"conditions": [silent]}})
+    wait(lambda: not backend.inventory()[0].is_ready)
+    assert reach(backend, spec, RUNNING)
+
+
+def test_memory_beyond_the_limit_is_told(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    metadata = pods(server)[0]["metadata"]
+    kubelet.end(metadata["namespace"], metadata["name"], 137, reason="OOMKilled")
+    assert reach(backend, spec, FAILED).cause is Cause.OUT_OF_MEMORY
+
+
+def test_output_can_be_read(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    metadata = pods(server)[0]["metadata"]
+    server.logs[(metadata["namespace"], metadata["name"])] = "one\ntwo\n"
+    assert list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0)) == ["one", "two"]
+
+
+def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+    """The list grants enough (every test here runs with it), and nothing to spare."""
+    spec = gang("volume")
+    backend.launch(spec)
+    age = {"metadata": {"creationTimestamp": stamp(datetime.now(UTC) - timedelta(seconds=15))}}
+    for pod in pods(server):
+        server.store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], age)
+    list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0))
+    backend.inventory()
+    wait(lambda: ("list", "", "events") in [backend.observe() and a for a in server.asked])
+    reach(backend, spec, FAILED)
+    backend.stop(spec.attempt_id, grace_s=0)
+    server.store.create("namespaces", "", {"metadata": {"name": "elsewhere"}})
+    other = gang()
+    backend.launch(other)
+    used = set(server.asked)
+    granted = {(verb, rule.group, rule.resource) for rule in RULES for verb in rule.verbs}
+    unused = granted - used - {("create", "", "persistentvolumeclaims"), ("get", "", "pods")}
+    assert unused == set()

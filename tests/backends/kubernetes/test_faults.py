@@ -1,0 +1,159 @@
+"""Tests of an API server that is slow, busy, restarted or forgetful: nothing is lost, doubled or left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.protocol import BackendUnavailableError, GangPhase
+from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
+from tests.backends.kubernetes.kubelet import Kubelet, node
+from tests.backends.specs import gang
+
+RUNNING = GangPhase.RUNNING
+
+
+def test_throttled_requests_are_repeated_after_the_time_the_server_asks_for(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    server.fail(429, times=3, only="POST", retry_after="0.1")
+    backend.launch(gang(workers=2))
+    assert len(pods(server)) == 2
+
+
+@pytest.mark.parametrize("acts", [False, True])
+@pytest.mark.parametrize("verb", ["POST", "PATCH"])
+def test_a_request_whose_answer_is_lost_is_done_once(
+    server: ApiServer, backend: KubernetesBackend, verb: str, acts: bool
+) -> None:
+    backend.inventory()
+    server.drop(times=1, only=verb, acts=acts)
+    server.drop(times=1, only=verb, path="/pods", acts=acts)
+    spec = gang(workers=2)
+    backend.launch(spec)
+    assert len(pods(server)) == 2
+    assert reach(backend, spec, RUNNING)
+
+
+def test_a_slow_server_is_asked_again(server: ApiServer, backend: KubernetesBackend) -> None:
+    server.slow(3.0, times=1, only="POST", path="/services")
+    spec = gang()
+    backend.launch(spec)
+    assert len(ours(server, "services")) == 1
+    assert reach(backend, spec, RUNNING)
+
+
+def test_a_launch_that_the_server_never_answers_leaves_nothing_behind(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    server.fail(503, times=5, only="POST", path="/pods", retry_after="0.01")
+    with pytest.raises(BackendUnavailableError):
+        backend.launch(gang(workers=2))
+    assert ours(server) == []
+
+
+def test_a_watch_that_breaks_is_resumed_and_misses_nothing(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
+    spec = gang()
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    n_lists = backend._pods.n_lists
+    server.break_watches()
+    metadata = pods(server)[0]["metadata"]
+    kubelet.end(metadata["namespace"], metadata["name"], 0)
+    assert reach(backend, spec, GangPhase.SUCCEEDED)
+    assert backend._pods.n_lists == n_lists
+
+
+def test_a_watch_that_is_too_old_lists_anew(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    n_lists = backend._pods.n_lists
+    server.fail(503, times=3, path="watch=true")
+    server.break_watches()
+    metadata = pods(server)[0]["metadata"]
+    kubelet.end(metadata["namespace"], metadata["name"], 0)
+    server.store.forget_history()
+    assert reach(backend, spec, GangPhase.SUCCEEDED)
+    wait(lambda: backend._pods.n_lists > n_lists)
+
+
+def test_what_vanished_while_nobody_watched_is_gone_after_the_relist(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    server.store.create("nodes", "", node("node-3"))
+    assert len(backend.inventory()) == 3
+    server.break_watches()
+    server.store.delete("nodes", "", "node-3", None)
+    server.store.forget_history()
+    wait(lambda: len(backend.inventory()) == 2)
+
+
+def test_the_server_may_be_restarted_in_mid_training(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    before = [pod["metadata"]["uid"] for pod in pods(server)]
+    server.stop()
+    with pytest.raises(BackendUnavailableError, match="cannot be reached"):
+        backend.stop(spec.attempt_id, grace_s=1)
+    server.start()
+    assert reach(backend, spec, RUNNING)
+    assert [pod["metadata"]["uid"] for pod in pods(server)] == before
+
+
+def test_a_new_process_finds_all_gangs_and_can_end_them(
+    server: ApiServer, backend: KubernetesBackend, connect: Callable[..., KubernetesBackend]
+) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    other = connect()
+    other.launch(spec)
+    assert reach(other, spec, RUNNING)
+    assert len(pods(server)) == 2
+    other.stop(spec.attempt_id, grace_s=5)
+    reach(backend, spec, GangPhase.STOPPED)
+    backend.stop(spec.attempt_id, grace_s=0)
+    wait(lambda: of(other, spec) is None)
+    assert ours(server) == []
+
+
+def test_a_removal_that_breaks_off_is_finished_the_next_time(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang("done", workers=2)
+    backend.launch(spec)
+    reach(backend, spec, GangPhase.SUCCEEDED)
+    server.fail(500, times=5, only="DELETE", path="/secrets")
+    with pytest.raises(BackendUnavailableError):
+        backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) != []
+    assert reach(backend, spec, GangPhase.SUCCEEDED, GangPhase.FAILED)
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+
+
+def test_long_lists_come_in_pages(
+    server: ApiServer, backend: KubernetesBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlhub.backends.kubernetes.api.PAGE", 2)
+    for number in range(3, 8):
+        server.store.create("nodes", "", node(f"node-{number}"))
+    assert [n.name for n in backend.inventory()] == [f"node-{i}" for i in range(1, 8)]
+
+
+def test_a_cluster_that_cannot_be_reached_is_told_with_the_setting(tmp_path: Path) -> None:
+    missing = KubernetesBackend.connect(KubernetesOptions(kubeconfig=str(tmp_path / "none")))
+    with pytest.raises(BackendUnavailableError, match="MLHUB_KUBE_KUBECONFIG"):
+        missing.observe()
+
+
+def test_a_missing_right_is_told(server: ApiServer, backend: KubernetesBackend) -> None:
+    server.rules = ()
+    with pytest.raises(BackendUnavailableError, match=r'right is missing.*cannot list resource "services"'):
+        backend.observe()
