@@ -34,7 +34,9 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     scene = admit(snapshot, values)  # 1
     speeds = Speeds(Terrain(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
-    view = View(snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed)
+    deciding = {job.id for job in scene.candidates}
+    settled = tuple(job for job in snapshot.jobs if job.id not in deciding)
+    view = View(snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed, settled)
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
     targets = place(scene, proposal, speeds)  # 3
@@ -44,7 +46,9 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     outlook = Outlook(scene, proposal, speeds)
     predictions = outlook.predictions(decisions)
     finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
-    return Plan(finished, _remember(policy, proposal, scene, decisions), policy.name, proposal.wake_at_s)
+    return Plan(
+        finished, _remember(policy, proposal, scene, decisions, targets.awaited), policy.name, proposal.wake_at_s
+    )
 
 
 def _return_resized(scene: Scene) -> dict[str, Decision]:
@@ -118,8 +122,16 @@ def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[s
     return decisions
 
 
-def _remember(policy: Policy, proposal: Proposal, scene: Scene, decisions: Mapping[str, Decision]) -> PolicyMemory:
+def _remember(
+    policy: Policy,
+    proposal: Proposal,
+    scene: Scene,
+    decisions: Mapping[str, Decision],
+    awaited: Mapping[str, Allocation],
+) -> PolicyMemory:
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
+    if proposal.is_final:
+        promised |= awaited
     promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
     values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory)}
     values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}

@@ -57,6 +57,8 @@ class _Placer:
             if grant is not None and grant.n_workers == held.n_workers and self._keeps_type(held, grant):
                 self.then.hold(job, held)
                 self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+            elif grant is not None and self.proposal.is_final:
+                growing.append(job)
             elif grant is not None and grant.n_workers < held.n_workers:
                 shrinking.append(job)
             elif grant is not None:
@@ -68,12 +70,28 @@ class _Placer:
             self._shrink(job)
         for grant in self.proposal.grants:
             job = self.jobs[grant.job]
-            if held_by(job) is None:
+            if self.proposal.is_final:
+                if job.id not in self.targets.kept:
+                    self._settle(job, grant)
+            elif held_by(job) is None:
                 self._launch(job, grant)
             elif job in growing:
                 self._grow(job, grant)
-        self._spare_needless_victims(shrinking)
+        if not self.proposal.is_final:
+            self._spare_needless_victims(shrinking)
         return self.targets
+
+    def _settle(self, job: JobSnapshot, grant: Grant) -> None:
+        """For final proposals: the place it will have; now if it is free, else it is promised."""
+        held, allocation = held_by(job), self._find(self.then, job, grant)
+        if allocation is None:
+            self.targets.refused[job.id] = grant
+            return
+        self.then.hold(job, allocation)
+        if held is not None or self.now.fits(job, allocation):
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        else:
+            self.targets.awaited[job.id] = allocation
 
     # 2
 
@@ -148,7 +166,7 @@ class _Placer:
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
         )
-        return Grant(job.id, n_workers, grant.gpu_type, explanations)
+        return Grant(job.id, n_workers, grant.gpu_type, explanations, grant.packing)
 
     # 4
 
@@ -180,7 +198,9 @@ class _Placer:
     def _find(self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None) -> Allocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
-        spots = place_workers(room, job, n_workers=grant.n_workers, gpu_type=grant.gpu_type, near=near)
+        spots = place_workers(
+            room, job, n_workers=grant.n_workers, gpu_type=grant.gpu_type, near=near, packing=grant.packing
+        )
         if spots is None:
             return None
         layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import StrEnum
 
 from scheduler.placement.room import Room
 from scheduler.snapshot import Allocation, JobSnapshot, Mode, Share
@@ -11,8 +12,21 @@ from scheduler.topology import Node
 Spot = tuple[Node, int]  # a node and how many workers go there
 
 
+class Packing(StrEnum):
+    """How a gang is laid on nodes. TIGHT: as said above. ROOMIEST: the emptiest node first, as many as it takes."""
+
+    TIGHT = "tight"
+    ROOMIEST = "roomiest"
+
+
 def place_workers(
-    room: Room, job: JobSnapshot, *, n_workers: int, gpu_type: str, near: Collection[str] = ()
+    room: Room,
+    job: JobSnapshot,
+    *,
+    n_workers: int,
+    gpu_type: str,
+    near: Collection[str] = (),
+    packing: Packing = Packing.TIGHT,
 ) -> tuple[Spot, ...] | None:
     """Where n_workers of the job go now, or None if they do not all fit.
 
@@ -25,6 +39,8 @@ def place_workers(
     spots = [
         (node, k) for node in room.nodes.values() if node.gpu_type == gpu_type and (k := room.workers_on(job, node)) > 0
     ]
+    if packing is Packing.ROOMIEST:
+        return _roomiest(spots, n_workers=n_workers)
     alone = [spot for spot in spots if spot[1] >= n_workers]
     if alone:
         node, _ = min(alone, key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
@@ -115,6 +131,17 @@ def _fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[
         chosen.append((node, k))
         missing -= k
     return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
+
+
+def _roomiest(spots: list[Spot], *, n_workers: int) -> tuple[Spot, ...] | None:
+    """Of equally empty nodes, the first of the cluster."""
+    chosen: list[Spot] = []
+    missing = n_workers
+    for node, k in sorted(spots, key=lambda spot: -spot[1]):
+        if missing > 0:
+            chosen.append((node, min(k, missing)))
+            missing -= min(k, missing)
+    return tuple(chosen) if missing == 0 else None
 
 
 def _touches(spots: tuple[Spot, ...], near: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
+from scheduler.policies.optimus import Optimus
 from scheduler.policies.policy import Grant, Policy, Proposal, View
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
@@ -22,6 +23,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "srsf": Srsf,
     "las": Las,
     "fair": Fair,
+    "optimus": Optimus,
     "mlhub": Mlhub,
 }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
+from scheduler.placement.gangs import Packing
 from scheduler.policies.ordered import serve_in_order
 from scheduler.policies.policy import Proposal, View, n_held
 from scheduler.snapshot import JobSnapshot
@@ -21,6 +22,9 @@ class Las:
     when it has waited this many times the seconds it ran in all; 0 = never. Inside a queue the first served comes
     first, then the first submitted.
 
+    order: "served" as said; "entered": by the time of entering the queue, whether served or not, so that an early large
+    job may take from later small ones (as in the Tiresias of Pollux' simulator).
+    roomiest: placed on the emptiest nodes first, at once (as there).
     compatible: as in the published simulator instead. Then (1) jobs sink at the events that this rule foretells:
     t + floor((limit - seconds served) / GPUs), which for n GPUs is later than the limit is reached; (2) inside a queue
     those that wait move behind those that run after every event; (3) nobody is promoted.
@@ -28,6 +32,8 @@ class Las:
 
     limits: tuple[float, ...] = (3250.0, 7200.0)
     promote_after: float = 8.0
+    order: str = "served"
+    roomiest: bool = False
     compatible: bool = False
     name: str = "las"
 
@@ -47,12 +53,14 @@ class Las:
 
         proposal = serve_in_order(order, budget=budget, note=note)
         granted = {grant.job: grant.n_workers for grant in proposal.grants}
-        return Proposal(
-            proposal.grants,
-            proposal.order,
-            proposal.notes,
-            queues.memory(granted),
+        return replace(
+            proposal,
+            grants=tuple(replace(grant, packing=Packing.ROOMIEST) for grant in proposal.grants)
+            if self.roomiest
+            else proposal.grants,
+            memory=queues.memory(granted),
             wake_at_s=queues.next_change_s(granted),
+            is_final=self.roomiest,
         )
 
 
@@ -61,10 +69,10 @@ class _Queues:
 
     def __init__(self, policy: Las, view: View, memory: Mapping[str, Any]) -> None:
         self.policy, self.view = policy, view
-        self.jobs = {job.id: job for job in view.jobs}
+        self.jobs = {job.id: job for job in (*view.jobs, *view.settled)}
         self.line = [job_id for job_id in memory.get("line", []) if job_id in self.jobs]
         known = set(self.line)
-        arrived = sorted((job for job in view.jobs if job.id not in known), key=_by_service)
+        arrived = sorted((job for job in self.jobs.values() if job.id not in known), key=_by_service)
         self.line += [job.id for job in arrived]
         self.level: dict[str, int] = {j: int(memory.get("level", {}).get(j, 0)) for j in self.line}
         self.forgiven = {j: float(memory.get("forgiven", {}).get(j, 0.0)) for j in self.line}
@@ -99,7 +107,7 @@ class _Queues:
 
     def memory(self, granted: Mapping[str, int]) -> dict[str, Any]:
         """In the clean rule, those served for the first time join the line of the served."""
-        if not self.policy.compatible:
+        if not self.policy.compatible and self.policy.order == "served":
             self.line.sort(key=lambda j: 0 if j in granted or self.jobs[j].executed_gpu_s > 0 else 1)
         return {
             "at_s": self.view.now_s,
@@ -122,7 +130,7 @@ class _Queues:
             elif level > 0 and self._promotes() and self._waited_s(job_id) >= self._patience_s(job) - 1e-6:
                 self.level[job_id] = 0
                 self.forgiven[job_id] = job.executed_gpu_s
-        if self.policy.compatible:
+        if self.policy.compatible or self.policy.order == "entered":
             self.line = [j for j in self.line if j not in set(sunk)] + sunk
 
     def _level_after(self, job: JobSnapshot, level: int) -> int:

@@ -9,18 +9,23 @@ from typing import Any, Protocol
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation
 from scheduler.models.speeds import Speeds
+from scheduler.placement.gangs import Packing
 from scheduler.snapshot import JobSnapshot, Phase, TenantSnapshot
 
 
 @dataclass(frozen=True)
 class View:
-    """What a policy decides over: waiting and running jobs that may start, change or stop in this round."""
+    """What a policy decides over: waiting and running jobs that may start, change or stop in this round.
+
+    settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
+    """
 
     now_s: float
     jobs: tuple[JobSnapshot, ...]
     tenants: tuple[TenantSnapshot, ...]
     speeds: Speeds
     seed: int = 0
+    settled: tuple[JobSnapshot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Grant:
     n_workers: int
     gpu_type: str
     explanations: tuple[Explanation, ...]
+    packing: Packing = Packing.TIGHT
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ class Proposal:
     grants: in the order in which they are placed. order: all jobs, the one that gets the next GPU first.
     notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.
     sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size. wake_at_s: when to
-    decide again although nothing else happens.
+    decide again although nothing else happens. is_final: all is placed as if everybody who changes had left, and
+    kept free; for the reproduction of simulators in which nothing takes time.
     """
 
     grants: tuple[Grant, ...]
@@ -49,6 +56,7 @@ class Proposal:
     memory: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     wake_at_s: float | None = None
+    is_final: bool = False
 
 
 class Policy(Protocol):

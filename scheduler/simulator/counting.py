@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.trace import Trace, TraceJob
-from scheduler.simulator.world import Arrival, Gang
-from scheduler.snapshot import Allocation, JobSnapshot, SpeedObservation, TenantSnapshot
+from scheduler.simulator.world import Arrival, Gang, SteadyWorld
+from scheduler.snapshot import Allocation, JobSnapshot, TenantSnapshot
 from scheduler.topology import Node, Rack
 
 
-class CountingWorld:
+class CountingWorld(SteadyWorld):
     """A step is about a second of the job at its own size. Elastic jobs speed up as far as they have GPUs, perfectly.
 
     knows_durations: the scheduler is told how long steps take; otherwise it believes all jobs' steps to be equal.
     """
-
-    is_coupled = False
 
     def __init__(
         self,
@@ -34,7 +32,7 @@ class CountingWorld:
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self._start_s, self._stop_s = start_s, stop_s
         self._jobs = {job.id: job for job in trace.jobs}
-        self.arrivals = tuple(Arrival(job.submitted_at_s, self._snapshot(job)) for job in trace.jobs)
+        super().__init__([Arrival(job.submitted_at_s, self._snapshot(job)) for job in trace.jobs])
 
     def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:  # noqa: ARG002
         job = self._jobs[gang.job.id]
@@ -45,9 +43,6 @@ class CountingWorld:
 
     def stop_s(self, job: JobSnapshot, allocation: Allocation) -> float:  # noqa: ARG002
         return self._stop_s
-
-    def observe(self, gang: Gang, *, step_s: float, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
-        return None
 
     def _snapshot(self, job: TraceJob) -> JobSnapshot:
         steps = max(1, math.ceil(job.duration_s))

@@ -10,18 +10,18 @@ from enum import IntEnum
 from scheduler.decisions import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.policies import Policy
 from scheduler.round import decide
-from scheduler.simulator.world import Arrival, Gang, World
+from scheduler.simulator.world import Arrival, Gang, Leg, World
 from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase, PolicyMemory
 
 MOST_ROUNDS_AT_ONCE = 100  # a policy that is not quiet after so many rounds at one instant never will be
+_LATE_S = 1e-6
 MOST_IDLE_ROUNDS = 10_000  # periodic rounds in which nothing at all happens: the jobs left can never run
-_GRAIN_STEPS = 1e-6
 
 
 class _Kind(IntEnum):
     """In the order in which simultaneous events happen."""
 
-    ENDS = 0
+    LEG = 0
     LEFT = 1
     TRAINS = 2
     SUBMITTED = 3
@@ -38,8 +38,8 @@ class Life:
     ended_at_s: float | None = None
     n_restarts: int = 0
     spans: list[tuple[float, float, Allocation]] = field(default_factory=list)
-    step_s: float = 0.0
-    progress_at_s: float = 0.0
+    leg: Leg | None = None
+    leg_at_s: float = 0.0
     version: int = 0
 
     @property
@@ -90,7 +90,7 @@ class _Engine:
     ) -> None:
         self.world, self.policy, self.period_s, self.seed = world, policy, period_s, seed
         self.stopwatch, self.on_round, self.on_progress = stopwatch or (lambda: 0.0), on_round, on_progress
-        self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: (arrival.at_s, arrival.job.id))
+        self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: arrival.at_s)
         self.lives: dict[str, Life] = {}
         self.active: dict[str, JobSnapshot] = {}
         self.heap: list[tuple[float, int, int, str, int]] = []
@@ -130,8 +130,9 @@ class _Engine:
             life = self.lives[job_id]
             if life.version != version or job_id not in self.active:
                 return False
-            if kind is _Kind.ENDS:
-                self._end(job_id, now_s)
+            if kind is _Kind.LEG:
+                if not self._finish_leg(job_id):
+                    return False
             elif kind is _Kind.LEFT:
                 self._leave(job_id, now_s)
             elif kind is _Kind.TRAINS:
@@ -152,6 +153,7 @@ class _Engine:
         life = self.lives[job_id]
         job = self.active.pop(job_id)
         life.ended_at_s = now_s
+        life.leg = None
         self._close_span(job, now_s)
         life.job = replace(job, steps_done=float(job.steps_total))
         self.n_done += 1
@@ -162,14 +164,18 @@ class _Engine:
     def _leave(self, job_id: str, now_s: float) -> None:
         job = self.active[job_id]
         self._close_span(job, now_s)
+        assert job.allocation is not None
         self.active[job_id] = replace(
-            self.active[job_id], phase=Phase.WAITING, allocation=None, allocated_at_s=None, training_since_s=None
+            job,
+            phase=Phase.WAITING,
+            allocation=None,
+            allocated_at_s=None,
+            training_since_s=None,
+            executed_gpu_s=job.executed_gpu_s + (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers,
         )
 
     def _train(self, job_id: str, now_s: float) -> None:
-        life = self.lives[job_id]
         self.active[job_id] = replace(self.active[job_id], phase=Phase.RUNNING, training_since_s=now_s)
-        life.progress_at_s, life.step_s = now_s, 0.0
         self._new_speeds(now_s, only=job_id)
 
     # rounds
@@ -187,14 +193,12 @@ class _Engine:
             self._push(plan.wake_at_s, _Kind.TICK, "", len(self.decision_s))  # void if there is a round before
 
     def _decide(self, now_s: float) -> Plan:
-        for job_id, job in self.active.items():
-            if job.phase is Phase.RUNNING:
-                self._progress(job_id, now_s)
+        seen = tuple(self._seen(job_id, job, now_s) for job_id, job in self.active.items())
         snapshot = ClusterSnapshot(
             now_s=now_s,
             nodes=tuple(self.world.nodes),
             racks=tuple(self.world.racks),
-            jobs=tuple(self.active.values()),
+            jobs=seen,
             tenants=tuple(self.world.tenants),
             seed=self.seed,
             round_number=len(self.decision_s),
@@ -234,7 +238,6 @@ class _Engine:
         life.n_restarts += life.started_at_s is not None
         life.started_at_s = now_s if life.started_at_s is None else life.started_at_s
         life.version += 1
-        life.progress_at_s = now_s
         self.active[job.id] = replace(job, phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
             self._push(now_s + delay_s, _Kind.TRAINS, job.id, life.version)
@@ -243,12 +246,10 @@ class _Engine:
 
     def _stop(self, decision: Resize | Preempt, now_s: float) -> bool:
         job, life = self.active[decision.job], self.lives[decision.job]
-        if job.phase is Phase.RUNNING:
-            self._progress(job.id, now_s)
-            job = self.active[job.id]
+        self._interrupt(job.id, now_s)
+        job = self.active[job.id]
         assert job.allocation is not None
         life.version += 1
-        life.step_s = 0.0
         is_resize = isinstance(decision, Resize)
         self.active[job.id] = replace(
             job,
@@ -265,52 +266,68 @@ class _Engine:
 
     # progress and speed
 
-    def _progress(self, job_id: str, now_s: float) -> None:
-        life, job = self.lives[job_id], self.active[job_id]
-        if life.step_s > 0 and now_s > life.progress_at_s:
-            steps_done = job.steps_done + (now_s - life.progress_at_s) / life.step_s
-            assert job.allocation is not None
-            executed = job.executed_gpu_s + (now_s - life.progress_at_s) * job.allocation.n_workers
-            self.active[job_id] = replace(job, steps_done=steps_done, executed_gpu_s=executed)
-        life.progress_at_s = now_s
+    def _seen(self, job_id: str, job: JobSnapshot, now_s: float) -> JobSnapshot:
+        """The job as the scheduler sees it at this moment."""
+        if job.phase is Phase.WAITING or job.allocation is None:
+            return self.world.snapshot_of(job)
+        life = self.lives[job_id]
+        held_gpu_s = (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers
+        steps = job.steps_done
+        if life.leg is not None:
+            steps += (now_s - life.leg_at_s) * life.leg.steps_per_s
+        return self.world.snapshot_of(replace(job, steps_done=steps, executed_gpu_s=job.executed_gpu_s + held_gpu_s))
+
+    def _finish_leg(self, job_id: str) -> bool:
+        """True if that was the job's last."""
+        life = self.lives[job_id]
+        leg = life.leg
+        assert leg is not None
+        now_s = life.leg_at_s + leg.seconds
+        self.world.advance(job_id, leg, elapsed_s=leg.seconds)
+        self.active[job_id] = replace(self.active[job_id], steps_done=leg.steps)
+        life.leg = None
+        if leg.is_last:
+            self._end(job_id, now_s)
+            return True
+        self._new_speeds(now_s, only=job_id)
+        return False
+
+    def _interrupt(self, job_id: str, now_s: float) -> None:
+        """Book what was done of the present leg."""
+        life = self.lives[job_id]
+        if life.leg is None:
+            return
+        elapsed_s = now_s - life.leg_at_s
+        self.world.advance(job_id, life.leg, elapsed_s=elapsed_s)
+        job = self.active[job_id]
+        self.active[job_id] = replace(job, steps_done=job.steps_done + elapsed_s * life.leg.steps_per_s)
+        life.leg = None
 
     def _new_speeds(self, now_s: float, *, only: str | None = None) -> None:
-        """Ask the world for the speeds of those that train, and plan their ends anew where they changed."""
+        """Begin the next leg of a job; where jobs slow each other down, of all whose speed changed."""
         if self.world.is_coupled:
             only = None
         elif only is None:
             return
         training = {
-            job_id: Gang(job, job.allocation, job.steps_done)
+            job_id: Gang(job, job.allocation)
             for job_id, job in self.active.items()
             if job.phase is Phase.RUNNING and job.allocation is not None and (only is None or job_id == only)
         }
         for job_id, gang in training.items():
             life = self.lives[job_id]
-            step_s = self.world.step_s(gang, training)
-            if step_s == life.step_s:
-                continue
-            self._progress(job_id, now_s)
-            life.step_s = step_s
-            self._learn(job_id, gang, now_s)
-            job = self.active[job_id]
+            self._interrupt(job_id, now_s)
+            leg = self.world.leg(gang, training)
+            life.leg, life.leg_at_s = leg, now_s
+            self._learn(job_id, gang, leg, now_s)
             life.version += 1
-            left_s = max(0.0, job.steps_total - job.steps_done) * step_s
-            left_s = 0.0 if left_s < _GRAIN_STEPS * step_s else left_s
-            self._push(now_s + left_s, _Kind.ENDS, job_id, life.version)
+            self._push(now_s + leg.seconds + leg.is_late * _LATE_S, _Kind.LEG, job_id, life.version)
 
-    def _learn(self, job_id: str, gang: Gang, now_s: float) -> None:
-        seen = self.world.observe(gang, step_s=self.lives[job_id].step_s, now_s=now_s)
-        if seen is None:
-            return
-        job = self.active[job_id]
-        others = tuple(
-            o
-            for o in job.observations
-            if (o.mode, o.n_workers, o.n_servers, o.n_nodes, o.batch_size)
-            != (seen.mode, seen.n_workers, seen.n_servers, seen.n_nodes, seen.batch_size)
-        )
-        self.active[job_id] = replace(job, observations=(*others, seen))
+    def _learn(self, job_id: str, gang: Gang, leg: Leg, now_s: float) -> None:
+        seen = self.world.observe(gang, leg, now_s=now_s)
+        if seen is not None:
+            job = self.active[job_id]
+            self.active[job_id] = replace(job, observations=(*job.observations, seen))
 
     def _close_span(self, job: JobSnapshot, now_s: float) -> None:
         if job.allocation is not None and job.allocated_at_s is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,7 +25,21 @@ class Gang:
 
     job: JobSnapshot
     allocation: Allocation
-    steps_done: float
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A stretch of training at one speed, to an epoch's end or the job's.
+
+    steps: what will have been done at its end; steps_per_s: what is reported in between. is_late: it ends just after
+    that time, so that a round at that time does not see it yet.
+    """
+
+    seconds: float
+    steps: float
+    steps_per_s: float
+    is_last: bool
+    is_late: bool = False
 
 
 class World(Protocol):
@@ -48,8 +63,12 @@ class World(Protocol):
     @property
     def is_coupled(self) -> bool: ...
 
-    def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
-        """True seconds a step, now. others: everybody who trains, the gang itself included."""
+    def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
+        """The next leg, from where the job truly stands. others: everybody who trains, the gang itself included."""
+        ...
+
+    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+        """The job truly went so far on that leg; all of it if elapsed_s is leg.seconds."""
         ...
 
     def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:
@@ -60,6 +79,47 @@ class World(Protocol):
         """True seconds from the order to leave until the GPUs are free."""
         ...
 
-    def observe(self, gang: Gang, *, step_s: float, now_s: float) -> SpeedObservation | None:
+    def observe(self, gang: Gang, leg: Leg, *, now_s: float) -> SpeedObservation | None:
         """What the job would have reported of its speed; None where the scheduler is to learn nothing."""
         ...
+
+    def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
+        """The job as the scheduler is to see it now: a world may add what the platform would have learnt."""
+        ...
+
+
+class SteadyWorld(ABC):
+    """Base of worlds where a job has one speed as long as nothing changes: one leg to the end."""
+
+    is_coupled = False
+
+    def __init__(self, arrivals: Sequence[Arrival]) -> None:
+        self.arrivals: Sequence[Arrival] = tuple(arrivals)
+        self._done = {arrival.job.id: 0.0 for arrival in self.arrivals}
+
+    @abstractmethod
+    def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
+        """True seconds a step, now."""
+
+    def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
+        step_s = self.step_s(gang, others)
+        total = float(gang.job.steps_total)
+        return Leg(max(0.0, total - self._done[gang.job.id]) * step_s, total, 1.0 / step_s, is_last=True)
+
+    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+        if elapsed_s >= leg.seconds:
+            self._done[job_id] = leg.steps
+        else:
+            self._done[job_id] += elapsed_s * leg.steps_per_s
+
+    def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:  # noqa: ARG002
+        return 0.0
+
+    def stop_s(self, job: JobSnapshot, allocation: Allocation) -> float:  # noqa: ARG002
+        return 0.0
+
+    def observe(self, gang: Gang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+        return None
+
+    def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
+        return job
