@@ -77,8 +77,8 @@ it("moves curve, progress, log and events as the stream tells, and doubles nothi
     source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(130, 0.5) }] }, "10-21");
     source.emit("metrics", { points: [{ key: "eval/accuracy", seq: 22, ...point(130, 0.97) }] }, "10-22");
     source.emit("log", { lines: [line(19, "old line"), line(23, "new line")] }, "10-23");
-    source.emit("event", event(11, "job.resized"), "11-23");
-    source.emit("event", event(11, "job.resized"), "11-23");
+    source.emit("event", event(11, "job.pause_asked"), "11-23");
+    source.emit("event", event(11, "job.pause_asked"), "11-23");
     source.emit("job", job({ steps_done: 300, progress: 0.5 }), "11-23");
   });
   await expect.poll(() => latest("train/loss")).toEqual(["0.5", "130", "0.5", "0.9"]);
@@ -90,7 +90,7 @@ it("moves curve, progress, log and events as the stream tells, and doubles nothi
     "worker 0 old line",
     "worker 0 new line",
   ]);
-  expect(screen.getAllByText("Resized")).toHaveLength(1);
+  expect(screen.getAllByText("Asked to pause")).toHaveLength(1);
   expect(screen.getByText("· live")).toBeInTheDocument();
 });
 
