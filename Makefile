@@ -55,6 +55,11 @@ lock: setup  ## Pin the requirements anew
 clean:  ## Remove what was built (not the platform's state)
 	rm -rf $(VENV) frontend/node_modules frontend/dist .mypy_cache .ruff_cache .pytest_cache
 
+##@ On a cluster
+.PHONY: kube-check
+kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runtime-image; cleans up after itself
+	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
+
 ##@ Check it
 .PHONY: test lint format types imports schema schema-check unit frontend-test e2e chaos
 test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass

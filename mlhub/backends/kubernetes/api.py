@@ -88,9 +88,9 @@ class KubernetesApi:
             if not token:
                 return items, page["metadata"]["resourceVersion"]
 
-    def create(self, path: str, body: Object) -> Object:
+    def create(self, path: str, body: Object, **query: str) -> Object:
         """Raises ConflictError when it is there already, be it by an earlier try whose answer was lost."""
-        return self._json("POST", path, body=body)
+        return self._json("POST", path, query=query, body=body)
 
     def patch(self, path: str, body: Object) -> Object:
         """A merge patch: None removes a field."""
@@ -219,8 +219,11 @@ class KubernetesApi:
         return response
 
 
-def connection(options: KubernetesOptions) -> client.ApiClient:
-    """By kubeconfig, or as the pod that this runs in. Raises BackendUnavailableError saying what to set."""
+def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClient:
+    """By kubeconfig, or as the pod that this runs in. token: somebody else's, instead of the one found there.
+
+    Raises BackendUnavailableError saying what to set.
+    """
     found = client.Configuration()
     try:
         if options.kubeconfig or not _is_in_pod():
@@ -231,6 +234,11 @@ def connection(options: KubernetesOptions) -> client.ApiClient:
         raise BackendUnavailableError(
             f"No way to a Kubernetes API: {error}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
         ) from error
+    if token:
+        found.api_key = {"BearerToken": token}
+        found.api_key_prefix = {"BearerToken": "Bearer"}
+        found.refresh_api_key_hook = None
+        found.cert_file = found.key_file = None
     found.retries = urllib3.Retry(0)  # ours are typed, bounded and know what may be repeated
     return client.ApiClient(found)
 

@@ -64,7 +64,7 @@ def main_container(
         }
     return {
         "name": MAIN,
-        "command": ["python", "-m", "mlhub.runtime"],
+        "command": ["python", "-c", options.program] if options.program else ["python", "-m", "mlhub.runtime"],
         "env": _environment(variables),
         "volumeMounts": _mounts(spec, may_write_inputs=False),
         **_container(placement, options, n_gpus=n_gpus),

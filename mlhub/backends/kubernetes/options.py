@@ -15,6 +15,7 @@ class KubernetesOptions:
     api_url: where pods reach the ingest API, when that is not MLHub's public address.
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
+    program: Python source that pods run instead of the runtime; for `make kube-check`.
     cpu_slots: how many workers a node without GPUs takes at once; 0 = one per allocatable CPU.
     """
 
@@ -25,6 +26,7 @@ class KubernetesOptions:
     image_pull_policy: str = "IfNotPresent"
     image_pull_secret: str = ""
     runtime_class: str = ""
+    program: str = ""
     api_url: str = ""
     ingest_namespace: str = "mlhub"
     ingest_cidr: str = ""

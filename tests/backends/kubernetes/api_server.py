@@ -19,8 +19,9 @@ from tests.backends.kubernetes.store import Object, RefusedError, Store
 
 _PATH = re.compile(
     r"^/(?:api/v1|apis/(?P<group>[^/]+)/v1)"
-    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>log))?$"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>log|token|status))?$"
 )
+ADMIN = "the-administrators-token"
 _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
 
 
@@ -60,13 +61,13 @@ class ApiServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def kubeconfig(self, folder: Path) -> str:
+    def kubeconfig(self, folder: Path, *, token: str = "a-token") -> str:
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-            "users": [{"name": "test", "user": {"token": "a-token"}}],
+            "users": [{"name": "test", "user": {"token": token}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         }
         path = folder / "kubeconfig"
@@ -170,15 +171,18 @@ class _Handler(BaseHTTPRequestHandler):
         plural, namespace, name = match["plural"], match["namespace"] or "", match["name"] or ""
         store = self.server.api.store
         right = _VERBS.get(verb) or ("watch" if "watch" in query else "get" if name else "list")
-        self._check_right(right, match["group"] or "", plural + (f"/{match['sub']}" if match["sub"] else ""))
+        if self.headers["Authorization"] != f"Bearer {ADMIN}":
+            self._check_right(right, match["group"] or "", plural + (f"/{match['sub']}" if match["sub"] else ""))
         if match["sub"] == "log":
             store.get(plural, namespace, name)
             return 200, self.server.api.logs.get((namespace, name), "")
+        if match["sub"] == "token":
+            return 201, {"status": {"token": "the-accounts-token"}}
         if verb == "POST":
             why_not = self.server.api.refuse(plural, body)
             if why_not:
                 raise RefusedError(403, why_not, "Forbidden")
-            return 201, store.create(plural, namespace, body)
+            return 201, body if "dryRun" in query else store.create(plural, namespace, body)
         if verb == "PATCH":
             if self.headers["Content-Type"] != "application/merge-patch+json":
                 raise RefusedError(415, "the body of the request was in an unknown format", "UnsupportedMediaType")

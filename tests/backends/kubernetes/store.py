@@ -90,6 +90,9 @@ class Store:
                     self._write((plural, namespace, name), found, "MODIFIED")
                     self._tell(plural, found)
                     return self.objects[(plural, namespace, name)]
+            if plural == "namespaces":
+                for key in [k for k in self.objects if k[1] == name]:
+                    self._erase(key, self.objects[key])
             return self._erase((plural, namespace, name), found)
 
     def events_since(self, version: int, plural: str) -> list[tuple[int, str, Object]]:

@@ -1,0 +1,77 @@
+"""Grants the chart's rights to an account of the check's own, so that the check runs with them and with no others."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from mlhub.backends.kubernetes import names, paths
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi
+from mlhub.backends.kubernetes.check.report import Report
+
+Object = dict[str, Any]
+
+NAME = "mlhub-check"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+ACCOUNTS = f"/api/v1/namespaces/{NAME}/serviceaccounts"
+TOKEN_S = 3600
+
+
+def install(api: KubernetesApi, report: Report) -> str:
+    """A token of the account, or "" when the caller may not grant rights (the check then runs with the caller's)."""
+    labels = {"labels": dict(names.MANAGED_BY)}
+    role = {"kind": "ClusterRole", "name": NAME, "apiGroup": "rbac.authorization.k8s.io"}
+    subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
+    wanted: list[tuple[str, str, str, Object]] = [
+        (paths.NAMESPACES, "v1", "Namespace", {}),
+        (ACCOUNTS, "v1", "ServiceAccount", {}),
+        (
+            f"{RBAC}/clusterroles",
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            {"rules": [r.to_rbac() for r in RULES]},
+        ),
+        (
+            f"{RBAC}/clusterrolebindings",
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            {"roleRef": role, "subjects": [subject]},
+        ),
+    ]
+    try:
+        for path, version, kind, body in wanted:
+            with contextlib.suppress(ConflictError):  # of a check that was killed
+                api.create(path, {"apiVersion": version, "kind": kind, "metadata": {"name": NAME, **labels}, **body})
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_S},
+        }
+        token = str(api.create(f"{ACCOUNTS}/{NAME}/token", request)["status"]["token"])
+    except ApiError as error:
+        report.missing(f"The rights could not be installed, so your own are used: {error}")
+        return ""
+    report.ok(f"RBAC: {len(RULES)} rules installed; everything below runs with them and no others.")
+    return token
+
+
+def uninstall(api: KubernetesApi, *, prefix: str) -> list[str]:
+    """Removes the account, the rights and the check's projects. Returns what could not be removed, in words."""
+    left: list[str] = []
+    doomed = [f"{RBAC}/clusterrolebindings/{NAME}", f"{RBAC}/clusterroles/{NAME}", f"{paths.NAMESPACES}/{NAME}"]
+    try:
+        found, _ = api.list(paths.NAMESPACES, labelSelector=names.PROJECT)
+        doomed += [
+            f"{paths.NAMESPACES}/{n['metadata']['name']}"
+            for n in found
+            if n["metadata"]["name"].startswith(f"{prefix}-")
+        ]
+    except ApiError as error:
+        left.append(f"the check's project namespaces ({error})")
+    for path in doomed:
+        try:
+            api.delete(path)
+        except ApiError as error:
+            left.append(f"{path} ({error})")
+    return left

@@ -1,0 +1,86 @@
+"""Tests of `make kube-check`: what it says of good and bad clusters, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.check.__main__ import check
+from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from tests.backends.kubernetes.api_server import ADMIN, ApiServer
+from tests.backends.kubernetes.kubelet import Kubelet
+
+
+def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
+    told = io.StringIO()
+    config = server.kubeconfig(folder, token=ADMIN)
+    chosen = KubernetesOptions(kubeconfig=config, request_timeout_s=2.0, **options)  # type: ignore[arg-type]
+    return check(chosen, Report(told)), told.getvalue()
+
+
+def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
+    server: ApiServer, kubelet: Kubelet, tmp_path: Path
+) -> None:
+    before = set(server.store.objects)
+    server.refuse = lambda plural, body: (
+        'violates PodSecurity "restricted:latest": privileged'
+        if plural == "pods" and body["metadata"]["name"] == "mlhub-check-privileged"
+        else ""
+    )
+    code, told = run(server, tmp_path)
+    assert code == 0, told
+    for words in (
+        "ok       Kubernetes v1.33.0",
+        "ok       RBAC: 12 rules installed",
+        "ok       8 GPUs on 2 nodes",
+        "ok       A gang of two was launched twice and made once.",
+        "ok       Both pods met",
+        "ok       Asked to stop, both pods left with their exit codes.",
+        "ok       Two workers found each other by name and trained",
+        "ok       An image that does not exist was told as such",
+        "ok       Nothing of the gangs was left behind.",
+        "ok       Pod Security `restricted` is enforced",
+        "missing  There is no storage class",
+        "missing  No dynamic resource allocation",
+    ):
+        assert words in told
+    assert set(server.store.objects) == before
+
+
+def test_an_api_server_without_nodes_is_told_how_far_pods_got(tmp_path: Path) -> None:
+    server = ApiServer(rules=RULES)
+    code, told = run(server, tmp_path)
+    server.stop()
+    assert code == 0, told
+    assert "missing  No kubelet: pods were made and released, 0 of 2 bound; none can run here." in told
+    assert "missing  Pod Security is not enforced" in told
+    assert server.store.objects == {}
+
+
+def test_rights_that_do_not_suffice_are_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+    server.rules = [rule for rule in RULES if rule.resource != "secrets"]
+    code, told = run(server, tmp_path)
+    assert code == 1
+    assert 'cannot create resource "secrets"' in told
+    assert not [key for key in server.store.objects if key[0] in ("pods", "services", "clusterroles")]
+
+
+def test_a_server_that_does_not_answer_is_told(server: ApiServer, tmp_path: Path) -> None:
+    server.stop()
+    code, told = run(server, tmp_path)
+    server.start()
+    assert code == 1
+    assert "failed   The Kubernetes API cannot be reached" in told
+
+
+@pytest.mark.parametrize("storage_class", ["fast"])
+def test_a_storage_class_that_is_not_there_is_told(
+    server: ApiServer, kubelet: Kubelet, tmp_path: Path, storage_class: str
+) -> None:
+    code, told = run(server, tmp_path, storage_class=storage_class)
+    assert code == 1
+    assert "failed   There is no storage class fast; known: none." in told
