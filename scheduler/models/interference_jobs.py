@@ -1,0 +1,107 @@
+"""What is known of jobs that share a GPU: names, families, features, and the pairs that were measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+_BRACKET = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]\s*$")
+_SETTING = re.compile(
+    r"(?:[\s_\-:/|,@]+(?:bs|b|batch|batch[_\- ]?size|mb|amp|fp|bf|tf|lr|seed)[_\-=: ]?\d[\w.]*|[\s_:/|,@]+\d+)$", re.I
+)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_HEAVY_TAIL = 20.0  # a positive column whose largest value is so many medians is taken in logarithms
+
+
+@dataclass(frozen=True)
+class JobTraits:
+    """A job as the interference model sees it. features: numbers measured with the job alone; NaN is not known."""
+
+    name: str
+    features: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MeasuredPair:
+    """norm_a, norm_b: speed beside the other, relative to the speed alone; above 0, about 1 at most."""
+
+    a: JobTraits
+    b: JobTraits
+    norm_a: float
+    norm_b: float
+
+
+class PairSpeeds(NamedTuple):
+    """Normalised speeds of two jobs on one GPU, in (0, 1], and their standard deviations."""
+
+    norm_a: float
+    norm_b: float
+    sd_a: float
+    sd_b: float
+
+
+def family_of(name: str) -> str:
+    """The name without its settings: "ResNet-50 (batch size 64)" and "resnet-50_bs64" are of one family each."""
+    shorter = _BRACKET.sub("", name.strip())
+    while shorter != (shorter := _SETTING.sub("", shorter)):
+        pass
+    return shorter.casefold() or name.casefold()
+
+
+def size_of(name: str) -> float:
+    """log2 of the last number among the name's settings (usually the batch size); 0 where there is none."""
+    numbers = _NUMBER.findall(name.strip()[len(family_of(name)) :])
+    return float(np.log2(max(1.0, float(numbers[-1])))) if numbers else 0.0
+
+
+class JobTable(NamedTuple):
+    """Jobs as arrays. names, families: codes (-1: not met when learning); sizes: log2; features: (jobs, features)."""
+
+    names: NDArray[np.int64]
+    families: NDArray[np.int64]
+    sizes: FloatArray
+    features: FloatArray
+
+
+class Vocabulary:
+    """Turns jobs into arrays, with the names, medians and scales of the jobs that were learnt from.
+
+    A feature counts if it is known for at least half of them and not the same for all; a missing value is the median.
+    """
+
+    def __init__(self, jobs: Sequence[JobTraits]) -> None:
+        self._names = {name: i for i, name in enumerate(sorted({job.name for job in jobs}))}
+        self._families = {name: i for i, name in enumerate(sorted({family_of(job.name) for job in jobs}))}
+        self.features: list[str] = []
+        self._scales: list[tuple[bool, float, float]] = []
+        for feature in sorted({name for job in jobs for name in job.features}):
+            values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
+            known = values[np.isfinite(values)]
+            if 2 * known.size < len(jobs) or np.ptp(known) <= 1e-9 * max(1.0, float(np.abs(known).max())):
+                continue
+            in_logs = bool(known.min() > 0 and known.max() > _HEAVY_TAIL * np.median(known))
+            known = np.log(known) if in_logs else known
+            self.features.append(feature)
+            self._scales.append((in_logs, float(np.median(known)), float(known.std())))
+
+    def table(self, jobs: Iterable[JobTraits]) -> JobTable:
+        jobs = list(jobs)
+        columns = []
+        for feature, (in_logs, middle, spread) in zip(self.features, self._scales, strict=True):
+            values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = np.log(values) if in_logs else values
+            columns.append(np.where(np.isfinite(values), (values - middle) / spread, 0.0))
+        return JobTable(
+            np.array([self._names.get(job.name, -1) for job in jobs], dtype=np.int64),
+            np.array([self._families.get(family_of(job.name), -1) for job in jobs], dtype=np.int64),
+            np.array([size_of(job.name) for job in jobs], dtype=float),
+            np.clip(np.stack(columns, axis=1), -6.0, 6.0) if columns else np.zeros((len(jobs), 0)),
+        )
