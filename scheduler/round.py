@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Preempt, Reason, Resize, Wait
-from scheduler.models.layout import Terrain
+from scheduler.models.layout import terrain_of
 from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
 from scheduler.policies.policy import Policy, Proposal, View
@@ -32,7 +32,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     """
     values = memory.values
     scene = admit(snapshot, values)  # 1
-    speeds = Speeds(Terrain(snapshot.nodes, snapshot.racks))
+    speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
     deciding = {job.id for job in scene.candidates}
     settled = tuple(job for job in snapshot.jobs if job.id not in deciding)

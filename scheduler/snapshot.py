@@ -75,6 +75,9 @@ class JobSnapshot:
     hold: why the platform itself keeps a waiting job from running now (a Reason's value), or None; hold_until_s: when
     that ends, if it is known.
     requested_workers: what a policy of fixed sizes gives; None = min_workers.
+    max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
+    max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
+    as measured lately; None = not known. Steps are always counted at batch_size.
     """
 
     id: str
@@ -110,6 +113,10 @@ class JobSnapshot:
     gpu_types: tuple[str, ...] = ()  # allowed types; empty = any
     hold_until_s: float | None = None
     requested_workers: int | None = None
+    max_batch_size: int | None = None
+    min_local_batch: int = 1
+    max_local_batch: int | None = None
+    noise_scale: float | None = None
 
     @property
     def fixed_workers(self) -> int:

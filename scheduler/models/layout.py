@@ -5,9 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 
 from scheduler.snapshot import Allocation
 from scheduler.topology import Node, Rack
+
+_SERIALS = count()
+
+
+_NEWEST: list[tuple[tuple[Node, ...], tuple[Rack, ...], Terrain]] = []
+_MOST_TERRAINS = 4
+
+
+def terrain_of(nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> Terrain:
+    """The terrain of a cluster; that of the rounds before, as long as nothing changed."""
+    for known_nodes, known_racks, terrain in _NEWEST:
+        if known_nodes == nodes and known_racks == racks:
+            return terrain
+    terrain = Terrain(nodes, racks)
+    _NEWEST.insert(0, (nodes, racks, terrain))
+    del _NEWEST[_MOST_TERRAINS:]
+    return terrain
 
 
 @dataclass(frozen=True)
@@ -45,9 +63,13 @@ class Layout:
 
 
 class Terrain:
-    """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets."""
+    """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
+
+    serial: no two terrains of a process have the same, so that what was worked out for one can be remembered.
+    """
 
     def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
+        self.serial = next(_SERIALS)
         self._nodes: dict[str, Node] = {node.name: node for node in nodes}
         self._uplinks: dict[str, float] = {rack.name: rack.uplink_bps for rack in racks}
         self._by_type: dict[str, list[Node]] = {}
@@ -56,39 +78,51 @@ class Terrain:
                 self._by_type.setdefault(node.gpu_type, []).append(node)
         for nodes_of_type in self._by_type.values():
             nodes_of_type.sort(key=lambda node: (node.rack, node.name))
-        self._typical: dict[tuple[str, int], Layout] = {}
+        self._typical: dict[tuple[str, int, int], Layout] = {}
+        self._known: dict[Allocation, Layout] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
         self._usual = {kind: (*_usual_node(alike), uplink_bps) for kind, alike in self._by_type.items()}
 
     def layout_of(self, allocation: Allocation) -> Layout:
         """The layout of a real allocation. A node that left counts with an infinitely fast NIC."""
-        parts = []
-        for share in allocation.shares:
-            node = self._nodes.get(share.node)
-            parts.append((len(share.gpus), share.n_servers, node))
-        return self._build(parts)
+        if allocation not in self._known:
+            parts = [(len(s.gpus), s.n_servers, self._nodes.get(s.node)) for s in allocation.shares]
+            self._known[allocation] = self._build(parts)
+        return self._known[allocation]
 
     def layout_on(self, workers: Mapping[str, int]) -> Layout:
         """The layout of workers on named nodes, without servers."""
         return self._build([(k, 0, self._nodes.get(name)) for name, k in workers.items()])
 
-    def typical(self, gpu_type: str, n_workers: int) -> Layout:
-        """n workers packed onto the usual node of that type, filling rack after rack."""
-        key = (gpu_type, n_workers)
+    def typical(self, gpu_type: str, n_workers: int, *, n_nodes: int = 0) -> Layout:
+        """n workers on the usual node of that type, filling rack after rack: packed, or evenly over n_nodes."""
+        key = (gpu_type, n_workers, n_nodes)
         if key not in self._typical:
-            self._typical[key] = self._pack(gpu_type, n_workers)
+            self._typical[key] = self._pack(gpu_type, n_workers, n_nodes)
         return self._typical[key]
+
+    def gpus_per_node(self, gpu_type: str) -> int:
+        """Of the usual node of that type; 1 if there is none."""
+        usual = self._usual.get(gpu_type)
+        return usual[0] if usual else 1
+
+    def n_nodes(self, gpu_type: str) -> int:
+        return len(self._by_type.get(gpu_type, ()))
 
     def gpu_types(self) -> tuple[str, ...]:
         return tuple(sorted(self._by_type))
 
-    def _pack(self, gpu_type: str, n_workers: int) -> Layout:
+    def _pack(self, gpu_type: str, n_workers: int, n_nodes: int) -> Layout:
         usual = self._usual.get(gpu_type)
         if usual is None:
             return Layout((n_workers,), (0,), (float("inf"),), (0,), (float("inf"),), gpu_type)
         n_gpus, nic_bps, nodes_per_rack, uplink_bps = usual
-        n_nodes = -(-n_workers // n_gpus)
-        workers = tuple(min(n_gpus, n_workers - i * n_gpus) for i in range(n_nodes))
+        if n_nodes:
+            each, more = divmod(n_workers, n_nodes)
+            workers = tuple(each + (i < more) for i in range(n_nodes))
+        else:
+            n_nodes = -(-n_workers // n_gpus)
+            workers = tuple(min(n_gpus, n_workers - i * n_gpus) for i in range(n_nodes))
         rack = tuple(i // nodes_per_rack for i in range(n_nodes))
         uplinks = (uplink_bps,) * (max(rack) + 1)
         return Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, uplinks, gpu_type)

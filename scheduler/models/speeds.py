@@ -1,59 +1,112 @@
-"""The speed of every job of a round, at any size, computed once: what policies ask."""
+"""The speed of every job of a round, at any size and spread, worked out once: what policies ask."""
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
+
+from scheduler.models.goodput import batches_of, gain_B
 from scheduler.models.layout import Layout, Terrain
 from scheduler.models.progress import remaining_s
-from scheduler.models.speed import SpeedModel
+from scheduler.models.speed import SpeedModel, speed_model
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
 UNTRIED_GAIN = 0.9  # until two workers were measured, they are taken to need at most this part of one worker's time
 
 
 class Speeds:
-    """Memoised SpeedModels on one cluster."""
+    """Step times of jobs on one cluster. A step is always one at the job's declared batch size.
+
+    Where the batch may change, it is that of the batch with the highest goodput, divided by what that batch is worth.
+    """
 
     def __init__(self, terrain: Terrain) -> None:
         self.terrain = terrain
         self._types = terrain.gpu_types()
-        self._models: dict[str, SpeedModel] = {}
-        self._step_s: dict[tuple[str, int, str], float] = {}
+        self._step_s: dict[tuple[str, int, str, int], float] = {}
 
     def model(self, job: JobSnapshot) -> SpeedModel:
-        if job.id not in self._models:
-            self._models[job.id] = SpeedModel(job)
-        return self._models[job.id]
+        return speed_model(job)
 
-    def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        """On a typical layout of n workers, in the better mode. Two workers get the benefit of the doubt."""
+    def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
+        """On n workers in the better mode; packed, or spread evenly over n_nodes.
+
+        Two workers get the benefit of the doubt, where the job may have one.
+        """
         gpu_type = gpu_type or self.usual_type(job)
-        key = (job.id, n_workers, gpu_type)
-        if key not in self._step_s:
-            step_s = self._typical_step_s(job, n_workers, gpu_type)
+        key = (job.id, n_workers, gpu_type, n_nodes)
+        found = self._step_s.get(key)
+        if found is None:
+            found = self._typical_step_s(job, n_workers, gpu_type, n_nodes)
             if n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
-                step_s = min(step_s, UNTRIED_GAIN * self.step_s(job, 1, gpu_type=gpu_type))
-            self._step_s[key] = step_s
-        return self._step_s[key]
+                found = min(found, UNTRIED_GAIN * self.step_s(job, 1, gpu_type=gpu_type))
+            self._step_s[key] = found
+        return found
 
-    def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type))
+    def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
+        return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes))
 
     def step_s_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         """On this very allocation."""
-        return self.model(job).step_s(self.terrain.layout_of(allocation), allocation.mode)
+        layout = self.terrain.layout_of(allocation)
+        return self._worth(job, layout, allocation.mode)
 
     def error_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         return self.model(job).error(self.terrain.layout_of(allocation), allocation.mode)
 
     def best_mode(self, job: JobSnapshot, layout: Layout) -> tuple[Mode, int]:
-        return self.model(job).best_mode(layout, pinned=job.mode)
+        batches = batches_of(job, layout.n_workers)
+        batch, passes = int(batches.size_B[0]), int(batches.passes_B[0])
+        return self.model(job).best_mode(layout, pinned=job.mode, batch_size=batch, passes=passes)
 
     def usual_type(self, job: JobSnapshot) -> str:
         """The GPU type that a job's speed is quoted for where none is said: the first that it may use."""
         return next((t for t in self._types if not job.gpu_types or t in job.gpu_types), "")
 
-    def _typical_step_s(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> float:
-        layout = self.terrain.typical(gpu_type, n_workers)
-        model = self.model(job)
-        mode, n_servers = model.best_mode(layout, pinned=job.mode)
-        return model.step_s(layout.with_servers(n_servers) if n_servers else layout, mode)
+    def best_batch(self, job: JobSnapshot, allocation: Allocation) -> tuple[int, int]:
+        """Global batch size and passes a step with the highest goodput on this allocation."""
+        return best_batch(job, self.terrain.layout_of(allocation), allocation.mode)
+
+    def _typical_step_s(self, job: JobSnapshot, n_workers: int, gpu_type: str, n_nodes: int) -> float:
+        """What does not depend on the job's progress is remembered with the model, over jobs and rounds."""
+        memo = self.model(job).memo
+        key = (self.terrain.serial, n_workers, gpu_type, n_nodes, job.mode, job.batch_size, job.max_batch_size)
+        if key not in memo:
+            layout = self.terrain.typical(gpu_type, n_workers, n_nodes=n_nodes)
+            mode, n_servers = self.best_mode(job, layout)
+            memo[key] = (layout.with_servers(n_servers) if n_servers else layout, mode)
+        layout, mode = cast("tuple[Layout, Mode]", memo[key])
+        return self._worth(job, layout, mode)
+
+    def _worth(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
+        if job.max_batch_size is not None and job.noise_scale is not None:
+            goodput_B, _, _ = _goodputs(job, layout, mode)
+            return 1.0 / float(goodput_B.max())
+        memo = self.model(job).memo
+        key = (layout, mode, job.batch_size, job.max_local_batch, job.max_batch_size)
+        if key not in memo:
+            batches = batches_of(job, layout.n_workers)
+            batch, passes = round(float(batches.size_B[0])), round(float(batches.passes_B[0]))
+            memo[key] = self.model(job).step_s(layout, mode, batch_size=batch, passes=passes)
+        return cast("float", memo[key])
+
+
+def best_batch(job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[int, int]:
+    """Global batch size and passes a step with the highest goodput on this layout."""
+    goodput_B, size_B, passes_B = _goodputs(job, layout, mode)
+    best = int(np.argmax(goodput_B))
+    return round(float(size_B[best])), round(float(passes_B[best]))
+
+
+def _goodputs(job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Declared steps a second by batch, shape (B,); the batch sizes and their passes."""
+    model = speed_model(job)
+    key = (layout, mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+    if key not in model.memo:
+        batches = batches_of(job, layout.n_workers)
+        step_s_B = model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
+        model.memo[key] = (step_s_B, batches.size_B, batches.passes_B)
+    step_s_B, size_B, passes_B = cast("tuple[np.ndarray, np.ndarray, np.ndarray]", model.memo[key])
+    gains_B = gain_B(size_B, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+    return gains_B / step_s_B, size_B, passes_B

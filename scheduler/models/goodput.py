@@ -1,0 +1,55 @@
+"""Progress a second where the batch may change: examples a second times what each is worth (statistical efficiency).
+
+Source: Qiao et al., Pollux (OSDI '21), sec. 3.1; McCandlish et al., An empirical model of large-batch training (2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.snapshot import JobSnapshot
+
+Floats = NDArray[np.float64]
+N_BATCHES = 24  # sizes that are tried between the smallest and the largest, in geometric steps
+_GRAIN = 1e-8
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Global batch sizes that a job may use on n workers, shape (B,), and the passes that each takes a step."""
+
+    size_B: Floats  # noqa: N815 (arrays wear their axes)
+    passes_B: Floats  # noqa: N815
+
+
+def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  # noqa: N802
+    """Steps at the declared batch that one step at another is worth, shape (B,): 1 at the declared one.
+
+    noise_scale: of the gradient, in examples; 0 = a larger batch is worth nothing more.
+    """
+    return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))
+
+
+def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
+    """The declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
+
+    A worker's share above max_local_batch is done in several passes. A lone worker with more than the declared batch
+    makes two at least: gradient statistics need two samples.
+    """
+    if job.max_batch_size is None or job.noise_scale is None or job.max_batch_size <= job.batch_size:
+        local = max(job.batch_size / n_workers, 1.0)
+        passes = float(np.ceil(local / job.max_local_batch - _GRAIN)) if job.max_local_batch else 1.0
+        if job.max_batch_size is not None:  # the range is allowed, but what it is worth is not known yet
+            local = max(local, float(job.min_local_batch))
+        return Batches(np.array([local * n_workers]), np.array([passes]))
+    least = max(job.batch_size, job.min_local_batch * n_workers)
+    most = max(float(least), float(job.max_batch_size))
+    local_B = np.geomspace(least, most, N_BATCHES) / n_workers
+    passes_B = np.ceil(local_B / (job.max_local_batch or local_B.max()) - _GRAIN)
+    if n_workers == 1:
+        passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
+    pass_B = np.maximum(np.floor(local_B / passes_B + _GRAIN), job.min_local_batch)
+    return Batches(pass_B * passes_B * n_workers, passes_B)
