@@ -35,8 +35,15 @@ def collect(optimizer: torch.optim.Optimizer, owned: Sequence[Owned]) -> dict[st
     return out
 
 
-def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Mapping[str, Tensor]) -> None:
-    """The inverse, whoever owned which stretch when it was saved."""
+class Joined(NamedTuple):
+    """Saved state put together: flat by parameter and state, and what is one value a parameter."""
+
+    flat: Mapping[tuple[str, str], Tensor]
+    whole: Mapping[tuple[str, str], Tensor]
+
+
+def join(saved: Mapping[str, Tensor]) -> Joined:
+    """Whoever owned which stretch when it was saved."""
     pieces: dict[tuple[str, str], list[tuple[int, Tensor]]] = {}
     whole: dict[tuple[str, str], Tensor] = {}
     for key, value in saved.items():
@@ -46,12 +53,17 @@ def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Map
         else:
             pieces.setdefault((name, state), []).append((int(at), value))
     flat = {key: torch.cat([v for _, v in sorted(found, key=lambda p: p[0])]) for key, found in pieces.items()}
+    return Joined(flat, whole)
+
+
+def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joined) -> None:
+    """The inverse of collect."""
     for name, start, tensor in owned:
         found = optimizer.state[tensor]
-        for (parameter, key), value in flat.items():
+        for (parameter, key), value in saved.flat.items():
             if parameter == name:
                 part = value[start : start + tensor.numel()]
                 found[key] = part.reshape(tensor.shape).clone().to(tensor.device)
-        for (parameter, key), value in whole.items():
+        for (parameter, key), value in saved.whole.items():
             if parameter == name:
                 found[key] = value.clone()

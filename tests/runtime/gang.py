@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 from mlhub.runtime import readers
 from mlhub.wire import environment as names
 from mlhub.wire.launch import AttemptId, DatasetSpec, Input, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+from tests.runtime.processes import TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +42,7 @@ class Gang:
     package: Path | None = None
     training: TrainingSpec = field(default_factory=lambda: TrainingSpec(epochs=3, batch_size=10))
     attempt: int = 0
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, TrainerProcess] = field(default_factory=dict)
 
     def start(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
         self.attempt += 1
@@ -94,14 +93,7 @@ class Gang:
             names.WORK_DIR: str(work),
             names.API_URL: "http://127.0.0.1:1",
         }
-        with (work / "output.log").open("wb") as output:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "mlhub.runtime.trainer"],
-                cwd=work,
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        self.processes[name] = TrainerProcess(environment, work, work / "output.log")
 
     def work(self, name: str = "worker-0") -> Path:
         return self.folder / f"attempt-{self.attempt}" / name

@@ -35,7 +35,7 @@ def uneven(worker: int, number: int) -> float:
 
 
 def test_bsp_is_the_training_of_one_process_whatever_the_speeds() -> None:
-    even, mixed = (gang(rules.bulk_synchronous(), 4, delay) for delay in (lambda w, k: 1.0, uneven))
+    even, mixed = (gang(rules.bulk_synchronous(4), 4, delay) for delay in (lambda w, k: 1.0, uneven))
     assert torch.equal(even.weights, mixed.weights)
     torch.testing.assert_close(even.weights, descent(10, n=4), rtol=0, atol=1e-12)
     assert even.rule.version == 10
@@ -95,7 +95,7 @@ def test_soft_synchronisation_makes_a_version_of_so_many_pushes(size: int) -> No
 
 
 def test_soft_synchronisation_of_all_equals_bsp_only_when_workers_wait() -> None:
-    bsp = gang(rules.bulk_synchronous(), 4, uneven)
+    bsp = gang(rules.bulk_synchronous(4), 4, uneven)
     assert torch.equal(gang(rules.soft_synchronous(4, blocks=True), 4, uneven).weights, bsp.weights)
     assert (gang(rules.soft_synchronous(4), 4, uneven).weights - bsp.weights).abs().max() > 1e-3
 
@@ -115,7 +115,7 @@ def test_the_first_k_of_n_make_a_version_and_the_late_are_discarded() -> None:
     used = sum(len(a.contributions) for a in found.applied)
     assert found.rule.n_discarded == found.rule.n_pushes - used > 0
     everybody = gang(rules.first_of(4), 4, uneven)
-    assert torch.equal(everybody.weights, gang(rules.bulk_synchronous(), 4, uneven).weights)
+    assert torch.equal(everybody.weights, gang(rules.bulk_synchronous(4), 4, uneven).weights)
 
 
 def test_stale_gradients_count_less() -> None:
@@ -182,7 +182,7 @@ def test_nobody_waits_for_the_dead_and_whoever_joins_late_takes_part(name: str, 
 @given(st.floats(0.1, 20.0), st.integers(0, 2))
 @settings(max_examples=30, deadline=None)
 def test_a_death_under_bsp_ends_the_gang(time: float, worker: int) -> None:
-    found = VirtualGang(rules.bulk_synchronous(), pull_to(POINTS), uneven, max_pushes=10**6)
+    found = VirtualGang(rules.bulk_synchronous(3), pull_to(POINTS), uneven, max_pushes=10**6)
     for other in range(3):
         found.join(other)
     found.at(time, lambda: found.die(worker))
@@ -190,7 +190,7 @@ def test_a_death_under_bsp_ends_the_gang(time: float, worker: int) -> None:
 
 
 def test_a_push_out_of_turn_is_refused() -> None:
-    rule = rules.bulk_synchronous()
+    rule = rules.bulk_synchronous(2)
     rule.join(0)
     rule.join(1)
     rule.push(Push(0, 0))

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -19,9 +19,11 @@ from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.frames import Header, Operation
 from mlhub.runtime.ps.handshake import StrangerError, greet
 from mlhub.runtime.ps.layout import ShardPlan, bounds
-from mlhub.runtime.ps.server import bytes_of, tune
+from mlhub.runtime.ps.leases import Grant, Hold, Meet
+from mlhub.runtime.ps.server import bytes_of, size_buffers, tune
 
 RETRY_S = 0.1
+INLINE_BYTES = 512 * 2**10  # fits into socket buffers
 T = TypeVar("T")
 
 
@@ -35,10 +37,10 @@ class Client:
         """Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's."""
         self._index, self._attempt, self._secret = index, attempt, secret
         self._until = time.monotonic() + start_timeout_s
-        cuts = bounds(weights.numel(), len(addresses))
-        self._weights = [bytes_of(weights[a:b]) for a, b in cuts]
-        self._gradients = [bytes_of(gradient[a:b]) for a, b in cuts]
-        self._pool = ThreadPoolExecutor(len(addresses))
+        self._cuts = bounds(weights.numel(), len(addresses))
+        self._weights, self._gradients = self.views(weights), self.views(gradient)
+        self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
+        self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         self._connections = [self._connect(address, "training") for address in addresses]
         self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
         self.n_bytes = weights.nbytes
@@ -57,25 +59,68 @@ class Client:
         self._each(one)
 
     def pull(self) -> None:
-        """Waits for rank 0's weights."""
+        """Waits for rank 0's weights; later: takes the newest."""
 
         def one(shard: int) -> None:
             frames.send(self._connections[shard], Header(Operation.PULL, 0, sender=self._index))
-            self._receive_weights(shard)
+            self._receive_weights(shard, self._weights[shard])
 
         self._each(one)
 
-    def exchange(self, step: int, *, flags: int, value: float) -> tuple[int, float]:
-        """Pushes the gradient, takes the new weights; returns all workers' flags together, and the sum of values."""
+    def exchange(
+        self, pushed: Sequence[memoryview] | None = None, *, weight: float = 1.0, flags: int = 0, value: float = 0.0
+    ) -> tuple[int, float]:
+        """Pushes the gradient (or `pushed`, by shard), takes the new weights. Returns what the servers tell.
+
+        weight: its part of a batch. Under BSP that is all workers' flags together, and the sum of their values.
+        """
+        found = pushed or self._gradients
 
         def one(shard: int) -> tuple[int, float]:
-            gradient = self._gradients[shard]
-            header = Header(Operation.PUSH, len(gradient), flags=flags, sender=self._index, step=step, value=value)
-            frames.send(self._connections[shard], header, gradient)
-            return self._receive_weights(shard)
+            sending = self._send_push(shard, found[shard], weight=weight, flags=flags, value=value)
+            told = self._receive_weights(shard, self._weights[shard])
+            if sending is not None:
+                sending.result()
+            return told
 
         # shards may see a stop order at different steps; the first one's word counts for all workers alike
         return self._each(one)[0]
+
+    def push(self, pushed: Sequence[memoryview] | None = None, *, weight: float = 1.0) -> None:
+        """Pushes and takes no weights back."""
+        found = pushed or self._gradients
+
+        def one(shard: int) -> None:
+            self._send_push(shard, found[shard], weight=weight, flags=frames.QUIET, value=0.0)
+            frames.receive_header(self._connections[shard], Operation.OK)
+
+        self._each(one)
+
+    def views(self, vector: torch.Tensor) -> list[memoryview]:
+        """The shards' stretches of another flat vector of the model's size."""
+        return [bytes_of(vector[a:b]) for a, b in self._cuts]
+
+    def ask(self, *, flags: int) -> Grant | Hold:
+        """The last batch is done; another, please. flags: STOP, CHECKPOINT: wishes for the next meeting."""
+        frames.send(self._connections[0], Header(Operation.LEASE, 0, sender=self._index, flags=flags))
+        header = frames.receive_header(self._connections[0], Operation.GRANT, Operation.HOLD)
+        return Grant(header.step, int(header.value)) if header.operation is Operation.GRANT else Hold()
+
+    def rest(self) -> None:
+        """Nobody needs to wait for this worker until it pushes again."""
+        for connection in self._connections:
+            frames.send(connection, Header(Operation.REST, 0, sender=self._index))
+
+    def attend(self) -> Grant | Meet:
+        """Rests, and waits for work or for everybody."""
+        self.rest()
+        frames.send(self._connections[0], Header(Operation.ATTEND, 0, sender=self._index))
+        header = frames.receive_header(self._connections[0], Operation.GRANT, Operation.MEET)
+        if header.operation is Operation.GRANT:
+            return Grant(header.step, int(header.value))
+        members = tuple(json.loads(frames.receive_bytes(self._connections[0], header.length)))
+        stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
+        return Meet(header.step, stop, checkpoint, members)
 
     def total(self, values: Sequence[float]) -> list[float]:
         """Sums over all workers, by way of the first shard."""
@@ -105,24 +150,40 @@ class Client:
                 frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
             connection.close()
         self._pool.shutdown(wait=False)
+        self._senders.shutdown(wait=False)
 
     def _each(self, one: Callable[[int], T]) -> list[T]:
         if len(self._connections) == 1:
             return [one(0)]
         return list(self._pool.map(one, range(len(self._connections))))
 
-    def _receive_weights(self, shard: int) -> tuple[int, float]:
+    def _send_push(
+        self, shard: int, content: memoryview, *, weight: float, flags: int, value: float
+    ) -> Future[None] | None:
+        """In another thread when it is large, so that both ends read while they write."""
+        version = self._versions[shard]
+        header = Header(Operation.PUSH, len(content), flags, self._index, version, value, weight)
+        if len(content) <= INLINE_BYTES or flags & frames.QUIET:
+            frames.send(self._connections[shard], header, content)
+            return None
+        return self._senders.submit(frames.send, self._connections[shard], header, content)
+
+    def _receive_weights(self, shard: int, target: memoryview) -> tuple[int, float]:
         header = frames.receive_header(self._connections[shard], Operation.WEIGHTS)
-        if header.length != len(self._weights[shard]):
-            raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(self._weights[shard])}.")
-        frames.receive_into(self._connections[shard], self._weights[shard])
+        if header.length != len(target):
+            raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(target)}.")
+        frames.receive_into(self._connections[shard], target)
+        self._versions[shard] = header.step
         return header.flags, header.value
 
     def _connect(self, address: str, purpose: str) -> socket.socket:
         host, _, port = address.rpartition(":")
         while True:
             try:
-                connection = socket.create_connection((host, int(port)), timeout=5)
+                connection = socket.socket()
+                size_buffers(connection)
+                connection.settimeout(5)
+                connection.connect((host, int(port)))
                 greet(connection, secret=self._secret, attempt=self._attempt, index=self._index, purpose=purpose)
             except StrangerError:
                 raise

@@ -1,6 +1,7 @@
-"""Frames between workers and parameter servers: a 40-byte header, then the payload. Nothing is ever unpickled.
+"""Frames between workers and parameter servers: a 48-byte header, then the payload. Nothing is ever unpickled.
 
-Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, CRC-32 of it all I.
+Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, CRC-32 of
+it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import Any
 from mlhub.runtime.errors import PeerLostError
 
 MAGIC = b"MLPS"
-VERSION = 1
-_HEADER = struct.Struct(">4sBBHIQQd")
+VERSION = 2
+_HEADER = struct.Struct(">4sBBHIQQdd")
 _CHECK = struct.Struct(">I")
 HEADER_BYTES = _HEADER.size + _CHECK.size
 CHUNK_BYTES = 2**20
+SMALL_BYTES = 64 * 2**10  # sent in one piece with its header
 MAX_JSON_BYTES = 64 * 2**20
-STOP, CHECKPOINT = 1, 2  # flags of PUSH and WEIGHTS
+STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
+QUIET = 4  # flag of PUSH: no weights are wanted back
 
 
 class Operation(IntEnum):
@@ -40,6 +43,12 @@ class Operation(IntEnum):
     OK = 12
     BYE = 13
     ERROR = 14
+    LEASE = 15  # a worker asks for a batch, and is answered GRANT or HOLD
+    ATTEND = 16  # it has nothing to do, and is answered GRANT or MEET in due time
+    GRANT = 17
+    HOLD = 18
+    MEET = 19
+    REST = 20  # nobody needs to wait for this worker until it pushes again
 
 
 class FrameError(Exception):
@@ -54,22 +63,29 @@ class Header:
     sender: int = 0
     step: int = 0
     value: float = 0.0
+    weight: float = 1.0
 
     def pack(self) -> bytes:
-        head = _HEADER.pack(MAGIC, VERSION, self.operation, self.flags, self.sender, self.step, self.length, self.value)
+        numbers = (self.flags, self.sender, self.step, self.length, self.value, self.weight)
+        head = _HEADER.pack(MAGIC, VERSION, self.operation, *numbers)
         return head + _CHECK.pack(zlib.crc32(head))
 
 
 def send(connection: socket.socket, header: Header, payload: memoryview | bytes = b"") -> None:
     """Raises PeerLostError."""
     view = memoryview(payload).cast("B") if len(payload) else memoryview(b"")
+    if len(view) <= SMALL_BYTES:
+        send_bytes(connection, header.pack() + bytes(view))
+        return
+    send_bytes(connection, header.pack())
+    for start in range(0, len(view), CHUNK_BYTES):
+        send_bytes(connection, view[start : start + CHUNK_BYTES])
+
+
+def send_bytes(connection: socket.socket, content: memoryview | bytes) -> None:
+    """Raises PeerLostError."""
     try:
-        if len(view) <= CHUNK_BYTES:
-            connection.sendall(header.pack() + bytes(view))
-            return
-        connection.sendall(header.pack())
-        for start in range(0, len(view), CHUNK_BYTES):
-            connection.sendall(view[start : start + CHUNK_BYTES])
+        connection.sendall(content)
     except OSError as error:
         raise PeerLostError(f"The connection to a peer broke: {error}") from error
 
@@ -83,7 +99,7 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
     """Raises PeerLostError at the end of the stream, FrameError for anything but what is expected."""
     raw = bytearray(HEADER_BYTES)
     receive_into(connection, memoryview(raw))
-    magic, version, operation, flags, sender, step, length, value = _HEADER.unpack_from(raw)
+    magic, version, operation, flags, sender, step, length, value, weight = _HEADER.unpack_from(raw)
     if (
         magic != MAGIC
         or version != VERSION
@@ -98,7 +114,7 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
         raise FrameError(receive_bytes(connection, min(length, MAX_JSON_BYTES)).decode(errors="replace"))
     if expected and found not in expected:
         raise FrameError(f"Expected {', '.join(e.name for e in expected)}, got {found.name}.")
-    return Header(found, length, flags, sender, step, value)
+    return Header(found, length, flags, sender, step, value, weight)
 
 
 def receive_into(connection: socket.socket, target: memoryview) -> None:

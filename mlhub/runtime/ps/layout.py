@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +37,10 @@ class ShardPlan:
     optimizer: str
     options: tuple[Mapping[str, Any], ...]
     resume_from: str | None = None  # folder of a checkpoint
+    strategy: Mapping[str, Any] = field(default_factory=lambda: {"name": "bsp"})  # strategies/schema.py
+    work: Mapping[str, Any] | None = None  # leases.Work, when workers go at their own pace
+    rates: Mapping[str, Any] | None = None  # rates.Rates
+    start: int = 0  # versions that were made before
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -52,19 +56,31 @@ class ShardPlan:
             raise ValueError("the segments do not add up to the shard's size")
         return plan
 
-    def build(self, weights: Tensor, gradient: Tensor) -> tuple[torch.optim.Optimizer, list[nn.Parameter]]:
-        """The optimiser over views of the shard's flat vectors, and its parameters in the order of the segments."""
+    def optimizer_for(self, weights: Tensor, *, begin: int, end: int) -> tuple[torch.optim.Optimizer, list[Place]]:
+        """The optimiser of elements [begin, end) of the shard, over views of `weights`, and where its parameters lie.
+
+        weights: of those elements, shape (end - begin,).
+        """
         groups: list[list[nn.Parameter]] = [[] for _ in self.options]
-        parameters = []
+        places = []
         for segment in self.segments:
-            end = segment.offset + segment.length
-            parameter = nn.Parameter(weights[segment.offset : end])
-            parameter.grad = gradient[segment.offset : end]
+            first, last = max(segment.offset, begin), min(segment.offset + segment.length, end)
+            if first >= last:
+                continue
+            parameter = nn.Parameter(weights[first - begin : last - begin])
             groups[segment.group].append(parameter)
-            parameters.append(parameter)
+            places.append(Place(segment.parameter, segment.start + first - segment.offset, first - begin, parameter))
         kind = getattr(torch.optim, self.optimizer)
-        named = [{"params": g, **o} for g, o in zip(groups, self.options, strict=True) if g]
-        return kind(named), parameters
+        return kind([{"params": g, **o} for g, o in zip(groups, self.options, strict=True) if g]), places
+
+
+class Place(NamedTuple):
+    """Elements of a parameter from `start` on, at `offset` in a piece; tensor: what the optimiser updates for them."""
+
+    parameter: str
+    start: int
+    offset: int
+    tensor: nn.Parameter
 
 
 def bounds(n_elements: int, n_shards: int) -> list[tuple[int, int]]:
@@ -80,8 +96,12 @@ def plan_shards(
     n_shards: int,
     n_workers: int,
     resume_from: str | None,
+    **more: Any,
 ) -> list[ShardPlan]:
-    """Raises BadInputError when the optimiser or a parameter cannot live on servers."""
+    """more: strategy, work, rates, start of the ShardPlan, when they are not the defaults.
+
+    Raises BadInputError when the optimiser or a parameter cannot live on servers.
+    """
     kind = type(optimizer).__name__
     if kind not in ELEMENTWISE or type(optimizer) is not getattr(torch.optim, kind, None):
         raise BadInputError(
@@ -108,7 +128,8 @@ def plan_shards(
             first, last = max(at, begin), min(at + length, end)
             if first < last:
                 segments.append(Segment(name, first - at, last - first, first - begin, group))
-        plans.append(ShardPlan(end - begin, n_workers, tuple(segments), kind, options, resume_from))
+        size = end - begin
+        plans.append(ShardPlan(size, n_workers, tuple(segments), kind, options, resume_from, **more))
     return plans
 
 

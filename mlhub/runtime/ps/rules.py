@@ -80,12 +80,12 @@ class _Member:
 
 @dataclass
 class Rule:
-    """group_size: pushes that make a version; None: one of every member. blocks: a worker waits for the version that
+    """group_size: pushes that make a version. blocks: a worker waits for the version that
     its push goes into. lead: how many clocks a worker may start ahead of the slowest; None: unlimited.
     drops_late: pushes computed on an older version than the current are discarded. needs_all: a death ends the gang.
     """
 
-    group_size: int | None
+    group_size: int
     blocks: bool = False
     lead: int | None = None
     drops_late: bool = False
@@ -143,11 +143,8 @@ class Rule:
             return [Fail(f"worker {worker} is gone")]
         return self._conclude_full_group() + self._conclude_leftover_group() + self._release()
 
-    def _needed(self) -> int:
-        return len(self._members) if self.group_size is None else self.group_size
-
     def _conclude_full_group(self) -> list[Instruction]:
-        return self._conclude(1.0) if self._group and len(self._group) >= self._needed() else []
+        return self._conclude(1.0) if len(self._group) >= self.group_size else []
 
     def _conclude_leftover_group(self) -> list[Instruction]:
         """When nobody is left who could fill the group, what there is counts as a whole batch."""
@@ -207,8 +204,9 @@ class Rule:
         member.is_resting = False
 
 
-def bulk_synchronous() -> Rule:
-    return Rule(group_size=None, blocks=True, needs_all=True)
+def bulk_synchronous(n_workers: int) -> Rule:
+    """A version of one push of each; a death ends the gang."""
+    return Rule(group_size=n_workers, blocks=True, needs_all=True)
 
 
 def asynchronous(*, scale: Scale = lambda _: 1.0) -> Rule:

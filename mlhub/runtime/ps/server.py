@@ -16,13 +16,20 @@ from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.handshake import StrangerError, admit
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.shard import Shard
+from mlhub.runtime.ps.leases import Grant, Hold, Meet
+from mlhub.runtime.ps.rules import Answer
+from mlhub.runtime.ps.shard import Delivery, Shard
 
 N_WAITING = 64
+BUFFER_BYTES = 4 * 2**20
+REQUESTS = (
+    Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
+    Operation.TOTAL, Operation.BYE,
+)  # fmt: skip
 
 
 class Server:
-    """address: host and port to listen on. on_ready: called once every worker is connected."""
+    """address: host and port to listen on; port 0: any free one."""
 
     def __init__(
         self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes
@@ -31,11 +38,12 @@ class Server:
         self._attempt, self._secret = attempt, secret
         self._shard = Shard(n_workers)
         self._listener = socket.create_server(address, backlog=N_WAITING)
+        size_buffers(self._listener)  # connections inherit them
         self._listener.settimeout(0.2)
         self._connections: list[socket.socket] = []
         self._came: set[int] = set()
-        self._left: set[int] = set()
-        self._failure: str | None = None
+        self._present: set[int] = set()
+        self._has_goodbye = False
         self._lock = threading.Lock()
 
     @property
@@ -47,12 +55,12 @@ class Server:
         self._shard.stop_flag = frames.STOP
 
     def serve(self, *, start_timeout_s: float) -> None:
-        """Returns when every worker has left in good order. Raises PeerLostError, GangTimeoutError."""
+        """Returns when all workers have left, one of them in good order. Raises PeerLostError, GangTimeoutError."""
         until = time.monotonic() + start_timeout_s
         try:
-            while len(self._left) < self.n_workers:
-                if self._failure is not None:
-                    raise PeerLostError(self._failure)
+            while not self._is_over():
+                if self._shard.failure is not None:
+                    raise PeerLostError(self._shard.failure)
                 if len(self._came) < self.n_workers and time.monotonic() > until:
                     raise GangTimeoutError(
                         f"{len(self._came)} of {self.n_workers} workers came within {start_timeout_s:.0f} s."
@@ -63,6 +71,14 @@ class Server:
             self._listener.close()
             for connection in self._connections:
                 connection.close()
+
+    def _is_over(self) -> bool:
+        with self._lock:
+            if len(self._came) < self.n_workers or self._present:
+                return False
+            if not self._has_goodbye:
+                raise PeerLostError("All workers are gone.")
+            return True
 
     def _accept(self) -> None:
         try:
@@ -81,42 +97,59 @@ class Server:
         tune(connection)
         with self._lock:
             self._connections.append(connection)
-        try:
-            if purpose == "snapshots":
-                self._keep_snapshots(connection)
-            elif 0 <= worker < self.n_workers and worker not in self._came:
+            is_training = purpose == "training"
+            if is_training and (worker in self._present or not 0 <= worker < self.n_workers):
+                print(f"server {self.index}: there is a worker {worker} already", flush=True)
+                connection.close()
+                return
+            if is_training:
                 self._came.add(worker)
+                self._present.add(worker)
+        reason: str | None = None
+        try:
+            if is_training:
                 self._train(connection, worker)
-                self._left.add(worker)
+            else:
+                self._keep_snapshots(connection)
         except (PeerLostError, FrameError, ValueError, KeyError, TypeError, OSError, RuntimeError) as error:
-            if purpose != "snapshots" and self._failure is None and worker not in self._left:
-                self._failure = f"Worker {worker}: {error}"
-                self._shard.fail(self._failure)
+            reason = f"Worker {worker}: {error}"
         finally:
             connection.close()
+        if is_training:
+            self._say_goodbye(worker, reason)
+
+    def _say_goodbye(self, worker: int, reason: str | None) -> None:
+        if reason is not None:
+            print(f"server {self.index}: {reason}", flush=True)
+        self._shard.leave(worker, reason)
+        with self._lock:
+            self._present.discard(worker)
+            self._has_goodbye |= reason is None
 
     def _train(self, connection: socket.socket, worker: int) -> None:
         """One worker's requests, until it says goodbye."""
-        known = (Operation.START, Operation.PULL, Operation.PUSH, Operation.TOTAL, Operation.BYE)
         while True:
-            header = frames.receive_header(connection, *known)
-            if header.operation is Operation.BYE:
-                return
-            if header.operation is Operation.START:
-                self._start(connection, header)
-            elif header.operation is Operation.PULL:
-                self._shard.wait_started()
-                self._send_weights(connection, header.step)
-            elif header.operation is Operation.PUSH:
-                gradient = self._shard.gradients[worker]
-                if header.length != gradient.nbytes:
-                    raise FrameError(f"A gradient of {header.length} bytes for a shard of {gradient.nbytes}.")
-                frames.receive_into(connection, bytes_of(gradient))
-                agreed, value = self._shard.push(worker, header.flags, header.value)
-                self._send_weights(connection, header.step, flags=agreed, value=value)
-            else:
-                summed = self._shard.total(worker, frames.receive_bytes(connection, header.length))
-                frames.send(connection, Header(Operation.TOTAL, len(summed)), summed)
+            header = frames.receive_header(connection, *REQUESTS)
+            match header.operation:
+                case Operation.BYE:
+                    return
+                case Operation.START:
+                    self._start(connection, header)
+                case Operation.PULL:
+                    self._shard.wait_started()
+                    self._send(connection, worker, self._shard.pull(worker), None)
+                case Operation.PUSH:
+                    self._receive_push(connection, worker, header)
+                case Operation.REST:
+                    self._shard.rest(worker)
+                case Operation.LEASE:
+                    stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
+                    self._order(connection, self._shard.ask(worker, stop=stop, checkpoint=checkpoint))
+                case Operation.ATTEND:
+                    self._order(connection, self._shard.attend(worker))
+                case _:
+                    summed = self._shard.total(worker, frames.receive_bytes(connection, header.length))
+                    frames.send(connection, Header(Operation.TOTAL, len(summed)), summed)
 
     def _start(self, connection: socket.socket, header: Header) -> None:
         plan = ShardPlan.from_json(json.loads(frames.receive_bytes(connection, header.length)))
@@ -128,10 +161,75 @@ class Server:
         self._shard.start(plan, weights)
         frames.send(connection, Header(Operation.OK, 0))
 
-    def _send_weights(self, connection: socket.socket, step: int, *, flags: int = 0, value: float = 0.0) -> None:
-        weights = bytes_of(self._shard.weights)
-        header = Header(Operation.WEIGHTS, len(weights), flags=flags, step=step, value=value)
-        frames.send(connection, header, weights)
+    def _receive_push(self, connection: socket.socket, worker: int, header: Header) -> None:
+        """Receive, apply and answer piece by piece; what cannot be sent yet is sent when all is received."""
+        shard = self._shard
+        if header.length != shard.weights.nbytes:
+            raise FrameError(f"{header.length} bytes pushed to a shard of {shard.weights.nbytes}.")
+        is_quiet = bool(header.flags & frames.QUIET)
+        delivery = shard.announce(worker, header)
+        answer: Answer | None = None
+        n_sent = 0
+        for index, piece in enumerate(shard.pieces):
+            room = shard.room(delivery, piece)
+            frames.receive_into(connection, bytes_of(room))
+            shard.arrived(delivery, index)
+            if is_quiet:
+                continue
+            if answer is None:
+                answer = shard.answer_for(worker, wait=False)
+                if answer is not None:
+                    self._send_header(connection, answer)
+            while answer is not None and n_sent <= index and shard.ready(answer, delivery, n_sent, wait=False):
+                self._send_piece(connection, worker, delivery, n_sent)
+                n_sent += 1
+        if is_quiet:
+            answer = shard.answer_for(worker, wait=True)
+            assert answer is not None
+            frames.send(connection, Header(Operation.OK, 0, step=answer.version))
+        else:
+            self._send(connection, worker, answer, delivery, n_sent=n_sent)
+
+    def _send(
+        self,
+        connection: socket.socket,
+        worker: int,
+        answer: Answer | None,
+        delivery: Delivery | None,
+        *,
+        n_sent: int = 0,
+    ) -> None:
+        """What is left of the weights, waiting for each piece. answer: None when its header is not sent yet."""
+        if answer is None or delivery is None:
+            answer = answer or self._shard.answer_for(worker, wait=True)
+            assert answer is not None
+            self._send_header(connection, answer)
+        for index in range(n_sent, len(self._shard.pieces)):
+            self._shard.ready(answer, delivery, index, wait=True)
+            self._send_piece(connection, worker, delivery, index)
+
+    def _send_header(self, connection: socket.socket, answer: Answer) -> None:
+        shard = self._shard
+        header = Header(
+            Operation.WEIGHTS, shard.weights.nbytes, flags=shard.agreed, step=answer.version, value=shard.value
+        )
+        frames.send(connection, header)
+
+    def _send_piece(self, connection: socket.socket, worker: int, delivery: Delivery | None, index: int) -> None:
+        piece = self._shard.pieces[index]
+        pushed = None if delivery is None else self._shard.room(delivery, piece)
+        frames.send_bytes(connection, bytes_of(piece.answer(worker, pushed)))
+
+    def _order(self, connection: socket.socket, order: Grant | Hold | Meet) -> None:
+        """GRANT: step and, as value, the part. MEET: step, flags, and the members as JSON."""
+        if isinstance(order, Grant):
+            frames.send(connection, Header(Operation.GRANT, 0, step=order.step, value=float(order.part)))
+        elif isinstance(order, Hold):
+            frames.send(connection, Header(Operation.HOLD, 0))
+        else:
+            content = json.dumps(order.members).encode()
+            flags = frames.STOP * order.stop | frames.CHECKPOINT * order.checkpoint
+            frames.send(connection, Header(Operation.MEET, len(content), flags=flags, step=order.step), content)
 
     def _keep_snapshots(self, connection: socket.socket) -> None:
         """Rank 0's second connection: copy the optimiser's state at once, write it while training goes on."""
@@ -150,6 +248,12 @@ class Server:
 def bytes_of(tensor: torch.Tensor) -> memoryview:
     """The tensor's own memory, flat; no copy."""
     return tensor.detach().numpy().data.cast("B")
+
+
+def size_buffers(connection: socket.socket) -> None:
+    """Room for some pieces on the way; before the connection is made, since TCP agrees on its window then."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
 
 
 def tune(connection: socket.socket) -> None:

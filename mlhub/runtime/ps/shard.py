@@ -1,11 +1,15 @@
-"""One shard's state under BSP: gradients of all workers, summed in the order of ranks, then one optimiser step."""
+"""One shard: carries out what its rule orders (rules.py), piece by piece, on the threads of its connections.
+
+Whether a push becomes a version, and who is answered, is decided when the push is announced; its payload then streams
+through: received, applied and sent on a piece at a time, wherever the rule does not make somebody wait.
+"""
 
 from __future__ import annotations
 
 import struct
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -13,17 +17,42 @@ from torch import Tensor
 
 from mlhub.runtime.checkpoints import latest, write_tensors
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.optimizer_state import Owned, collect, restore
+from mlhub.runtime.optimizer_state import join
+from mlhub.runtime.ps.frames import QUIET, Header
 from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, rule_for
+from mlhub.runtime.ps.rules import Answer, Apply, Contribution, Discard, Fail, Instruction, Push, Rule
+
+
+@dataclass
+class Delivery:
+    """A push under way. n_arrived: pieces. buffer: a whole shard, or one piece's room when nothing has to wait."""
+
+    worker: int
+    buffer: Tensor
+    n_arrived: int = 0
+    is_over: bool = False  # nothing more of it will come
+    version: int | None = None  # that it goes into, once this is decided
+
+
+@dataclass
+class Making:
+    """A version that is being made. n_missing: by piece, how many of its pushes have not arrived there."""
+
+    version: int
+    parts: list[tuple[Contribution, Delivery]]
+    n_missing: list[int]
+    n_to_apply: int
 
 
 @dataclass
 class _Gathering:
-    """Something that every worker brings once, and all get the answer to."""
+    """Something that every participant brings once, and all get the answer to."""
 
-    n_workers: int
-    arrived: int = 0
+    rows: dict[int, tuple[float, ...]] = field(default_factory=dict)
     generation: int = 0
+    answer: tuple[float, ...] = ()
 
 
 class Shard:
@@ -31,60 +60,222 @@ class Shard:
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
-        self.weights = torch.empty(0)
-        self.gradients: list[Tensor] = []
-        self.totals: dict[int, tuple[float, ...]] = {}
-        self.summed: tuple[float, ...] = ()
-        self.flags = self.agreed = 0
+        self.pieces: list[Piece] = []
         self.stop_flag = 0
-        self.values, self.value = [0.0] * n_workers, 0.0
+        self.agreed, self.value = 0, 0.0  # of the newest version: all workers' flags, and the sum of their values
         self.snapshot: dict[str, Tensor] = {}
+        self.rule: Rule | None = None
+        self.leases: Leases | None = None
         self._is_started = False
         self._failure: str | None = None
         self._changed = threading.Condition()
-        self._pushes, self._totals = _Gathering(n_workers), _Gathering(n_workers)
+        self._deliveries: dict[int, Delivery] = {}
+        self._making: dict[int, Making] = {}
+        self._answers: dict[int, Answer] = {}
+        self._orders: dict[int, Grant | Meet] = {}
+        self._told: dict[int, tuple[int, float]] = {}  # flags and value by worker, until the next version
+        self._free: list[Tensor] = []
+        self._participants = set(range(n_workers))
+        self._totals = _Gathering()
 
     def start(self, plan: ShardPlan, weights: Tensor) -> None:
-        """Rank 0's: the first weights. Raises ValueError, OSError, torch's errors for a bad plan."""
+        """Rank 0's: the first weights. Raises ValueError, KeyError, OSError, torch's errors for a bad plan."""
         with self._changed:
             self.weights = weights
-            self.gradients = [torch.empty(plan.size) for _ in range(self.n_workers)]
-            self._gradient = torch.zeros(plan.size)
-            self._optimizer, parameters = plan.build(self.weights, self._gradient)
-            self._owned = [Owned(s.parameter, s.start, p) for s, p in zip(plan.segments, parameters, strict=True)]
+            self.pieces = cut(plan, weights)
             if plan.resume_from is not None:
                 folder = Path(plan.resume_from)
                 checkpoint = latest(folder.parent)
                 if checkpoint is None or checkpoint.folder != folder:
                     raise ValueError(f"the checkpoint {folder.name} is not there or not whole")
-                restore(self._optimizer, self._owned, checkpoint.optimizer())
+                saved = join(checkpoint.optimizer())
+                for piece in self.pieces:
+                    piece.restore(saved)
+            self.rule = rule_for(plan.strategy, n_workers=self.n_workers)
+            for worker in range(self.n_workers):
+                self.rule.join(worker)
+            if plan.work is not None:
+                self.leases = Leases(Work(**plan.work), self.n_workers)
             self._is_started = True
             self._changed.notify_all()
 
     def wait_started(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._is_started or self._failure is not None)
-            self._raise_if_failed()
+            self._wait(lambda: self._is_started)
 
-    def push(self, worker: int, flags: int, value: float) -> tuple[int, float]:
-        """The worker's gradient lies in gradients[worker]. Once the step is done: all flags, and the sum of values."""
+    # Pushes and answers ------------------------------------------------------------------------------------------
+
+    def announce(self, worker: int, header: Header) -> Delivery:
+        """A push is about to come. Raises ValueError when it is not this worker's turn."""
         with self._changed:
-            self.flags |= flags
-            self.values[worker] = value
-            self._gather(self._pushes, self._apply)
-            return self.agreed, self.value
+            assert self.rule is not None
+            delivery = Delivery(worker, torch.empty(0))
+            serial = self.rule.n_pushes
+            self._deliveries[serial] = delivery
+            self._told[worker] = (header.flags, header.value)
+            self._answers.pop(worker, None)
+            self._carry_out(self.rule.push(Push(worker, header.step, header.weight)))
+            making = self._making.get(delivery.version or 0)
+            if making is not None and len(making.parts) == 1:
+                delivery.buffer = torch.empty(min(PIECE_ELEMENTS, self.weights.numel()))
+            else:
+                delivery.buffer = self._free.pop() if self._free else torch.empty_like(self.weights)
+            return delivery
+
+    def room(self, delivery: Delivery, piece: Piece) -> Tensor:
+        """Where the delivery's values of a piece are to be received."""
+        if len(delivery.buffer) == len(self.weights):
+            return delivery.buffer[piece.begin : piece.end]
+        return delivery.buffer[: piece.end - piece.begin]
+
+    def arrived(self, delivery: Delivery, index: int) -> None:
+        """That piece of it is received; applies whatever is complete now."""
+        with self._changed:
+            delivery.n_arrived = index + 1
+            delivery.is_over = delivery.n_arrived == len(self.pieces)
+            making = self._making.get(delivery.version) if delivery.version is not None else None
+            if making is None:
+                return
+            making.n_missing[index] -= 1
+            is_complete = making.n_missing[index] == 0
+        if is_complete:
+            self._apply(making, index)
+
+    def answer_for(self, worker: int, *, wait: bool) -> Answer | None:
+        """Once the rule answers the worker; None when it does not yet. Raises PeerLostError."""
+        with self._changed:
+            if wait:
+                self._wait(lambda: worker in self._answers)
+            return self._answers.get(worker)
+
+    def ready(self, answer: Answer, delivery: Delivery | None, index: int, *, wait: bool) -> bool:
+        """Whether that piece may be sent. Raises PeerLostError."""
+        piece = self.pieces[index]
+
+        def is_ready() -> bool:
+            if answer.is_complete:
+                return piece.newest >= answer.version
+            return delivery is None or delivery.version is None or piece.has(delivery.version)
+
+        with self._changed:
+            if wait:
+                self._wait(is_ready)
+            return is_ready()
+
+    def pull(self, worker: int) -> Answer:
+        """For a worker that comes, or comes again."""
+        with self._changed:
+            assert self.rule is not None
+            if worker not in self.rule.members:
+                self._carry_out(self.rule.join(worker))
+            return Answer(worker, self.rule.version, is_complete=True)
+
+    def rest(self, worker: int) -> None:
+        with self._changed:
+            assert self.rule is not None
+            self._carry_out(self.rule.rest(worker))
+
+    def leave(self, worker: int, reason: str | None) -> None:
+        """reason: None for a goodbye. Under BSP a death is everybody's end."""
+        with self._changed:
+            self._participants.discard(worker)
+            begun = [delivery for making in self._making.values() for _, delivery in making.parts]
+            for delivery in [*self._deliveries.values(), *begun]:
+                if delivery.worker == worker and not delivery.is_over:
+                    self._give_up(delivery)
+            if self.rule is not None:
+                self._carry_out(self.rule.leave(worker, is_expected=reason is None), reason)
+            elif reason is not None:
+                self._failure = self._failure or reason  # before it began: the gang is not whole
+            if self.leases is not None:
+                self._orders |= self._meeting(self.leases.leave(worker))
+            self._conclude_total()
+            self._changed.notify_all()
+
+    def _carry_out(self, instructions: list[Instruction], reason: str | None = None) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Apply):
+                self._begin(instruction)
+            elif isinstance(instruction, Answer):
+                self._answers[instruction.worker] = instruction
+            elif isinstance(instruction, Discard):
+                self._deliveries.pop(instruction.serial)
+            elif isinstance(instruction, Fail):
+                self._failure = self._failure or reason or instruction.reason
+        if instructions:
+            self._changed.notify_all()
+
+    def _begin(self, apply: Apply) -> None:
+        parts = [(c, self._deliveries.pop(c.serial)) for c in apply.contributions]
+        n = len(self.pieces)
+        missing = [sum(d.n_arrived <= k and not d.is_over for _, d in parts) for k in range(n)]
+        making = Making(apply.version, parts, missing, n)
+        for _, delivery in parts:
+            delivery.version = apply.version
+        self._making[apply.version] = making
+        told = [self._told[worker] for worker in sorted(self._told)]
+        self.agreed, self.value = self.stop_flag, sum(value for _, value in told)
+        for flags, _ in told:
+            self.agreed |= flags & ~QUIET
+        self._told = {}
+        for index in range(n):
+            if making.n_missing[index] == 0:
+                self._apply(making, index)
+
+    def _apply(self, making: Making, index: int) -> None:
+        """Without the shard's lock where it matters: another connection's piece may be applied at the same time."""
+        piece = self.pieces[index]
+        there = [(c, d) for c, d in making.parts if d.n_arrived > index]
+        piece.apply([(c.worker, c.scale, self.room(d, piece)) for c, d in there], version=making.version)
+        with self._changed:
+            piece.mark(making.version)
+            making.n_to_apply -= 1
+            if making.n_to_apply == 0:
+                del self._making[making.version]
+                whole = [d.buffer for _, d in making.parts if len(d.buffer) == len(self.weights)]
+                self._free += whole[: self.n_workers]
+            self._changed.notify_all()
+
+    def _give_up(self, delivery: Delivery) -> None:
+        """Its sender died: what came counts, the rest will not come."""
+        delivery.is_over = True
+        making = self._making.get(delivery.version) if delivery.version is not None else None
+        if making is None:
+            return
+        for index in range(delivery.n_arrived, len(self.pieces)):
+            making.n_missing[index] -= 1
+            if making.n_missing[index] == 0:
+                self._apply(making, index)
+
+    # Work, totals, snapshots --------------------------------------------------------------------------------------
+
+    def ask(self, worker: int, *, stop: bool, checkpoint: bool) -> Grant | Hold:
+        with self._changed:
+            assert self.leases is not None
+            return self.leases.ask(worker, stop=stop or bool(self.stop_flag), checkpoint=checkpoint)
+
+    def attend(self, worker: int) -> Grant | Meet:
+        with self._changed:
+            assert self.leases is not None
+            self._orders |= self._meeting(self.leases.attend(worker))
+            self._changed.notify_all()
+            self._wait(lambda: worker in self._orders)
+            return self._orders.pop(worker)
 
     def total(self, worker: int, values: bytes) -> bytes:
-        """Sums float64 vectors over all workers, in the order of ranks."""
+        """Sums float64 vectors over all who take part, in the order of ranks."""
         with self._changed:
-            self.totals[worker] = struct.unpack(f"{len(values) // 8}d", values)
-            self._gather(self._totals, self._sum)
-            return struct.pack(f"{len(self.summed)}d", *self.summed)
+            generation = self._totals.generation
+            self._totals.rows[worker] = struct.unpack(f"{len(values) // 8}d", values)
+            self._conclude_total()
+            self._wait(lambda: self._totals.generation > generation)
+            return struct.pack(f"{len(self._totals.answer)}d", *self._totals.answer)
 
     def take_snapshot(self) -> None:
         """Copies the optimiser's state; call it between steps."""
-        with self._changed:
-            self.snapshot = collect(self._optimizer, self._owned)
+        self.snapshot = {}
+        for piece in self.pieces:
+            self.snapshot |= piece.collect()
 
     def write_snapshot(self, path: Path) -> None:
         tensors, self.snapshot = self.snapshot, {}
@@ -96,32 +287,25 @@ class Shard:
             self._failure = self._failure or reason
             self._changed.notify_all()
 
-    def _gather(self, gathering: _Gathering, conclude: Callable[[], None]) -> None:
-        generation = gathering.generation
-        gathering.arrived += 1
-        if gathering.arrived == self.n_workers and self._failure is None:
-            conclude()
-            gathering.arrived = 0
-            gathering.generation += 1
+    @property
+    def failure(self) -> str | None:
+        return self._failure
+
+    def _meeting(self, orders: dict[int, Grant | Meet]) -> dict[int, Grant | Meet]:
+        for order in orders.values():
+            if isinstance(order, Meet):
+                self._participants = set(order.members)
+        return orders
+
+    def _conclude_total(self) -> None:
+        rows = self._totals.rows
+        if rows and self._participants <= rows.keys():
+            columns = zip(*(rows[worker] for worker in sorted(rows)), strict=True)
+            self._totals = _Gathering({}, self._totals.generation + 1, tuple(sum(column) for column in columns))
             self._changed.notify_all()
-        self._changed.wait_for(lambda: gathering.generation > generation or self._failure is not None)
-        if gathering.generation == generation:
-            self._raise_if_failed()
 
-    def _apply(self) -> None:
-        """Workers' losses are weighted by their share already, so that the sum is the batch's mean gradient."""
-        self._gradient.copy_(self.gradients[0])
-        for gradient in self.gradients[1:]:
-            self._gradient += gradient
-        self._optimizer.step()
-        self.value = sum(self.values)
-        self.agreed, self.flags = self.flags | self.stop_flag, 0
-
-    def _sum(self) -> None:
-        rows = [self.totals[worker] for worker in sorted(self.totals)]
-        self.summed = tuple(sum(column) for column in zip(*rows, strict=True))
-        self.totals = {}
-
-    def _raise_if_failed(self) -> None:
-        if self._failure is not None:
+    def _wait(self, is_done: Callable[[], bool]) -> None:
+        """Raises PeerLostError."""
+        self._changed.wait_for(lambda: is_done() or self._failure is not None)
+        if not is_done():
             raise PeerLostError(self._failure)

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from mlhub.runtime.checkpoints import Checkpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
-from mlhub.runtime.optimizer_state import Owned, collect, restore
+from mlhub.runtime.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.protocol import Saving, StepResult, Wishes
 
@@ -43,7 +43,7 @@ class AllReduce:
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self._owned = [Owned(name, 0, p) for name, p in named]
         if resume is not None:
-            restore(optimizer, self._owned, resume.optimizer())
+            restore(optimizer, self._owned, join(resume.optimizer()))
         if self._n_workers == 1:
             return model
         self._join()

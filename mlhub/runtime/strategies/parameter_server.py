@@ -22,7 +22,6 @@ from mlhub.runtime.strategies.protocol import Saving, StepResult, Wishes
 class ParameterServer:
     def __init__(self, pod: Pod) -> None:
         self._pod = pod
-        self._step = 0
 
     def device(self) -> torch.device:
         return torch.device("cpu")
@@ -59,9 +58,8 @@ class ParameterServer:
         torch.autograd.backward(loss * share)
         began = time.perf_counter()
         flags = STOP * wishes.stop | CHECKPOINT * wishes.checkpoint
-        agreed, mean = self._client.exchange(self._step, flags=flags, value=float(loss.detach()) * share)
+        agreed, mean = self._client.exchange(flags=flags, value=float(loss.detach()) * share)
         sync_s = time.perf_counter() - began
-        self._step += 1
         n_bytes = float(self._client.n_bytes)
         return StepResult(Wishes(bool(agreed & STOP), bool(agreed & CHECKPOINT)), mean, sync_s, n_bytes, n_bytes)
 

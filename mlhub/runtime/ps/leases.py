@@ -1,0 +1,137 @@
+"""Who trains on which batch when workers go at their own pace: every unit of work is done once, in every epoch.
+
+A unit is a part of a step's batch. Workers ask for one after the other; before anything that concerns all of them (an
+evaluation, a checkpoint, the end) they meet: whoever is told to hold flushes what it has, rests, and attends.
+Pure: no sockets, no clock. The first shard drives it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Work:
+    """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already."""
+
+    steps: int
+    steps_per_epoch: int
+    parts: int = 1
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Train on part `part` of the batch of step `step`."""
+
+    step: int
+    part: int
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Nothing to do for now: flush, rest, attend."""
+
+
+@dataclass(frozen=True)
+class Meet:
+    """All members are here, and every step below `step` is done."""
+
+    step: int
+    stop: bool
+    checkpoint: bool
+    members: tuple[int, ...]
+
+
+@dataclass
+class Leases:
+    """n_expected: workers that must be there before the first unit is given out."""
+
+    work: Work
+    n_expected: int
+    members: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._next = self.work.start * self.work.parts
+        self._returned: deque[int] = deque()
+        self._held_by: dict[int, int] = {}
+        self._attending: set[int] = set()
+        self._is_begun = False
+        self._stop = self._checkpoint = False
+        self._met_at = self._next
+        self._barrier: int | None = None
+
+    def ask(self, worker: int, *, stop: bool = False, checkpoint: bool = False) -> Grant | Hold:
+        """The worker's last unit is done; it wants another. The wishes count for the next meeting."""
+        self.members.add(worker)
+        self._held_by.pop(worker, None)
+        self._stop |= stop
+        self._checkpoint |= checkpoint
+        return self._grant(worker) or Hold()
+
+    def attend(self, worker: int) -> dict[int, Grant | Meet]:
+        """The worker is at rest. Returns who is answered now, and what."""
+        self._attending.add(worker)
+        return self._settle()
+
+    def leave(self, worker: int) -> dict[int, Grant | Meet]:
+        """What the worker had taken is given to others."""
+        unit = self._held_by.pop(worker, None)
+        if unit is not None:
+            self._returned.append(unit)
+        self.members.discard(worker)
+        self._attending.discard(worker)
+        if not self.members:
+            return {}
+        return self._settle()
+
+    def ask_to_stop(self) -> None:
+        """The platform's wish: the next meeting is the last."""
+        self._stop = True
+
+    def _settle(self) -> dict[int, Grant | Meet]:
+        if not self._is_begun:
+            if len(self._attending) < self.n_expected:
+                return {}
+            self._is_begun = True
+        out: dict[int, Grant | Meet] = {}
+        for worker in sorted(self._attending):
+            grant = self._grant(worker)
+            if grant is not None:
+                out[worker] = grant
+        self._attending -= out.keys()
+        if out or self._held_by or self._attending != self.members:
+            return out
+        meeting = Meet(
+            step=self._next // self.work.parts,
+            stop=self._stop,
+            checkpoint=self._checkpoint,
+            members=tuple(sorted(self.members)),
+        )
+        self._met_at, self._barrier = self._next, None
+        self._attending.clear()
+        self._checkpoint = False
+        return dict.fromkeys(meeting.members, meeting)
+
+    def _grant(self, worker: int) -> Grant | None:
+        if not self._is_begun:
+            return None
+        if self._returned:
+            unit = self._returned.popleft()
+        elif self._next < self._limit():
+            unit, self._next = self._next, self._next + 1
+        else:
+            return None
+        self._held_by[worker] = unit
+        return Grant(*divmod(unit, self.work.parts))
+
+    def _limit(self) -> int:
+        """Units that may be given out before the next meeting: to the end of the epoch, or of a begun step."""
+        parts, per_epoch = self.work.parts, self.work.steps_per_epoch * self.work.parts
+        end = min((self._met_at // per_epoch + 1) * per_epoch, self.work.steps * parts)
+        if self._stop or self._checkpoint:
+            if self._barrier is None:
+                self._barrier = -(-self._next // parts) * parts
+            return min(end, self._barrier)
+        return end

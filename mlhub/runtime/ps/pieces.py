@@ -1,0 +1,130 @@
+"""A shard cut into pieces of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime import rates
+from mlhub.runtime.optimizer_state import Joined, Owned, collect, restore
+from mlhub.runtime.ps import rules
+from mlhub.runtime.ps.frames import CHUNK_BYTES
+from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.rules import Rule
+from mlhub.runtime.ps.staleness import SCALES, compensate
+from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, Update
+from mlhub.runtime.rates import Scheduled
+
+PIECE_ELEMENTS = CHUNK_BYTES // 4
+FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
+
+
+class Piece:
+    """Elements [begin, end) of a shard. newest: every version up to it is in the weights."""
+
+    def __init__(self, plan: ShardPlan, weights: Tensor, *, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+        self.weights = weights[begin:end]
+        self.lock = threading.Lock()
+        self.newest = 0
+        self._beyond: set[int] = set()
+        self._optimizer, self._places = plan.optimizer_for(self.weights, begin=begin, end=end)
+        if plan.optimizer in FUSED:
+            for group in self._optimizer.param_groups:
+                group["fused"] = not (group.get("foreach") or group.get("differentiable"))
+        self._scheduled = Scheduled(self._optimizer.param_groups, rates.from_json(plan.rates))
+        self._start = plan.start
+        self._update = self._update_for(plan.strategy)
+        self._strength = _dc_strength(plan.strategy)
+        self._backups: dict[int, Tensor] = {}  # by worker: the weights that it was sent last
+
+    @property
+    def owned(self) -> list[Owned]:
+        return [Owned(place.parameter, place.start, place.tensor) for place in self._places]
+
+    def collect(self) -> dict[str, Tensor]:
+        with self.lock:
+            return collect(self._optimizer, self.owned)
+
+    def restore(self, saved: Joined) -> None:
+        restore(self._optimizer, self.owned, saved)
+
+    def apply(self, pushed: Sequence[tuple[int, float, Tensor]], *, version: int) -> None:
+        """pushed: (worker, scale, values) in the order in which they are summed; empty when all of them were lost."""
+        with self.lock:
+            if self._strength is not None:
+                for worker, _, gradient in pushed:
+                    backup = self._backups.get(worker)
+                    if backup is not None:
+                        compensate(gradient, weights=self.weights, backup=backup, strength=self._strength)
+            if pushed:
+                self._update.apply([(scale, values) for _, scale, values in pushed], version=version)
+
+    def has(self, version: int) -> bool:
+        return self.newest >= version or version in self._beyond
+
+    def mark(self, version: int) -> None:
+        """This version is in the weights; versions may come out of turn."""
+        self._beyond.add(version)
+        while self.newest + 1 in self._beyond:
+            self.newest += 1
+            self._beyond.remove(self.newest)
+
+    def answer(self, worker: int, pushed: Tensor | None) -> Tensor:
+        out = self._update.answer(self.weights, pushed)
+        if self._strength is None:
+            return out
+        with self.lock:
+            self._backups.setdefault(worker, torch.empty_like(out)).copy_(out)
+        return self._backups[worker]
+
+    def _update_for(self, strategy: Mapping[str, Any]) -> Update:
+        name = strategy["name"]
+        if name in ("adag", "dynsgd"):
+            return AddDelta(self.weights)
+        if name == "easgd":
+            return Elastic(self.weights, alpha=float(strategy["alpha"]))
+        return GradientStep(self._optimizer.step, self._set_gradient, self._set_rate)
+
+    def _set_rate(self, version: int) -> None:
+        self._scheduled.set(self._start + version - 1)
+
+    def _set_gradient(self, gradient: Tensor) -> None:
+        for _, _, offset, parameter in self._places:
+            parameter.grad = gradient[offset : offset + parameter.numel()]
+
+
+def cut(plan: ShardPlan, weights: Tensor) -> list[Piece]:
+    size = weights.numel()
+    return [
+        Piece(plan, weights, begin=begin, end=min(begin + PIECE_ELEMENTS, size))
+        for begin in range(0, size, PIECE_ELEMENTS)
+    ]
+
+
+def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
+    """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
+    scale = SCALES[strategy.get("staleness_scaling", "none")]
+    match strategy["name"]:
+        case "bsp" | "auto":
+            return rules.bulk_synchronous(n_workers)
+        case "ssp":
+            return rules.stale_synchronous(strategy["staleness"], scale=scale)
+        case "softsync":
+            return rules.soft_synchronous(strategy["group"], blocks=strategy["block"], scale=scale)
+        case "k_of_n":
+            return rules.first_of(strategy["k"])
+        case "dynsgd":
+            return rules.asynchronous(scale=SCALES["dynsgd"])
+        case "asp" | "downpour" | "adag" | "easgd":
+            return rules.asynchronous(scale=scale)
+        case name:
+            raise KeyError(f"the strategy {name!r} does not run on parameter servers")
+
+
+def _dc_strength(strategy: Mapping[str, Any]) -> float | None:
+    return float(strategy["dc_strength"]) if strategy.get("staleness_scaling") == "dc" else None

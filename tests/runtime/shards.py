@@ -1,0 +1,87 @@
+"""Parameter servers and their clients on threads of one process: the real sockets and rules, in milliseconds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import nn
+
+from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.layout import plan_shards
+from mlhub.runtime.ps.leases import Work
+from mlhub.runtime.ps.server import Server
+from mlhub.runtime.strategies.schema import parse
+
+SECRET = b"secret" * 5
+
+
+class Gang:
+    """n_elements: of the model, all zeros at first; sgd with rate 1 unless given: weights are minus the gradients."""
+
+    def __init__(
+        self, strategy: dict[str, Any], *, n_workers: int = 2, n_shards: int = 1, n_elements: int = 10,
+        work: Work | None = None, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
+    ) -> None:  # fmt: skip
+        self.strategy, self.work = parse(strategy).to_json(), work
+        self.n_workers, self.n_shards, self.n_elements = n_workers, n_shards, n_elements
+        self._optimizer = lambda parameters: optimizer(parameters, **({"lr": 1.0} | options))
+        self.errors: list[BaseException] = []
+        self.servers = [
+            Server(("127.0.0.1", 0), index=i, n_servers=n_shards, n_workers=n_workers, attempt="a", secret=SECRET)
+            for i in range(n_shards)
+        ]
+        self._threads = [threading.Thread(target=self._serve, args=(s,), daemon=True) for s in self.servers]
+        for thread in self._threads:
+            thread.start()
+
+    def _serve(self, server: Server) -> None:
+        try:
+            server.serve(start_timeout_s=20)
+        except Exception as error:
+            self.errors.append(error)
+
+    def client(self, worker: int, *, starts: bool | None = None) -> tuple[Client, torch.Tensor, torch.Tensor]:
+        """With its weights and gradient; the weights are pulled."""
+        weights, gradient = torch.zeros(self.n_elements), torch.zeros(self.n_elements)
+        addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
+        client = Client(
+            addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20
+        )  # fmt: skip
+        if worker == 0 if starts is None else starts:
+            parameter = nn.Parameter(weights.clone())
+            plans = plan_shards(
+                [("w", parameter)],
+                self._optimizer([parameter]),
+                n_shards=self.n_shards,
+                n_workers=self.n_workers,
+                resume_from=None,
+                strategy=self.strategy,
+                work=None if self.work is None else asdict(self.work),
+            )
+            client.start(plans)
+        client.pull()
+        return client, weights, gradient
+
+    def each(self, act: Callable[[int, Client, torch.Tensor, torch.Tensor], Any]) -> list[Any]:
+        """act(worker, client, weights, gradient) on a thread a worker, then goodbye. Returns what they return."""
+        out: list[Any] = [None] * self.n_workers
+
+        def one(worker: int) -> None:
+            try:
+                client, weights, gradient = self.client(worker)
+                out[worker] = act(worker, client, weights, gradient)
+                client.close()
+            except BaseException as error:
+                self.errors.append(error)
+
+        threads = [threading.Thread(target=one, args=(w,), daemon=True) for w in range(self.n_workers)]
+        for thread in threads:
+            thread.start()
+        for thread in [*threads, *self._threads]:
+            thread.join(60)
+            assert not thread.is_alive(), "it hangs"
+        return out

@@ -1,0 +1,108 @@
+"""Work at everyone's own pace: each unit once an epoch, whoever dies or joins, and meetings that nobody misses."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
+
+
+def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, int], stop_at: int | None = None):
+    """Workers take turns at random. deaths, joins: turn -> worker. Returns finished units and meetings."""
+    dice = random.Random(seed)
+    alive = set(range(leases.n_expected))
+    holds: dict[int, Grant | None] = dict.fromkeys(alive)
+    attending: set[int] = set()
+    done: list[tuple[int, int]] = []
+    meetings: list[Meet] = []
+
+    def answered(answers: dict[int, Grant | Meet]) -> None:
+        for worker, answer in answers.items():
+            attending.discard(worker)
+            if isinstance(answer, Meet):
+                assert not any(holds.values())
+                if not meetings or meetings[-1] is not answer:
+                    meetings.append(answer)
+            else:
+                holds[worker] = answer
+
+    for turn in range(10_000):
+        if turn in deaths and deaths[turn] in alive and len(alive) > 1:
+            alive.discard(deaths[turn])
+            holds[deaths[turn]] = None
+            attending.discard(deaths[turn])
+            answered(leases.leave(deaths[turn]))
+        if turn in joins:
+            alive.add(joins[turn])
+            holds[joins[turn]] = None
+        if meetings and (meetings[-1].step == leases.work.steps or meetings[-1].stop):
+            return done, meetings
+        ready = sorted(alive - attending)
+        assert ready, "everybody waits for ever"
+        worker = dice.choice(ready)
+        unit = holds[worker]
+        if unit is not None:
+            done.append((unit.step, unit.part))
+            holds[worker] = None
+        answer = leases.ask(worker, stop=turn == stop_at)
+        if isinstance(answer, Hold):
+            attending.add(worker)
+            answered(leases.attend(worker))
+        else:
+            holds[worker] = answer
+    raise AssertionError("it does not end")
+
+
+WORK = st.builds(Work, steps=st.just(12), steps_per_epoch=st.integers(1, 5), parts=st.integers(1, 3))
+
+
+@given(WORK, st.integers(1, 4), st.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_every_unit_is_done_once_and_all_meet_at_the_end_of_every_epoch(work: Work, n: int, seed: int) -> None:
+    done, meetings = play(Leases(work, n), seed=seed, deaths={}, joins={})
+    assert sorted(done) == [(step, part) for step in range(work.steps) for part in range(work.parts)]
+    ends = sorted({*range(work.steps_per_epoch, work.steps, work.steps_per_epoch), work.steps})
+    assert [m.step for m in meetings] == ends
+
+
+@given(WORK, st.integers(0, 99), st.dictionaries(st.integers(5, 60), st.integers(0, 2), max_size=2))
+@settings(max_examples=50, deadline=None)
+def test_what_a_dead_worker_had_taken_is_done_by_others(work: Work, seed: int, deaths: dict[int, int]) -> None:
+    done, meetings = play(Leases(work, 3), seed=seed, deaths=deaths, joins={30: 3})
+    assert set(done) == {(step, part) for step in range(work.steps) for part in range(work.parts)}
+    assert meetings[-1].step == work.steps
+
+
+@given(WORK, st.integers(0, 99), st.integers(4, 30))
+@settings(max_examples=50, deadline=None)
+def test_a_wish_to_stop_ends_at_a_whole_step_with_everything_before_it_done(work: Work, seed: int, turn: int) -> None:
+    done, meetings = play(Leases(work, 3), seed=seed, deaths={}, joins={}, stop_at=turn)
+    last = meetings[-1].step
+    assert sorted(done) == [(step, part) for step in range(last) for part in range(work.parts)]
+
+
+def test_nothing_is_given_out_before_everybody_is_there() -> None:
+    leases = Leases(Work(steps=3, steps_per_epoch=3), 2)
+    assert leases.ask(0) == Hold()
+    assert leases.attend(0) == {}
+    assert leases.ask(1) == Hold()
+    assert leases.attend(1) == {0: Grant(0, 0), 1: Grant(1, 0)}
+
+
+def test_a_checkpoint_is_asked_for_once() -> None:
+    leases = Leases(Work(steps=9, steps_per_epoch=9, start=4), 1)
+    assert leases.ask(0) == Hold()
+    assert leases.attend(0) == {0: Grant(4, 0)}
+    assert leases.ask(0, checkpoint=True) == Hold()
+    assert leases.attend(0) == {0: Meet(5, stop=False, checkpoint=True, members=(0,))}
+    assert leases.ask(0) == Grant(5, 0)
+
+
+@pytest.mark.parametrize("start", [0, 7])
+def test_a_resumed_training_goes_on_where_it_was(start: int) -> None:
+    done, _ = play(Leases(Work(12, 4, parts=2, start=start), 2), seed=0, deaths={}, joins={})
+    assert min(done) == (start, 0)
