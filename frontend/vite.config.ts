@@ -30,5 +30,6 @@ export default defineConfig({
     css: false,
     restoreMocks: true,
     testTimeout: 30_000,
+    expect: { poll: { timeout: 10_000 } },
   },
 });

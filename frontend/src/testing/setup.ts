@@ -2,7 +2,7 @@
 import "@testing-library/jest-dom/vitest";
 
 import { notifications } from "@mantine/notifications";
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
 
 import { FakeEventSource } from "@/testing/eventsource";
@@ -35,6 +35,8 @@ function matchMedia(query: string): MediaQueryList {
 vi.stubGlobal("ResizeObserver", FakeResizeObserver);
 vi.stubGlobal("EventSource", FakeEventSource);
 vi.stubGlobal("matchMedia", matchMedia);
+// What a busy machine takes: nothing is asserted of how fast the dashboard is.
+configure({ asyncUtilTimeout: 10_000 });
 window.scrollTo = () => undefined;
 Element.prototype.scrollIntoView = () => undefined;
 
