@@ -23,7 +23,7 @@ export const theme = createTheme({
     Alert: Alert.extend({ defaultProps: { variant: "light" } }),
     Badge: Badge.extend({ defaultProps: { variant: "light", radius: "sm", tt: "none", fw: 600 } }),
     Button: Button.extend({ defaultProps: { size: "sm" } }),
-    Modal: Modal.extend({ defaultProps: { centered: true } }),
+    Modal: Modal.extend({ defaultProps: { centered: true }, styles: { title: { fontWeight: 600 } } }),
     Paper: Paper.extend({ defaultProps: { radius: "md" } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: "xs", highlightOnHover: true } }),
   },

@@ -39,7 +39,7 @@ export function DropZone({ label, hint, accept, file, onFile, isDisabled = false
         onDrop={drop}
         style={{
           borderStyle: "dashed",
-          borderColor: isOver ? "var(--mantine-primary-color-filled)" : undefined,
+          borderColor: isOver ? "var(--mantine-primary-color-filled)" : "var(--mantine-color-placeholder)",
           background: isOver ? "var(--mantine-primary-color-light)" : undefined,
         }}
       >

@@ -1,6 +1,6 @@
 // A button, and the dialogue it opens, with a form that uploads something.
 import { Button, Modal } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import type { ReactNode } from "react";
 
 import { Icon } from "@/components/Icon";
@@ -15,6 +15,7 @@ interface Props {
 
 export function UploadDialog({ label, isMain = false, children }: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
+  const isPhone = useMediaQuery("(max-width: 48em)");
   return (
     <>
       <Button
@@ -29,6 +30,7 @@ export function UploadDialog({ label, isMain = false, children }: Props) {
         onClose={close}
         title={label}
         size="lg"
+        fullScreen={isPhone}
         closeOnClickOutside={false}
         closeButtonProps={{ "aria-label": "Close" }}
       >
