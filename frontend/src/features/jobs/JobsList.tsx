@@ -57,11 +57,11 @@ function Row({ job }: { job: Job }) {
       <Table.Td miw={120}>
         <Bar job={job} />
       </Table.Td>
-      <Table.Td>{shapeOf(job)}</Table.Td>
+      <Table.Td miw={160}>{shapeOf(job)}</Table.Td>
       <Table.Td>
         <When at={job.submitted_at} />
       </Table.Td>
-      <Table.Td>{times(job)}</Table.Td>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>{times(job)}</Table.Td>
       <Table.Td>
         <Outcome job={job} />
       </Table.Td>

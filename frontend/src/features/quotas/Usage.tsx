@@ -19,7 +19,7 @@ export function Usage({ quota }: { quota: Quota }) {
             <Group justify="space-between">
               <Text size="sm">{label}</Text>
               <Text size="sm">
-                {limit.shown(used)} of {most === null ? "no limit" : limit.shown(most)}
+                {limit.shown(used)} {most === null ? "· no limit" : `of ${limit.shown(most)}`}
               </Text>
             </Group>
             <Progress
