@@ -3,10 +3,9 @@ import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Cluster, Rack } from "@/api/types";
+import { Answer } from "@/components/Answer";
 import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { clusterQuery } from "@/features/cluster/queries";
 import { bandwidth } from "@/features/cluster/words";
@@ -16,19 +15,19 @@ export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
   return (
     <Page title="Cluster" subtitle="The machines as they are now, and who is on each GPU.">
-      <ProblemAlert error={cluster.error} onRetry={() => void cluster.refetch()} />
-      {cluster.isPending && <Loading />}
-      {cluster.data && (
-        <>
-          <Totals totals={cluster.data.totals} />
-          {cluster.data.racks.length === 0 && (
-            <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
-          )}
-          {cluster.data.racks.map((rack) => (
-            <RackSection key={rack.name} rack={rack} />
-          ))}
-        </>
-      )}
+      <Answer of={cluster}>
+        {({ totals, racks }) => (
+          <>
+            <Totals totals={totals} />
+            {racks.length === 0 && (
+              <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
+            )}
+            {racks.map((rack) => (
+              <RackSection key={rack.name} rack={rack} />
+            ))}
+          </>
+        )}
+      </Answer>
     </Page>
   );
 }

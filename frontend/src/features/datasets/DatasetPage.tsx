@@ -1,5 +1,5 @@
 // One dataset: its versions, and what inspection found in the one chosen.
-import { Button, Stack, Title } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
@@ -10,6 +10,7 @@ import { ConfirmButton } from "@/components/ConfirmButton";
 import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
 import { ProblemAlert } from "@/components/ProblemAlert";
+import { Section } from "@/components/Section";
 import { NewVersion } from "@/features/datasets/NewVersion";
 import { datasetQuery } from "@/features/datasets/queries";
 import { Version } from "@/features/datasets/Version";
@@ -71,12 +72,9 @@ export function DatasetPage() {
       }
     >
       {shown && <Version id={shown} />}
-      <Stack component="section" gap="xs" aria-labelledby="versions">
-        <Title order={2} size="h4" id="versions">
-          Versions
-        </Title>
+      <Section title="Versions">
         <Versions datasetId={id} shownId={shown} />
-      </Stack>
+      </Section>
     </Page>
   );
 }

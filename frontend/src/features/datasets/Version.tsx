@@ -1,13 +1,14 @@
 // One version of a dataset: its state, why it was refused, what is in it, and a sample.
-import { Alert, Badge, Group, Loader, Paper, Stack, Text, Title } from "@mantine/core";
+import { Badge, Group, Paper, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import { isRecord } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
+import { Answer } from "@/components/Answer";
 import { type Fact, Facts } from "@/components/Facts";
-import { Loading } from "@/components/Loading";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Inspecting } from "@/components/Inspecting";
 import { Refusal } from "@/components/Refusal";
+import { Section } from "@/components/Section";
 import { VersionBadge } from "@/components/VersionBadge";
 import { When } from "@/components/When";
 import { FORMATS } from "@/features/datasets/formats";
@@ -21,9 +22,7 @@ const MOST_CLASSES = 60;
 
 export function Version({ id }: { id: string }) {
   const version = useQuery(versionQuery(id));
-  if (version.error) return <ProblemAlert error={version.error} onRetry={() => void version.refetch()} />;
-  if (!version.data) return <Loading />;
-  return <Found version={version.data} />;
+  return <Answer of={version}>{(found) => <Found version={found} />}</Answer>;
 }
 
 function Found({ version }: { version: DatasetVersion }) {
@@ -37,9 +36,9 @@ function Found({ version }: { version: DatasetVersion }) {
         <VersionBadge state={version.state} />
       </Group>
       {version.state === "inspecting" && (
-        <Alert role="status" icon={<Loader size={16} />} title="MLHub is reading the file">
-          It checks every example, so that a job does not fail on one later. This page follows by itself.
-        </Alert>
+        <Inspecting title="MLHub is reading the file">
+          It checks every example, so that a job does not fail on one later.
+        </Inspecting>
       )}
       {version.error && <Refusal error={version.error} />}
       <Paper withBorder p="md">
@@ -47,12 +46,9 @@ function Found({ version }: { version: DatasetVersion }) {
       </Paper>
       <Classes version={version} />
       {preview && (
-        <Stack component="section" gap="xs" aria-label="Preview">
-          <Title order={3} size="h5">
-            Preview
-          </Title>
+        <Section title="Preview" order={3}>
           <PreviewView preview={preview} />
-        </Stack>
+        </Section>
       )}
     </>
   );
@@ -62,15 +58,12 @@ function Classes({ version }: { version: DatasetVersion }) {
   const classes = classesOf(version.schema);
   if (classes.length === 0) return null;
   return (
-    <Stack component="section" gap="xs" aria-label="Classes">
-      <Title order={3} size="h5">
-        Classes
-      </Title>
+    <Section title="Classes" order={3}>
       <Group component="ul" gap={6} p={0} m={0} style={{ listStyle: "none" }}>
         {classes.slice(0, MOST_CLASSES).map(({ name, n }) => (
           <li key={name}>
             <Badge color="gray">
-              {name}
+              {name || "(empty)"}
               {n !== undefined && ` · ${number(n)}`}
             </Badge>
           </li>
@@ -81,7 +74,7 @@ function Classes({ version }: { version: DatasetVersion }) {
           and {number(classes.length - MOST_CLASSES)} more.
         </Text>
       )}
-    </Stack>
+    </Section>
   );
 }
 

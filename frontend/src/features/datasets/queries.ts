@@ -2,18 +2,15 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { VersionState } from "@/api/types";
+import { refreshOf } from "@/api/versions";
+import { pageAt } from "@/lib/cursor";
 
-/** Until inspection is over there is nothing to see; the stream tells too, but this does not depend on it. */
-const WHILE_INSPECTING_MS = 2_000;
-
-export function datasetsQuery(filters: { project: string | undefined; cursor: string | undefined }) {
+export function datasetsQuery(filters: { project?: string; cursor?: string }) {
   return queryOptions({
     queryKey: ["datasets", filters],
-    queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: given(filters) } })),
+    queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: filters } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) =>
-      state.data?.results.some((each) => each.latest_version?.state === "inspecting") ? WHILE_INSPECTING_MS : false,
+    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((each) => each.latest_version?.state)),
   });
 }
 
@@ -28,9 +25,9 @@ export function versionsQuery(id: string, cursor: string | undefined) {
   return queryOptions({
     queryKey: ["dataset", id, "versions", cursor],
     queryFn: () =>
-      unwrap(api.GET("/api/v1/datasets/{id}/versions", { params: { path: { id }, query: given({ cursor }) } })),
+      unwrap(api.GET("/api/v1/datasets/{id}/versions", { params: { path: { id }, query: pageAt(cursor) } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => intervalFor(state.data?.results.map((version) => version.state)),
+    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((version) => version.state)),
   });
 }
 
@@ -39,16 +36,6 @@ export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["dataset", "version", id],
     queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}", { params: { path: { id } } })),
-    refetchInterval: ({ state }) => intervalFor(state.data && [state.data.state]),
+    refetchInterval: ({ state }) => refreshOf([state.data?.state]),
   });
-}
-
-function intervalFor(states: VersionState[] | undefined): number | false {
-  return states?.includes("inspecting") ? WHILE_INSPECTING_MS : false;
-}
-
-/** Without the entries that are not set: the API reads an empty filter as a filter. */
-function given<T extends Record<string, string | undefined>>(entries: T): { [K in keyof T]?: string } {
-  const kept = Object.entries(entries).filter(([, value]) => value !== undefined && value !== "");
-  return Object.fromEntries(kept) as { [K in keyof T]?: string };
 }

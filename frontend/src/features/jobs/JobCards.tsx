@@ -1,10 +1,10 @@
 // What a job was asked to do, and what it does it on.
-import { Anchor, Code, Paper, Title } from "@mantine/core";
-import type { ReactNode } from "react";
-import { Link } from "react-router";
+import { Code } from "@mantine/core";
 
 import type { Attempt, Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/Facts";
+import { SectionCard } from "@/components/Section";
+import { To } from "@/components/To";
 import { When } from "@/components/When";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
@@ -31,9 +31,9 @@ export function RequestCard({ job }: { job: Job }) {
     facts.push(["Hyperparameters", <Code key="h">{JSON.stringify(job.hyperparameters)}</Code>]);
   }
   return (
-    <Card title="What was asked for">
+    <SectionCard title="What was asked for">
       <Facts facts={facts} cols={2} />
-    </Card>
+    </SectionCard>
   );
 }
 
@@ -50,9 +50,9 @@ export function PlacementCard({ job }: { job: Job }) {
   ];
   if (attempt !== null) facts.push(["Attempt", `#${attempt.number}`]);
   return (
-    <Card title="What it runs on">
+    <SectionCard title="What it runs on">
       <Facts facts={facts} cols={2} />
-    </Card>
+    </SectionCard>
   );
 }
 
@@ -67,23 +67,4 @@ function placement(attempt: Attempt): string {
       return `${node}: ${parts.join(" + ")}`;
     })
     .join("; ");
-}
-
-function To({ to, children }: { to: string; children: string }) {
-  return (
-    <Anchor component={Link} to={to} inherit>
-      {children}
-    </Anchor>
-  );
-}
-
-function Card({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Paper component="section" withBorder p="md" aria-label={title}>
-      <Title order={2} size="h5" mb="sm">
-        {title}
-      </Title>
-      {children}
-    </Paper>
-  );
 }

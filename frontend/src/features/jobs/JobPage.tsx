@@ -1,15 +1,17 @@
 // One job: where it stands and why, its curves, log, attempts and result; live while it lives.
-import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import { type ReactNode, useMemo } from "react";
+import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { useMemo } from "react";
 import { useParams } from "react-router";
 
 import type { JobDetail } from "@/api/types";
+import { Answer } from "@/components/Answer";
 import { BackLink } from "@/components/BackLink";
 import { Curves, type Mark } from "@/components/Curves";
 import { Loading } from "@/components/Loading";
 import { LogView } from "@/components/LogView";
 import { Page } from "@/components/Page";
 import { ProblemAlert } from "@/components/ProblemAlert";
+import { SectionCard } from "@/components/Section";
 import { StateBadge } from "@/components/StateBadge";
 
 import { Attempts } from "./Attempts";
@@ -47,9 +49,9 @@ function LiveJob({ id }: { id: string }) {
       actions={<JobActions job={job.data} />}
     >
       <Where job={job.data} />
-      <ProblemAlert error={live.error} onRetry={() => void live.refetch()} />
-      {live.isPending && <Loading label="Loading curves and log" />}
-      {live.data !== undefined && <History job={job.data} live={live.data} />}
+      <Answer of={live} label="Loading curves and log">
+        {(known) => <History job={job.data} live={known} />}
+      </Answer>
     </Page>
   );
 }
@@ -59,9 +61,9 @@ function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }
     <Group gap="xs" component="span">
       <StateBadge state={job.state} />
       <span>
-        {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}
+        {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
+        {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
       </span>
-      {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
     </Group>
   );
 }
@@ -91,7 +93,7 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
   );
   return (
     <Stack gap="md">
-      <Section title="Curves">
+      <SectionCard title="Curves">
         {live.curves.size > 0 ? (
           <Curves curves={live.curves} marks={marks} />
         ) : (
@@ -99,27 +101,16 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
             {isOver(job) ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
           </Text>
         )}
-      </Section>
-      <Section title="Attempts">
+      </SectionCard>
+      <SectionCard title="Attempts">
         <Attempts job={job} />
-      </Section>
-      <Section title="Log">
+      </SectionCard>
+      <SectionCard title="Log">
         <LogView lines={live.log.lines} isCut={live.log.isCut} isLive={!isOver(job)} />
-      </Section>
-      <Section title="Events">
+      </SectionCard>
+      <SectionCard title="Events">
         <EventsList events={live.events} />
-      </Section>
+      </SectionCard>
     </Stack>
-  );
-}
-
-function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Paper component="section" withBorder p="md" aria-label={title}>
-      <Title order={2} size="h5" mb="sm">
-        {title}
-      </Title>
-      {children}
-    </Paper>
   );
 }

@@ -1,45 +1,22 @@
 // All jobs that the user may see, newest first, filtered by state and project; the filters live in the address.
 import { Button, Group, NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 
 import { useProjects } from "@/api/session";
+import { Answer } from "@/components/Answer";
 import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
 import { Pager } from "@/components/Pager";
-import { ProblemAlert } from "@/components/ProblemAlert";
 import { JOB_STATES } from "@/components/StateBadge";
+import { useFilters } from "@/components/useFilters";
 
 import { JobsList } from "./JobsList";
 import { type JobFilters, jobsQuery } from "./queries";
 
-const FILTERS = ["state", "project", "cursor"] as const;
-
 export function JobsPage() {
-  const [search, setSearch] = useSearchParams();
-  const filters: JobFilters = {};
-  for (const name of FILTERS) {
-    const value = search.get(name);
-    if (value !== null && value !== "") filters[name] = value;
-  }
+  const { filters, filter, turn } = useFilters(["state", "project"]);
   const jobs = useQuery(jobsQuery(filters));
-
-  /** A new filter starts at the first page again. */
-  const filter = (name: "state" | "project", value: string) =>
-    setSearch((known) => {
-      known.delete("cursor");
-      if (value === "") known.delete(name);
-      else known.set(name, value);
-      return known;
-    });
-  const turn = (cursor: string | undefined) =>
-    setSearch((known) => {
-      if (cursor === undefined) known.delete("cursor");
-      else known.set("cursor", cursor);
-      return known;
-    });
-
   return (
     <Page
       title="Jobs"
@@ -50,11 +27,18 @@ export function JobsPage() {
       }
     >
       <Filters filters={filters} onChange={filter} />
-      {jobs.isPending && <Loading />}
-      <ProblemAlert error={jobs.error} onRetry={() => void jobs.refetch()} />
-      {jobs.data?.results.length === 0 && <NoJobs isFiltered={Object.keys(filters).length > 0} />}
-      {jobs.data !== undefined && jobs.data.results.length > 0 && <JobsList jobs={jobs.data.results} />}
-      {jobs.data !== undefined && <Pager page={jobs.data} onCursor={turn} />}
+      <Answer of={jobs}>
+        {(page) => (
+          <>
+            {page.results.length === 0 ? (
+              <NoJobs isFiltered={Object.keys(filters).length > 0} />
+            ) : (
+              <JobsList jobs={page.results} />
+            )}
+            <Pager page={page} onCursor={turn} />
+          </>
+        )}
+      </Answer>
     </Page>
   );
 }

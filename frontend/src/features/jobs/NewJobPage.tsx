@@ -1,5 +1,5 @@
 // Starts a job: a dataset, a model, epochs and batch size are enough; everything else is decided by MLHub.
-import { Alert, Anchor, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
+import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useRef, useState } from "react";
@@ -12,6 +12,7 @@ import { BackLink } from "@/components/BackLink";
 import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
 import { ProblemAlert } from "@/components/ProblemAlert";
+import { To } from "@/components/To";
 
 import { AdvancedFields } from "./AdvancedFields";
 import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, newKey, requestOf } from "./newJob";
@@ -168,9 +169,7 @@ function NothingReady() {
   return (
     <>
       No dataset is ready yet.{" "}
-      <Anchor component={Link} to="/datasets" inherit>
-        Upload one
-      </Anchor>
+      <To to="/datasets">Upload one</To>
       , or wait until it has been inspected.
     </>
   );

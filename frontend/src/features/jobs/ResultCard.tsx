@@ -1,10 +1,10 @@
 // What training gave: its final metrics, and the files to take away.
-import { Button, Group, Paper, Title } from "@mantine/core";
-import { Link } from "react-router";
+import { Group, Paper, Text, Title } from "@mantine/core";
 
 import type { Job } from "@/api/types";
+import { DownloadButton } from "@/components/DownloadButton";
 import { type Fact, Facts } from "@/components/Facts";
-import { Icon } from "@/components/Icon";
+import { To } from "@/components/To";
 import { number } from "@/lib/quantities";
 
 import { numbersIn } from "./words";
@@ -24,24 +24,20 @@ export function ResultCard({ job, version }: { job: Job; version: string }) {
         <Title order={2} size="h5">
           Trained model
         </Title>
-        <Button component={Link} to={`/models/${model.id}`} variant="subtle" size="xs">
-          All versions of {model.name}
-        </Button>
+        <Text size="sm">
+          <To to={`/models/${model.id}`}>All versions of {model.name}</To>
+        </Text>
       </Group>
       <Facts facts={numbersIn(job.result_metrics).map(([key, value]): Fact => [key, number(value)])} />
       <Group gap="xs" mt="md">
         {files.map(([what, label]) => (
-          <Button
+          <DownloadButton
             key={what}
-            component="a"
             href={`/api/v1/model-versions/${version}/download?what=${what}`}
-            download
-            variant={what === "weights" ? "filled" : "default"}
-            size="xs"
-            leftSection={<Icon name="download" size={14} />}
+            isMain={what === "weights"}
           >
             {label}
-          </Button>
+          </DownloadButton>
         ))}
       </Group>
     </Paper>

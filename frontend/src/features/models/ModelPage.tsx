@@ -1,5 +1,5 @@
 // One model: the versions of its code, the versions that training made, and the one chosen in detail.
-import { Badge, Button, Stack, Title } from "@mantine/core";
+import { Badge, Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
@@ -10,6 +10,7 @@ import { ConfirmButton } from "@/components/ConfirmButton";
 import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
 import { ProblemAlert } from "@/components/ProblemAlert";
+import { Section } from "@/components/Section";
 import { NewVersion } from "@/features/models/NewVersion";
 import { modelQuery } from "@/features/models/queries";
 import { Version } from "@/features/models/Version";
@@ -79,19 +80,13 @@ export function ModelPage() {
       }
     >
       {shown && <Version id={shown} />}
-      <Stack component="section" gap="xs" aria-labelledby="trained">
-        <Title order={2} size="h4" id="trained">
-          Trained versions
-        </Title>
+      <Section title="Trained versions">
         <TrainedVersions modelId={id} shownId={shown} />
-      </Stack>
+      </Section>
       {project !== null && (
-        <Stack component="section" gap="xs" aria-labelledby="code">
-          <Title order={2} size="h4" id="code">
-            Versions of the code
-          </Title>
+        <Section title="Versions of the code">
           <CodeVersions modelId={id} shownId={shown} />
-        </Stack>
+        </Section>
       )}
     </Page>
   );

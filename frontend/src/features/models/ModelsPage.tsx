@@ -1,16 +1,12 @@
 // All models that one may see, built-in ones marked, newest first.
-import { Anchor, Badge, Group, NativeSelect, Table, Text } from "@mantine/core";
+import { Badge, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useSearchParams } from "react-router";
 
-import { useProjects } from "@/api/session";
 import type { Model } from "@/api/types";
+import { CatalogPage } from "@/components/CatalogPage";
 import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
-import { Page } from "@/components/Page";
-import { Pager } from "@/components/Pager";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { ScrollTable } from "@/components/ScrollTable";
+import { To } from "@/components/To";
+import { useFilters } from "@/components/useFilters";
 import { VersionBadge } from "@/components/VersionBadge";
 import { When } from "@/components/When";
 import { KINDS } from "@/features/models/kinds";
@@ -19,47 +15,21 @@ import { modelsQuery } from "@/features/models/queries";
 import { number } from "@/lib/quantities";
 
 export function ModelsPage() {
-  const [parameters, setParameters] = useSearchParams();
-  const project = parameters.get("project") ?? undefined;
-  const cursor = parameters.get("cursor") ?? undefined;
-  const models = useQuery(modelsQuery({ project, cursor }));
-  const projects = useProjects();
-
-  function show(next: { project?: string | undefined; cursor?: string | undefined }) {
-    setParameters(Object.fromEntries(Object.entries(next).filter(([, value]) => value)));
-  }
-
+  const { filters, filter, turn } = useFilters(["project"]);
   return (
-    <Page title="Models" subtitle="The code that jobs train, and what training made of it." actions={<NewModel />}>
-      {projects.length > 1 && (
-        <NativeSelect
-          label="Project"
-          maw={280}
-          value={project ?? ""}
-          onChange={(event) => show({ project: event.currentTarget.value })}
-          data={[{ value: "", label: "All projects" }, ...projects.map(({ id, name }) => ({ value: id, label: name }))]}
-        />
-      )}
-      <ProblemAlert error={models.error} onRetry={() => void models.refetch()} />
-      {models.isPending && <Loading />}
-      {models.data?.results.length === 0 && (
-        <Empty title="No models yet" text="Upload a zip of a Python package, or a single Python file." />
-      )}
-      {models.data && models.data.results.length > 0 && (
-        <>
-          <ScrollTable
-            label="Models"
-            minWidth={720}
-            head={["Name", "State", "Kind", "Trained versions", "Project", "Uploaded"]}
-          >
-            {models.data.results.map((model) => (
-              <Row key={model.id} model={model} />
-            ))}
-          </ScrollTable>
-          <Pager page={models.data} onCursor={(next) => show({ project, cursor: next })} />
-        </>
-      )}
-    </Page>
+    <CatalogPage
+      title="Models"
+      subtitle="The code that jobs train, and what training made of it."
+      actions={<NewModel />}
+      project={filters.project}
+      onProject={(project) => filter("project", project)}
+      list={useQuery(modelsQuery(filters))}
+      empty={<Empty title="No models yet" text="Upload a zip of a Python package, or a single Python file." />}
+      head={["Name", "State", "Kind", "Trained versions", "Project", "Uploaded"]}
+      minWidth={720}
+      row={(model) => <Row key={model.id} model={model} />}
+      onCursor={turn}
+    />
   );
 }
 
@@ -69,9 +39,9 @@ function Row({ model }: { model: Model }) {
     <Table.Tr>
       <Table.Td>
         <Group gap="xs">
-          <Anchor component={Link} to={`/models/${model.id}`} size="sm" fw={500}>
+          <To to={`/models/${model.id}`} fw={500}>
             {model.name}
-          </Anchor>
+          </To>
           {model.project === null ? (
             <Badge color="grape">Built-in</Badge>
           ) : (

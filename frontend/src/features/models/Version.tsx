@@ -1,14 +1,14 @@
 // One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
-import { Alert, Anchor, Badge, Button, Group, Loader, Paper, Stack, Title } from "@mantine/core";
+import { Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "react-router";
 
 import type { ModelVersion } from "@/api/types";
+import { Answer } from "@/components/Answer";
+import { DownloadButton } from "@/components/DownloadButton";
 import { type Fact, Facts } from "@/components/Facts";
-import { Icon } from "@/components/Icon";
-import { Loading } from "@/components/Loading";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Inspecting } from "@/components/Inspecting";
 import { Refusal } from "@/components/Refusal";
+import { To } from "@/components/To";
 import { VersionBadge } from "@/components/VersionBadge";
 import { When } from "@/components/When";
 import { KINDS } from "@/features/models/kinds";
@@ -24,9 +24,7 @@ const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
 
 export function Version({ id }: { id: string }) {
   const version = useQuery(versionQuery(id));
-  if (version.error) return <ProblemAlert error={version.error} onRetry={() => void version.refetch()} />;
-  if (!version.data) return <Loading />;
-  return <Found version={version.data} />;
+  return <Answer of={version}>{(found) => <Found version={found} />}</Answer>;
 }
 
 function Found({ version }: { version: ModelVersion }) {
@@ -42,9 +40,9 @@ function Found({ version }: { version: ModelVersion }) {
         {!isTrained && <VersionBadge state={version.state} />}
       </Group>
       {version.state === "inspecting" && (
-        <Alert role="status" icon={<Loader size={16} />} title="MLHub is checking the code">
-          It imports the code in a sandbox and looks for what training needs. This page follows by itself.
-        </Alert>
+        <Inspecting title="MLHub is checking the code">
+          It imports the code in a sandbox and looks for what training needs.
+        </Inspecting>
       )}
       {version.error && <Refusal error={version.error} />}
       <Paper withBorder p="md">
@@ -67,17 +65,9 @@ function Downloads({ version }: { version: ModelVersion }) {
   return (
     <Group gap="xs" role="group" aria-label="Downloads">
       {links.map(({ what, address }) => (
-        <Button
-          key={what}
-          component="a"
-          href={address}
-          download
-          variant="default"
-          size="xs"
-          leftSection={<Icon name="download" size={14} />}
-        >
+        <DownloadButton key={what} href={address}>
           {DOWNLOADS[what]}
-        </Button>
+        </DownloadButton>
       ))}
     </Group>
   );
@@ -85,18 +75,26 @@ function Downloads({ version }: { version: ModelVersion }) {
 
 function lineageOf({ job_id, dataset_version: data, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
-    ["Trained by", job_id === null ? "–" : linkTo(`/jobs/${job_id}`, "This job")],
+    ["Trained by", job_id === null ? "–" : <To key="job" to={`/jobs/${job_id}`}>This job</To>],
     [
       "On the data",
-      data === null
-        ? "–"
-        : linkTo(`/datasets/${data.dataset.id}?version=${data.id}`, `${data.dataset.name}, version ${data.number}`),
+      data === null ? (
+        "–"
+      ) : (
+        <To key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
+          {data.dataset.name}, version {data.number}
+        </To>
+      ),
     ],
     [
       "From the code",
-      code === null
-        ? "–"
-        : linkTo(`/models/${code.model.id}?version=${code.id}`, `${code.model.name}, version ${code.number}`),
+      code === null ? (
+        "–"
+      ) : (
+        <To key="code" to={`/models/${code.model.id}?version=${code.id}`}>
+          {code.model.name}, version {code.number}
+        </To>
+      ),
     ],
     ["Size", bytes(size_bytes)],
     ["Made", <When key="made" at={created_at} />],
@@ -110,12 +108,4 @@ function codeOf({ kind, entry, size_bytes, created_at }: ModelVersion): Fact[] {
     ["Size", bytes(size_bytes)],
     [kind === "builtin" ? "Since" : "Uploaded", <When key="uploaded" at={created_at} />],
   ];
-}
-
-function linkTo(to: string, text: string) {
-  return (
-    <Anchor component={Link} to={to} size="sm">
-      {text}
-    </Anchor>
-  );
 }

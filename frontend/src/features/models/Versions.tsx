@@ -1,16 +1,12 @@
 // The versions of a model, to choose one from: those of the code, and those that training made.
-import { Anchor, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { Link } from "react-router";
 
 import type { ModelVersion } from "@/api/types";
 import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
-import { Pager } from "@/components/Pager";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { ScrollTable } from "@/components/ScrollTable";
+import { To } from "@/components/To";
 import { VersionBadge } from "@/components/VersionBadge";
+import { VersionsTable } from "@/components/VersionsTable";
 import { When } from "@/components/When";
 import { KINDS } from "@/features/models/kinds";
 import { metricsLine } from "@/features/models/metrics";
@@ -36,9 +32,9 @@ export function TrainedVersions(props: Props) {
           ? `${version.dataset_version.dataset.name} v${version.dataset_version.number}`
           : "–",
         version.job_id ? (
-          <Anchor component={Link} to={`/jobs/${version.job_id}`} size="sm">
+          <To key="job" to={`/jobs/${version.job_id}`}>
             Job
-          </Anchor>
+          </To>
         ) : (
           "–"
         ),
@@ -76,34 +72,7 @@ interface ListedProps extends Props {
   cells: (version: ModelVersion) => ReactNode[];
 }
 
-function Listed({ modelId, shownId, source, label, head, empty, cells }: ListedProps) {
+function Listed({ modelId, source, ...table }: ListedProps) {
   const [cursor, setCursor] = useState<string>();
-  const versions = useQuery(versionsQuery(modelId, source, cursor));
-  if (versions.error) return <ProblemAlert error={versions.error} onRetry={() => void versions.refetch()} />;
-  if (!versions.data) return <Loading />;
-  if (versions.data.results.length === 0) return empty;
-  return (
-    <>
-      <ScrollTable label={label} head={head}>
-        {versions.data.results.map((version) => (
-          <Table.Tr key={version.id} bg={version.id === shownId ? "var(--mantine-color-default-hover)" : undefined}>
-            <Table.Td style={{ whiteSpace: "nowrap" }}>
-              <Anchor
-                component={Link}
-                to={`?version=${version.id}`}
-                size="sm"
-                aria-current={version.id === shownId ? "true" : undefined}
-              >
-                Version {version.number}
-              </Anchor>
-            </Table.Td>
-            {cells(version).map((cell, index) => (
-              <Table.Td key={index}>{cell}</Table.Td>
-            ))}
-          </Table.Tr>
-        ))}
-      </ScrollTable>
-      <Pager page={versions.data} onCursor={setCursor} />
-    </>
-  );
+  return <VersionsTable list={useQuery(versionsQuery(modelId, source, cursor))} onCursor={setCursor} {...table} />;
 }

@@ -2,23 +2,17 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { VersionState } from "@/api/types";
-
-/** Until validation is over there is nothing to see; the stream tells too, but this does not depend on it. */
-const WHILE_INSPECTING_MS = 2_000;
+import { refreshOf } from "@/api/versions";
+import { pageAt } from "@/lib/cursor";
 
 export type Source = "upload" | "training";
 
-export function modelsQuery(filters: { project: string | undefined; cursor: string | undefined }) {
-  const { project, cursor } = filters;
+export function modelsQuery(filters: { project?: string; cursor?: string }) {
   return queryOptions({
     queryKey: ["models", filters],
-    queryFn: () =>
-      unwrap(
-        api.GET("/api/v1/models", { params: { query: { ...(project && { project }), ...(cursor && { cursor }) } } }),
-      ),
+    queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: filters } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => intervalFor(state.data?.results.map((each) => each.latest_version?.state)),
+    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((each) => each.latest_version?.state)),
   });
 }
 
@@ -34,12 +28,10 @@ export function versionsQuery(id: string, source: Source, cursor: string | undef
     queryKey: ["model", id, "versions", source, cursor],
     queryFn: () =>
       unwrap(
-        api.GET("/api/v1/models/{id}/versions", {
-          params: { path: { id }, query: { source, ...(cursor && { cursor }) } },
-        }),
+        api.GET("/api/v1/models/{id}/versions", { params: { path: { id }, query: { source, ...pageAt(cursor) } } }),
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => intervalFor(state.data?.results.map((version) => version.state)),
+    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((version) => version.state)),
   });
 }
 
@@ -47,10 +39,6 @@ export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["model", "version", id],
     queryFn: () => unwrap(api.GET("/api/v1/model-versions/{id}", { params: { path: { id } } })),
-    refetchInterval: ({ state }) => intervalFor([state.data?.state]),
+    refetchInterval: ({ state }) => refreshOf([state.data?.state]),
   });
-}
-
-function intervalFor(states: (VersionState | undefined)[] | undefined): number | false {
-  return states?.includes("inspecting") ? WHILE_INSPECTING_MS : false;
 }

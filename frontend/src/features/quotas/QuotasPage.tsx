@@ -5,6 +5,7 @@ import { useSearchParams } from "react-router";
 
 import { isStaff, organisationsQuery, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
+import { Answer } from "@/components/Answer";
 import { Empty } from "@/components/Empty";
 import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
@@ -64,9 +65,7 @@ function OwnQuota({ organisation }: { organisation: OrganisationBrief }) {
         <Title order={2} size="h4">
           {organisation.name}
         </Title>
-        <ProblemAlert error={quota.error} onRetry={() => void quota.refetch()} />
-        {quota.isPending && <Loading />}
-        {quota.data && <Usage quota={quota.data} />}
+        <Answer of={quota}>{(found) => <Usage quota={found} />}</Answer>
       </Stack>
     </Paper>
   );

@@ -7,11 +7,8 @@ import { api, unwrap } from "@/api/client";
 import type { Token } from "@/api/types";
 import { ConfirmButton } from "@/components/ConfirmButton";
 import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
-import { Pager } from "@/components/Pager";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { ScrollTable } from "@/components/ScrollTable";
+import { PagedTable } from "@/components/PagedTable";
 import { When } from "@/components/When";
 import { NewToken } from "@/features/tokens/NewToken";
 import { tokensQuery } from "@/features/tokens/queries";
@@ -22,19 +19,14 @@ export function TokensPage() {
   return (
     <Page title="API tokens" subtitle="What your programs sign in with. A token may do what you may, within its scopes.">
       <NewToken />
-      <ProblemAlert error={tokens.error} onRetry={() => void tokens.refetch()} />
-      {tokens.isPending && <Loading />}
-      {tokens.data?.results.length === 0 && <Empty title="No tokens yet" />}
-      {tokens.data && tokens.data.results.length > 0 && (
-        <>
-          <ScrollTable label="API tokens" head={["Name", "Begins with", "Scopes", "Last used", "Expires", ""]}>
-            {tokens.data.results.map((token) => (
-              <Row key={token.id} token={token} />
-            ))}
-          </ScrollTable>
-          <Pager page={tokens.data} onCursor={setCursor} />
-        </>
-      )}
+      <PagedTable
+        list={tokens}
+        label="API tokens"
+        head={["Name", "Begins with", "Scopes", "Last used", "Expires", ""]}
+        empty={<Empty title="No tokens yet" />}
+        row={(token) => <Row key={token.id} token={token} />}
+        onCursor={setCursor}
+      />
     </Page>
   );
 }

@@ -1,0 +1,41 @@
+// A titled part of a page; a titled card of one.
+import { Group, Paper, Stack, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+
+interface SectionProps {
+  title: string;
+  order?: 2 | 3;
+  children: ReactNode;
+}
+
+export function Section({ title, order = 2, children }: SectionProps) {
+  return (
+    <Stack component="section" gap="xs" aria-label={title}>
+      <Title order={order} size={order === 2 ? "h4" : "h5"}>
+        {title}
+      </Title>
+      {children}
+    </Stack>
+  );
+}
+
+interface CardProps {
+  title: string;
+  /** Beside the title. */
+  aside?: ReactNode;
+  children: ReactNode;
+}
+
+export function SectionCard({ title, aside, children }: CardProps) {
+  return (
+    <Paper component="section" withBorder p="md" aria-label={title}>
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        {aside}
+      </Group>
+      {children}
+    </Paper>
+  );
+}
