@@ -71,6 +71,14 @@ def test_a_csv_needs_a_target_and_says_which_columns_there_are(tmp_path: Path) -
     assert schema["input_shape"] == [3]  # one number, two colours
 
 
+def test_a_row_without_its_target_is_refused_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("width,kind\n" + "".join(f"{i},{'a' if i % 2 else 'b'}\n" for i in range(10)) + "11,\n")
+    error = refusal(dataset(tmp_path, "csv", path, target="kind"))
+    assert error["field"] == "target"
+    assert "missing in 1 row." in error["message"]
+
+
 def test_a_parquet_with_a_real_target_is_a_regression(tmp_path: Path) -> None:
     table = pa.table({"a": np.arange(20.0), "y": np.linspace(0, 1, 20)})
     pq.write_table(table, tmp_path / "t.parquet")

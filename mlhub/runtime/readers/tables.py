@@ -125,13 +125,15 @@ def _column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def _task(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    if column.null_count:
+    is_number = _is_number(column)
+    n_missing = column.null_count if is_number else sum(not word.strip() for word in _words(column))
+    if n_missing:
         raise BadInputError(
-            f"The target {name} is missing in {column.null_count:,} rows.",
+            f"The target {name} is missing in {n_missing:,} {'row' if n_missing == 1 else 'rows'}.",
             field="target",
             remedy="Fill them in, or remove those rows.",
         )
-    if _is_number(column):
+    if is_number:
         values = _numbers(column)
         if not np.isfinite(values).all():
             raise BadInputError(
