@@ -1,0 +1,68 @@
+"""Renders the chart for each rendered/*.values.yaml, so that changes can be read and tests need no Helm.
+
+    python deploy/helm/render.py     needs `helm` on the PATH, or the Python package helm-python-sdk
+The first line of each file is a digest of what it was made from; a test recomputes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+FOLDER = Path(__file__).parent
+CHART, RENDERED = FOLDER / "mlhub", FOLDER / "rendered"
+RELEASE = NAMESPACE = "mlhub"
+
+
+def digest(values: Path) -> str:
+    """Of the chart's files and of the values."""
+    found = hashlib.sha256()
+    for path in [*sorted(p for p in CHART.rglob("*") if p.is_file()), values]:
+        found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def render(values: Path) -> str:
+    """Raises RuntimeError when the chart is refused, or there is nothing to render it with."""
+    if shutil.which("helm"):
+        subprocess.run(
+            ["helm", "lint", "--strict", str(CHART), "-f", str(values)], check=True, stdout=subprocess.DEVNULL
+        )
+        argv = ["helm", "template", RELEASE, str(CHART), "-n", NAMESPACE, "-f", str(values)]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    try:
+        import helm_python
+    except ImportError as error:
+        raise RuntimeError(
+            "Put `helm` on the PATH, or: pip install helm-python-sdk (in another environment)."
+        ) from error
+    given = yaml.safe_load(values.read_text())
+    told = helm_python.lint(str(CHART), given, strict=True, namespace=NAMESPACE)
+    if told.get("errors") or any(m.get("severity") in ("error", "warning") for m in told.get("messages", [])):
+        raise RuntimeError(f"helm lint: {told}")
+    with helm_python.Config(namespace=NAMESPACE) as config, helm_python.Chart.load(str(CHART)) as chart:
+        found = config.render(chart, given, name=RELEASE, namespace=NAMESPACE)
+    return (
+        "\n".join(f"---\n# Source: {name}\n{text.strip()}" for name, text in sorted(found.items()) if text.strip())
+        + "\n"
+    )
+
+
+def main() -> int:
+    for values in sorted(RENDERED.glob("*.values.yaml")):
+        objects = [o for o in yaml.safe_load_all(render(values)) if o]
+        objects.sort(key=lambda o: (o["kind"], o["metadata"]["name"]))
+        text = yaml.safe_dump_all(objects, sort_keys=True, width=120)
+        target = RENDERED / values.name.replace(".values", "")
+        target.write_text(f"# {digest(values)}\n{text}")
+        print(f"{target.relative_to(FOLDER)}: {len(objects)} objects")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

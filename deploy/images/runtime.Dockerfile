@@ -1,0 +1,21 @@
+# What runs in a training pod: Python, torch, and the two rooms of MLHub that pods know. No Django, no server.
+#   docker build -f deploy/images/runtime.Dockerfile -t mlhub-runtime:0.1.0 .
+# The default torch wheel brings CUDA. For CPU clusters give pip the CPU wheels with --build-arg PIP_EXTRA_INDEX_URL=...
+
+FROM python:3.11.14-slim-bookworm AS packages
+ARG PIP_EXTRA_INDEX_URL=""
+COPY requirements.txt /tmp/
+RUN grep -E '^(torch|numpy|pyarrow|pillow|safetensors|filelock|fsspec|jinja2|markupsafe|mpmath|networkx|setuptools|sympy|typing-extensions)==' \
+        /tmp/requirements.txt > /tmp/needed.txt \
+    && python -m venv /opt/mlhub \
+    && /opt/mlhub/bin/pip install --no-cache-dir --no-compile -r /tmp/needed.txt
+
+FROM python:3.11.14-slim-bookworm
+RUN groupadd --gid 10001 mlhub && useradd --uid 10001 --gid 10001 --home-dir /mlhub/work --shell /usr/sbin/nologin mlhub
+COPY --from=packages /opt/mlhub /opt/mlhub
+COPY mlhub/__init__.py /srv/mlhub/mlhub/__init__.py
+COPY mlhub/wire/ /srv/mlhub/mlhub/wire/
+COPY mlhub/runtime/ /srv/mlhub/mlhub/runtime/
+ENV PATH=/opt/mlhub/bin:$PATH PYTHONPATH=/srv/mlhub PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 10001:10001
+CMD ["python", "-m", "mlhub.runtime"]

@@ -1,0 +1,141 @@
+"""Tests of the Helm chart: its values, what it renders to, and the rights it grants."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from deploy.helm.render import CHART, RENDERED, digest
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from tests.backends.kubernetes.schema import problems
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+SHOWN = ["trial", "production"]
+
+
+def rendered(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((RENDERED / f"{name}.yaml").read_text()))
+
+
+def kinds(name: str, kind: str) -> dict[str, dict[str, Any]]:
+    return {o["metadata"]["name"]: o for o in rendered(name) if o["kind"] == kind}
+
+
+def pod_specs(name: str) -> list[dict[str, Any]]:
+    return [o["spec"]["template"]["spec"] for o in rendered(name) if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+
+
+def merged(before: Any, change: Any) -> Any:
+    if isinstance(before, dict) and isinstance(change, dict):
+        return {**before, **{key: merged(before.get(key), value) for key, value in change.items()}}
+    return change
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_shown_is_what_the_chart_renders_to(name: str) -> None:
+    """After a change of the chart: python deploy/helm/render.py, and read the difference."""
+    first = (RENDERED / f"{name}.yaml").read_text().partition("\n")[0]
+    assert first == f"# {digest(RENDERED / f'{name}.values.yaml')}"
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_object_fits_the_schema_of_its_kind(name: str) -> None:
+    assert [p for o in rendered(name) for p in problems(o)] == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_values_fit_their_schema(name: str) -> None:
+    given = yaml.safe_load((RENDERED / f"{name}.values.yaml").read_text())
+    jsonschema.validate(VALUES, SCHEMA)
+    jsonschema.validate(merged(VALUES, given), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"web": {"replicas": 0}},
+        {"web": {"replica": 2}},
+        {"publicUrl": "mlhub.example.org"},
+        {"secret": {"djangoKey": "short"}},
+        {"database": {"url": "mysql://x"}},
+        {"state": {"size": "100 GB"}},
+        {"kubernetes": {"cpu_slot": 3}},
+        {"kubernetes": {"cpu_slots": "3"}},
+    ],
+)
+def test_values_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(merged(VALUES, wrong), SCHEMA)
+
+
+def test_every_option_of_the_backend_can_be_set_or_is_set_by_the_chart() -> None:
+    data = kinds("production", "ConfigMap")["mlhub"]["data"]
+    by_chart = {key.removeprefix("MLHUB_KUBE_").lower() for key in data if key.startswith("MLHUB_KUBE_")}
+    for_check_only = {"kubeconfig", "context", "program"}
+    options = {field.name for field in fields(KubernetesOptions)}
+    assert set(SCHEMA["properties"]["kubernetes"]["properties"]) | by_chart | for_check_only == options
+    KubernetesOptions.from_settings({k.removeprefix("MLHUB_KUBE_").lower(): v for k, v in data.items() if "KUBE_" in k})
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_chart_grants_the_list_of_rights_and_only_to_the_control_loop(name: str) -> None:
+    [role] = kinds(name, "ClusterRole").values()
+    assert role["rules"] == [rule.to_rbac() for rule in RULES]
+    for component, deployment in kinds(name, "Deployment").items():
+        spec = deployment["spec"]["template"]["spec"]
+        assert ("serviceAccountName" in spec) == component.endswith("-control")
+        assert spec.get("automountServiceAccountToken", True) == component.endswith("-control")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_mlhubs_own_pods_keep_to_the_restricted_standard_too(name: str) -> None:
+    for spec in pod_specs(name):
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert {"cpu", "memory"} <= set(container["resources"]["limits"])
+            assert not container["image"].endswith(":latest")
+
+
+def test_the_web_that_training_pods_may_reach_is_the_one_that_the_chart_makes() -> None:
+    [service] = [s for n, s in kinds("trial", "Service").items() if n.endswith("-web")]
+    labels = kinds("trial", "Deployment")["mlhub-web"]["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/component"] == "web"
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    data = kinds("trial", "ConfigMap")["mlhub"]["data"]
+    assert data["MLHUB_KUBE_API_URL"] == "http://mlhub-web.mlhub.svc:8000"
+    assert "mlhub-web.mlhub.svc" in data["MLHUB_ALLOWED_HOSTS"]
+
+
+def test_databases_of_ones_own_replace_the_bundled_ones() -> None:
+    assert set(kinds("trial", "StatefulSet")) == {"mlhub-postgres", "mlhub-valkey"}
+    assert kinds("production", "StatefulSet") == {}
+    assert kinds("production", "Secret") == {}
+
+
+def test_two_control_loops_run_and_survive_a_drain() -> None:
+    assert kinds("trial", "Deployment")["mlhub-control"]["spec"]["replicas"] == 2
+    assert kinds("trial", "PodDisruptionBudget")["mlhub-control"]["spec"]["maxUnavailable"] == 1
+
+
+def test_the_chart_and_the_images_tell_one_version(tmp_path: Path) -> None:
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+    assert VALUES["image"] | {"pullPolicy": "", "pullSecret": ""} == {
+        "server": f"mlhub-server:{version}",
+        "runtime": f"mlhub-runtime:{version}",
+        "pullPolicy": "",
+        "pullSecret": "",
+    }
+    assert KubernetesOptions().image == f"mlhub-runtime:{version}"

@@ -1,0 +1,84 @@
+"""Tests of Dockerfiles and the compose file, as far as they can be read without Docker."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "deploy" / "images"
+COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text())
+PACKAGE_OF = {"PIL": "pillow"}
+
+
+def lines(name: str) -> list[str]:
+    text = (IMAGES / f"{name}.Dockerfile").read_text().replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("name", ["server", "runtime"])
+def test_images_are_pinned_and_do_not_run_as_root(name: str) -> None:
+    found = lines(name)
+    for line in (line for line in found if line.startswith("FROM ")):
+        assert re.match(r"FROM [a-z]+:\d+\.\d+\.\d+-", line), line
+    users = [line for line in found if line.startswith("USER ")]
+    assert users == ["USER 10001:10001"]
+    assert found.index(users[0]) > max(i for i, line in enumerate(found) if line.startswith("FROM "))
+
+
+@pytest.mark.parametrize("name", ["server", "runtime"])
+def test_everything_that_images_copy_is_there_and_not_ignored(name: str) -> None:
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for line in lines(name):
+        if line.startswith("COPY ") and "--from" not in line:
+            for source in line.split()[1:-1]:
+                assert (ROOT / source).exists(), source
+                assert any(source.rstrip("/") == a or source.startswith(f"{a}/") for a in allowed), source
+
+
+def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> None:
+    [install] = [line for line in lines("runtime") if "grep -E" in line]
+    installed = set(install.split("^(")[1].split(")==")[0].split("|"))
+    pinned = {line.partition("==")[0] for line in (ROOT / "requirements.txt").read_text().splitlines()}
+    assert installed <= pinned
+    imported = {
+        name.split(".")[0]
+        for room in ("runtime", "wire")
+        for path in (ROOT / "mlhub" / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [a.name for a in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    foreign = {PACKAGE_OF.get(n, n) for n in imported if n not in sys.stdlib_module_names and n != "mlhub"}
+    assert foreign <= installed
+    assert "django" not in installed
+
+
+def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
+    for service in COMPOSE["services"].values():
+        assert re.search(r":\d+\.\d+", service["image"])
+    environment = COMPOSE["x-server"]["environment"]
+    assert ":?" in environment["MLHUB_SECRET_KEY"]
+    assert ":?" in environment["DATABASE_URL"]
+    example = (ROOT / "deploy" / "compose" / "example.env").read_text()
+    asked = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "deploy" / "compose" / "compose.yaml").read_text()))
+    assert asked == set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE))
+
+
+def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> None:
+    services = COMPOSE["services"]
+    assert set(services) == {"postgres", "valkey", "migrate", "web", "worker", "beat", "control"}
+    for name in ("web", "worker", "beat"):
+        assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+    assert services["control"]["depends_on"] == {"web": {"condition": "service_healthy"}}
+    assert all("privileged" not in service for service in services.values())
