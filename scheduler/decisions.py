@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -102,7 +103,16 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        return SENTENCES[self.reason].format(**self.facts)
+        return _ONE.sub(_singular, SENTENCES[self.reason].format(**self.facts))
+
+
+_ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have| stand)?")
+
+
+def _singular(match: re.Match[str]) -> str:
+    """One is not many: "1 jobs are" becomes "1 job is"."""
+    verb = {None: "", " are": " is", " have": " has", " stand": " stands"}[match[2]]
+    return f"1 {match[1]}{verb}"
 
 
 @dataclass(frozen=True)
