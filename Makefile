@@ -96,3 +96,8 @@ e2e: setup frontend  ## The whole platform, driven through a real browser
 
 chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
+
+##@ Measure it
+.PHONY: bench-training
+bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
+	@OMP_NUM_THREADS=1 python -m benchmarks.training
