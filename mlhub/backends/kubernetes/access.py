@@ -27,6 +27,7 @@ RULES = (
     Rule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
     Rule("", "events", ("list",), "why a pod does not start"),
     Rule("", "namespaces", ("create",), "one for each project"),
+    Rule("", "serviceaccounts", ("create",), "one without rights for a project's pods"),
     Rule("", "resourcequotas", ("create", "patch"), "a project's limits"),
     Rule("", "limitranges", ("create",), "limits for pods that name none"),
     Rule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),

@@ -45,6 +45,10 @@ class ForbiddenError(ApiError):
     """A right is missing, a quota is used up, or a policy of the cluster does not allow the object."""
 
     @property
+    def is_right(self) -> bool:
+        return self.status == 401 or " cannot " in str(self)
+
+    @property
     def is_quota(self) -> bool:
         return "exceeded quota" in str(self)
 

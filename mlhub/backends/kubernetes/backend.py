@@ -13,7 +13,17 @@ from typing import Any, TypeVar
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import ApiError, KubernetesApi, NotFoundError, connection
 from mlhub.backends.kubernetes.containers import MAIN
-from mlhub.backends.kubernetes.gangs import GangState, PodState, Record, Stop, by_member, gang_state, vanished
+from mlhub.backends.kubernetes.gangs import (
+    GangState,
+    PodState,
+    Record,
+    Stop,
+    by_member,
+    gang_state,
+    is_member,
+    is_record,
+    vanished,
+)
 from mlhub.backends.kubernetes.launching import Launcher
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.nodes import CPU_SLOT, lost, node_status, requests_by_node
@@ -97,7 +107,8 @@ class KubernetesBackend:
             self._asked(lambda: self._remover.ask_to_stop(record, pods, stop))
 
     def observe(self) -> Sequence[AttemptStatus]:
-        records, all_pods = self._records.objects(), self._pods.objects()
+        records = [r for r in self._records.objects() if is_record(r)]
+        all_pods = [p for p in self._pods.objects() if is_member(p)]
         nodes = self._nodes_by_name()
         pods_of: dict[str, list[Object]] = {}
         for pod in all_pods:
@@ -206,10 +217,11 @@ class KubernetesBackend:
     def _find(self, attempt_id: AttemptId) -> tuple[Object | None, list[Object]]:
         """Straight from the API: record and pods of one attempt, wherever they are."""
         selector = f"{names.ATTEMPT}={attempt_id}"
-        records, pods = self._asked(
+        found, pods = self._asked(
             lambda: tuple(self._api.list(path, labelSelector=selector)[0] for path in (paths.SERVICES, paths.PODS))
         )
-        return (records[0] if records else None), pods
+        records = [record for record in found if is_record(record)]
+        return (records[0] if records else None), [pod for pod in pods if is_member(pod)]
 
     def _remove(self, attempt_id: AttemptId) -> None:
         record, pods = self._find(attempt_id)

@@ -19,6 +19,7 @@ WORK, GANG, SECRETS, INPUTS, CHECKPOINTS = (
     "/mlhub/inputs",
     "/mlhub/checkpoints",
 )
+ACCOUNT = "mlhub-pods"  # without rights and without a token
 CHECKPOINT_CLAIM, CACHE_CLAIM = "mlhub-checkpoints", "mlhub-inputs"
 MIB = 2**20
 LEAST_SHARED_MEMORY_BYTES = 64 * MIB

@@ -107,7 +107,8 @@ class Launcher:
             return LaunchError(f"{StartProblem.QUOTA}: {error}", cause=Cause.LAUNCH_FAILED)
         if error.is_policy:
             return LaunchError(f"The cluster's policy refuses the pods: {error}", cause=Cause.LAUNCH_FAILED)
-        return BackendUnavailableError(f"A right is missing (see the chart's ClusterRole): {error}")
+        missing = "A right is missing (see the chart's ClusterRole). " if error.is_right else ""
+        return BackendUnavailableError(f"{missing}{error}")
 
 
 def _annotations(values: dict[str, str]) -> Object:

@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from mlhub.backends.kubernetes import names
-from mlhub.backends.kubernetes.containers import CHECKPOINTS, main_container, pod_security, prepare_container, volumes
+from mlhub.backends.kubernetes.containers import (
+    ACCOUNT,
+    CHECKPOINTS,
+    main_container,
+    pod_security,
+    prepare_container,
+    volumes,
+)
 from mlhub.backends.kubernetes.names import Gang
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import Input, LaunchSpec, PodPlacement
@@ -99,6 +106,7 @@ def pod(
     body: Manifest = {
         "schedulingGates": [{"name": names.GANG}],
         "restartPolicy": "Never",
+        "serviceAccountName": ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "hostname": gang.pod(role, index),

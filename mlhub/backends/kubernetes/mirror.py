@@ -124,7 +124,11 @@ class Mirror:
         if self._broken_since is None:
             logger.warning("kubernetes.watch_broken path=%s error=%s", self._path, error)
             self._broken_since = time.monotonic()
-        missing = "A right is missing (see the chart's ClusterRole). " if isinstance(error, ForbiddenError) else ""
+        missing = (
+            "A right is missing (see the chart's ClusterRole). "
+            if isinstance(error, ForbiddenError) and error.is_right
+            else ""
+        )
         self._error = f"{missing}{error}"
 
     def _recover(self) -> None:

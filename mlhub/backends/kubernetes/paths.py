@@ -18,6 +18,7 @@ _GROUPS = {
     "Service": ("/api/v1", "services"),
     "Secret": ("/api/v1", "secrets"),
     "ConfigMap": ("/api/v1", "configmaps"),
+    "ServiceAccount": ("/api/v1", "serviceaccounts"),
     "ResourceQuota": ("/api/v1", "resourcequotas"),
     "LimitRange": ("/api/v1", "limitranges"),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),

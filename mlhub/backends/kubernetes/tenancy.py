@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from mlhub.backends.kubernetes import names
-from mlhub.backends.kubernetes.containers import CACHE_CLAIM, CHECKPOINT_CLAIM
+from mlhub.backends.kubernetes.containers import ACCOUNT, CACHE_CLAIM, CHECKPOINT_CLAIM
 from mlhub.backends.kubernetes.options import KubernetesOptions
 
 Manifest = dict[str, Any]
@@ -42,6 +42,7 @@ def contents(namespace: str, options: KubernetesOptions, *, api_url: str) -> lis
     found = [
         _policy(namespace, DEFAULT_DENY, {}),
         _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url)]}),
+        _account(namespace),
         _limit_range(namespace),
         _quota(namespace, options),
     ]
@@ -53,6 +54,16 @@ def contents(namespace: str, options: KubernetesOptions, *, api_url: str) -> lis
 
 def _metadata(namespace: str, name: str) -> Manifest:
     return {"name": name, "namespace": namespace, "labels": dict(names.MANAGED_BY)}
+
+
+def _account(namespace: str) -> Manifest:
+    """Made by us, not waited for: the default account of a new namespace comes a moment later."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(namespace, ACCOUNT),
+        "automountServiceAccountToken": False,
+    }
 
 
 def _policy(namespace: str, name: str, rules: Manifest) -> Manifest:

@@ -44,6 +44,9 @@ class Store:
             found = copy.deepcopy(body)
             found["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": stamp()}
             if plural == "pods":
+                account = found["spec"].get("serviceAccountName", "default")
+                if ("serviceaccounts", namespace, account) not in self.objects:
+                    raise RefusedError(403, f'serviceaccount "{account}" not found', "Forbidden")
                 found["status"] = {"phase": "Pending"}
             self._write(key, found, "ADDED")
             self._tell(plural, found)

@@ -285,3 +285,15 @@ def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: Kube
     granted = {(verb, rule.group, rule.resource) for rule in RULES for verb in rule.verbs}
     unused = granted - used - {("create", "", "persistentvolumeclaims"), ("get", "", "pods")}
     assert unused == set()
+
+
+def test_objects_that_only_bear_our_label_are_left_alone(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    namespace = pods(server)[0]["metadata"]["namespace"]
+    strange = {"name": "strange", "namespace": namespace, "labels": {names.ATTEMPT: "x"}}
+    body = {"serviceAccountName": "mlhub-pods", "schedulingGates": [{"name": "theirs"}]}
+    server.store.create("services", namespace, {"metadata": strange})
+    server.store.create("pods", namespace, {"metadata": strange, "spec": body})
+    assert reach(backend, spec, RUNNING)
+    assert [s.attempt_id for s in backend.observe()] == [spec.attempt_id]
