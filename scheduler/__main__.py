@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from scheduler.models.interference_folds import evaluate
+from scheduler.models.interference_pairs import read_pairs
 from scheduler.policies import POLICIES, policy_named
 from scheduler.records import plan_to_json
 from scheduler.simulator import simulate
@@ -59,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     explaining.add_argument("rounds", metavar="FILE")
     explaining.add_argument("--job", metavar="ID", help="this job only")
     explaining.set_defaults(command=_explain)
+    interfering = commands.add_parser("interference", help="how well the slowdown of pairs left out is predicted")
+    interfering.add_argument("--pairs", required=True, metavar="FILE", help="CSV: job_a, job_b, norm_a, norm_b ...")
+    interfering.add_argument("--folds", type=int, default=5)
+    interfering.add_argument("--group", choices=["pair", "job", "family"], default="pair", help="what is left out")
+    interfering.add_argument("--json", metavar="OUT", help="write the figures here; - is the terminal")
+    interfering.set_defaults(command=_interference)
     return parser
 
 
@@ -106,6 +114,16 @@ def _explain(arguments: argparse.Namespace) -> int:
     for one in _rounds(arguments.rounds):
         for line in story_of(one, job_id=arguments.job):
             print(line)
+    return 0
+
+
+def _interference(arguments: argparse.Namespace) -> int:
+    found = read_pairs(_text(arguments.pairs), name=arguments.pairs)
+    figures = evaluate(found.pairs, n_folds=arguments.folds, group=arguments.group)
+    if arguments.json:
+        _write(arguments.json, figures)
+    if arguments.json != "-":
+        print("\n".join([*found.remarks(), *(f"{key:14} {value}" for key, value in figures.items())]))
     return 0
 
 

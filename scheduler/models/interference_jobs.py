@@ -16,6 +16,7 @@ _BRACKET = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]\s*$")
 _SETTING = re.compile(
     r"(?:[\s_\-:/|,@]+(?:bs|b|batch|batch[_\- ]?size|mb|amp|fp|bf|tf|lr|seed)[_\-=: ]?\d[\w.]*|[\s_:/|,@]+\d+)$", re.I
 )
+_BATCH = re.compile(r"(?:^|[^a-z])(?:bs|b|batch|batch[_\- ]?size|mb)[_\-=: ]*(\d+(?:\.\d+)?)", re.I)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _HEAVY_TAIL = 20.0  # a positive column whose largest value is so many medians is taken in logarithms
 
@@ -48,17 +49,22 @@ class PairSpeeds(NamedTuple):
 
 
 def family_of(name: str) -> str:
-    """The name without its settings: "ResNet-50 (batch size 64)" and "resnet-50_bs64" are of one family each."""
-    shorter = _BRACKET.sub("", name.strip())
-    while shorter != (shorter := _SETTING.sub("", shorter)):
-        pass
-    return shorter.casefold() or name.casefold()
+    """The name without its settings: "ResNet-50 (batch size 64)" and "ResNet-50_bs32" are both a resnet-50."""
+    return _without_settings(name.strip()).casefold() or name.casefold()
 
 
 def size_of(name: str) -> float:
-    """log2 of the last number among the name's settings (usually the batch size); 0 where there is none."""
-    numbers = _NUMBER.findall(name.strip()[len(family_of(name)) :])
+    """log2 of the batch size among the name's settings, or of the last number there; 0 where there is none."""
+    settings = name.strip().removeprefix(_without_settings(name.strip()) or name.strip())
+    numbers = _BATCH.findall(settings) or _NUMBER.findall(settings)
     return float(np.log2(max(1.0, float(numbers[-1])))) if numbers else 0.0
+
+
+def _without_settings(name: str) -> str:
+    shorter = _BRACKET.sub("", name)
+    while shorter != (shorter := _SETTING.sub("", shorter)):
+        pass
+    return shorter
 
 
 class JobTable(NamedTuple):

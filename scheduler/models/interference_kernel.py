@@ -37,6 +37,8 @@ class Weights:
     noise: float = 0.03
 
 
+MAX_SEARCHED = 300  # pairs on which weights are chosen: the search costs their cube some thirty times
+
 SEARCHED = (
     "noise",
     "feature_length",
@@ -60,8 +62,8 @@ class PairProcess:
         y_M = np.concatenate([y_P2[:, 0], y_P2[:, 1]])
         self._mean, self._spread = float(y_M.mean()), max(float(y_M.std()), 1e-3)
         self._z_M = (y_M - self._mean) / self._spread
-        self.weights = self._searched(n_passes)
-        error_M, variance_M = self._left_out(self.weights)
+        self.weights = self._searched(n_passes, np.unique(np.linspace(0, len(a_P) - 1, MAX_SEARCHED).astype(np.int64)))
+        error_M, variance_M = self._left_out(self.weights, np.arange(len(a_P)))
         self.left_out_M = self._mean + self._spread * (self._z_M - error_M)
         self._calibration = float(np.mean(error_M**2 / variance_M))
         covariance = self._covariance(jobs, self._self_M, self._other_M, self.weights)
@@ -71,17 +73,20 @@ class PairProcess:
 
     def predict(self, jobs: JobTable, self_N: IntArray, other_N: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of how fast jobs[self] runs beside jobs[other]; not clipped."""
-        across = self._covariance(jobs, self_N, other_N, self.weights, trained=True)
+        across = self._covariance(jobs, self_N, other_N, self.weights)
         mean_N = self._mean + self._spread * (across @ self._alpha_M)
         own_N = self._own(jobs, self_N, other_N)
         explained_N = np.einsum("nm,mn->n", across, cho_solve(self._factor, across.T))
-        variance_N = np.maximum(own_N - explained_N, 0.0) + self.weights.noise
-        return mean_N, self._spread * np.sqrt(variance_N * self._calibration)
+        unknown_N = np.clip(1 - explained_N / own_N, 0.0, 1.0)
+        variance_N = self._calibration * (unknown_N * own_N + self.weights.noise)
+        # Pairs left out tell how sure to be of jobs that were met; of strangers one knows the spread of the data.
+        variance_N = (1 - unknown_N) * variance_N + unknown_N * np.maximum(variance_N, 1.0)
+        return mean_N, self._spread * np.sqrt(variance_N)
 
-    def _searched(self, n_passes: int) -> Weights:
-        """Coordinate search in factors of 3, then of 1.7, from the defaults."""
+    def _searched(self, n_passes: int, pairs: IntArray) -> Weights:
+        """Coordinate search in factors of 3, then of 1.7, from the defaults, on some of the pairs."""
         best = Weights()
-        error = self._loss(best)
+        error = self._loss(best, pairs)
         has_features = self._jobs.features.shape[1] > 0
         for step in (3.0, 1.7)[:n_passes]:
             for name in SEARCHED:
@@ -89,29 +94,30 @@ class PairProcess:
                     continue
                 for factor in (step, 1 / step):
                     tried = replace(best, **{name: getattr(best, name) * factor})
-                    loss = self._loss(tried)
+                    loss = self._loss(tried, pairs)
                     if loss < error - 1e-6:
                         best, error = tried, loss
                         break
         return best
 
-    def _loss(self, weights: Weights) -> float:
+    def _loss(self, weights: Weights, pairs: IntArray) -> float:
         """Mean squared error of the pairs left out, in variances; a little more for noise that explains nothing."""
         if not 1e-3 <= weights.noise <= 1.0:
             return float("inf")
         try:
-            error_M, variance_M = self._left_out(weights)
+            error_M, variance_M = self._left_out(weights, pairs)
         except LinAlgError:
             return float("inf")
         surprise = float(np.mean(error_M**2 / variance_M + np.log(variance_M)))
         return float(np.mean(error_M**2)) + 0.02 * surprise
 
-    def _left_out(self, weights: Weights) -> tuple[FloatArray, FloatArray]:
-        """Error and variance of each observation, had its pair been left out (both directions of it)."""
-        covariance = self._covariance(self._jobs, self._self_M, self._other_M, weights)
+    def _left_out(self, weights: Weights, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Error and variance of each observation of these pairs, had its pair been left out (both directions of it)."""
+        rows = np.concatenate([pairs, pairs + len(self._z_M) // 2])
+        covariance = self._covariance(self._jobs, self._self_M[rows], self._other_M[rows], weights, among=rows)
         covariance[np.diag_indices_from(covariance)] += weights.noise + 1e-6
         precision = cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
-        weighted = precision @ self._z_M
+        weighted = precision @ self._z_M[rows]
         n = len(weighted) // 2
         first, second = np.arange(n), np.arange(n, 2 * n)
         p, q, r = precision[first, first], precision[first, second], precision[second, second]
@@ -125,13 +131,19 @@ class PairProcess:
         return error, np.concatenate([r / determinant, p / determinant])
 
     def _covariance(
-        self, jobs: JobTable, self_N: IntArray, other_N: IntArray, weights: Weights, *, trained: bool = False
+        self,
+        jobs: JobTable,
+        self_N: IntArray,
+        other_N: IntArray,
+        weights: Weights,
+        *,
+        among: IntArray | slice = slice(None),
     ) -> FloatArray:
-        """Between the observations given and the training ones. trained: jobs is another table than the trained."""
-        like = _likeness(jobs, self._jobs if trained else jobs, weights)
-        own = like[np.ix_(self_N, self._self_M)]
-        others = like[np.ix_(other_N, self._other_M)]
-        crossed = like[np.ix_(self_N, self._other_M)] * like[np.ix_(other_N, self._self_M)]
+        """Between the observations given and the training ones (or those among them)."""
+        like = _likeness(jobs, self._jobs, weights)
+        self_M, other_M = self._self_M[among], self._other_M[among]
+        own, others = like[np.ix_(self_N, self_M)], like[np.ix_(other_N, other_M)]
+        crossed = like[np.ix_(self_N, other_M)] * like[np.ix_(other_N, self_M)]
         straight = own * others
         result: FloatArray = (
             weights.additive * (own + others) + (weights.product + weights.joint) * straight + weights.joint * crossed

@@ -35,6 +35,12 @@ class PairsFile:
     features: tuple[str, ...]
     left_out: Mapping[str, str]
 
+    def remarks(self) -> list[str]:
+        """What a person should know of how the file was read."""
+        features = ", ".join(self.features) or "none"
+        line = f"{len(self.pairs)} measured pairs, {self.n_unmeasured} rows without; features: {features}"
+        return [line, *(f"column {column} is not used: {why}" for column, why in self.left_out.items())]
+
 
 def read_pairs(text: str, *, name: str) -> PairsFile:
     """The measured pairs of a CSV with job_a, job_b, norm_a, norm_b and features in columns ending in _a and _b.
@@ -152,7 +158,8 @@ def _restating(features: Mapping[str, FloatArray], norms: FloatArray, jobs: NDAr
     """Features that give away the result: the norm, its loss or inverse, alone or relative to another feature.
 
     Of two features whose ratio is the norm, the one that changes with the partner gives it away: speed beside, not
-    speed alone. Only rows in which the norm is unusual count. All arrays have shape (2, rows).
+    speed alone. So does one that goes up and down with the norm from partner to partner of the same job.
+    Only rows in which the norm is unusual count. All arrays have shape (2, rows).
     """
     telling = np.abs(norms - np.median(norms)) > 0.02
     if telling.sum() < 5:
@@ -160,6 +167,8 @@ def _restating(features: Mapping[str, FloatArray], norms: FloatArray, jobs: NDAr
     targets = [target[telling] for target in (norms, 1 / norms, 1 - norms)]
     found = set()
     for stem, values in features.items():
+        if _follows(values, norms, jobs):
+            found.add(stem)
         for other, scale in [("", np.ones_like(values)), ("", np.full_like(values, 100.0)), *features.items()]:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = (values / scale)[telling]
@@ -168,6 +177,21 @@ def _restating(features: Mapping[str, FloatArray], norms: FloatArray, jobs: NDAr
                 varies = not other or _spread_within(values, jobs) >= _spread_within(scale, jobs)
                 found.add(stem if varies else other)
     return sorted(found)
+
+
+def _follows(values: FloatArray, norms: FloatArray, jobs: NDArray[np.str_]) -> bool:
+    """Whether log value and log norm move together within rows of one job's name, up or down."""
+    usable = np.isfinite(values) & (values > 0)
+    if usable.sum() < 20 or usable.mean() < 0.5:
+        return False
+    _, job_N = np.unique(jobs[usable], return_inverse=True)
+    counts = np.bincount(job_N)
+    value_N, norm_N = (
+        logs - (np.bincount(job_N, weights=logs) / counts)[job_N]
+        for logs in (np.log(values[usable]), np.log(norms[usable]))
+    )
+    spreads = float(value_N.std() * norm_N.std())
+    return spreads > 1e-6 and abs(float(np.mean(value_N * norm_N))) > 0.97 * spreads
 
 
 def _spread_within(values: FloatArray, jobs: NDArray[np.str_]) -> float:
