@@ -1,6 +1,6 @@
 """Fits the speed model's terms to measurements: non-negative least squares that hold on to the prior a little.
 
-Relative errors count, so that fast and slow shapes weigh alike. Rows of a fit: (terms of the prior ..., measured).
+Relative errors count, so that fast and slow shapes weigh alike.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from scheduler.snapshot import Mode, SpeedObservation
 
 HOP_S = 25e-6  # one message between two processes
 SERVER_STEP_S = 400e-6  # a server's fixed part of a step: unpack, sum, optimise, pack
-OVERLAP = 1.4  # γ of all-reduce: gradients travel while the backward pass goes on
+HIDING = 0.5  # the part of a pass under which all-reduce hides its traffic: about the backward half
+ALWAYS_EXPOSED = 0.05  # the part of a synchronisation that nothing hides: the last gradients
+CLEARLY_EXPOSED = 0.25  # of a pass: what is exposed beyond this is traffic; what is less may be stragglers' noise
 PRIOR_WEIGHT = 0.15  # against 1 for a measurement
 
-Factors = NDArray[np.float64]
+Floats = NDArray[np.float64]
+PRIOR_SYNC: Floats = np.array([1.0, 1.0, 0.0])
 
 
-def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Factors | None = None) -> Factors:
+def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Floats | None = None) -> Floats:
     """Non-negative factors f with sum(f · terms) ≈ measured, each pulled towards 1 (or pull_to).
 
     rows: n_terms terms and the measured value; rows with nothing measured are left out. Returns shape (n_terms,).
@@ -53,40 +56,40 @@ def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> tuple[fl
     return latency, wire, wire * (layout.n_workers / layout.n_nodes - 1) if layout.n_nodes > 1 else 0.0
 
 
-PRIOR_SYNC: Factors = np.array([1.0, 1.0, 0.0])
-
-
-def raw_sync_s(o: SpeedObservation) -> float:
-    """A synchronisation's whole length: reports give the exposed part; T_s = (T^γ - T_c^γ)^(1/γ) under overlap."""
-    if o.sync_s <= 0:
-        return 0.0
-    if o.mode is Mode.PARAMETER_SERVER or o.step_s <= o.compute_s:
+def whole_sync_s(o: SpeedObservation) -> float:
+    """A synchronisation's whole length: reports give the exposed part; the rest hid under the backward pass."""
+    if o.mode is Mode.PARAMETER_SERVER or o.sync_s < CLEARLY_EXPOSED * o.compute_s:
         return o.sync_s
-    return float((o.step_s**OVERLAP - o.compute_s**OVERLAP) ** (1 / OVERLAP))
+    return o.sync_s + HIDING * o.compute_s
 
 
-def joined_s(compute_s: Factors, sync_s: float, mode: Mode) -> Factors:
-    """Computation and synchronisation with the overlap of the mode. Never 0: a step takes a microsecond at least."""
-    if sync_s == 0:
-        total = compute_s
-    elif mode is Mode.PARAMETER_SERVER:
-        total = compute_s + sync_s
-    else:
-        total = (compute_s**OVERLAP + sync_s**OVERLAP) ** (1 / OVERLAP)
-    return np.maximum(1e-6, total)
+def exposed_s(sync_s: float, compute_s: Floats, mode: Mode) -> Floats:
+    """What is left to wait for of a synchronisation, under passes of these lengths. Parameter servers hide nothing."""
+    if mode is Mode.PARAMETER_SERVER:
+        return np.full_like(compute_s, sync_s)
+    return np.maximum(ALWAYS_EXPOSED * sync_s, sync_s - HIDING * compute_s)
+
+
+def interpolated_exposed_s(measured: Floats, expected: Floats, compute_s: Floats, mode: Mode) -> Floats:
+    """Exposed synchronisation of a shape that was measured, at other lengths of a pass.
+
+    measured: rows (pass, exposed), by pass. Between measurements linear; beyond them what is expected, as far as hiding
+    more or less under the pass allows. expected: by the fitted terms, at compute_s. Returns shape (B,).
+    """
+    passes, exposed = measured[:, 0], measured[:, 1]
+    inside = np.interp(compute_s, passes, exposed)
+    hiding = 0.0 if mode is Mode.PARAMETER_SERVER else 1.0
+    shorter = np.clip(expected, exposed[0], exposed[0] + hiding * np.maximum(0.0, passes[0] - compute_s))
+    longer = np.clip(expected, np.maximum(0.0, exposed[-1] - hiding * (compute_s - passes[-1])), exposed[-1])
+    return np.where(compute_s < passes[0], shorter, np.where(compute_s > passes[-1], longer, inside))
 
 
 def observed_layout(o: SpeedObservation, *, nic_bps: float = 10e9) -> Layout:
     """What is known of a past measurement's place: workers spread evenly over nodes and racks with ordinary links."""
-    return even_layout(o.n_workers, o.n_nodes, o.n_racks, nic_bps=nic_bps, gpu_type=o.gpu_type).with_servers(
-        o.n_servers
-    )
-
-
-def even_layout(n_workers: int, n_nodes: int, n_racks: int, *, nic_bps: float, gpu_type: str = "") -> Layout:
-    n_nodes = max(1, min(n_nodes, n_workers))
-    each, more = divmod(n_workers, n_nodes)
+    n_nodes = max(1, min(o.n_nodes, o.n_workers))
+    each, more = divmod(o.n_workers, n_nodes)
     workers = tuple(each + (i < more) for i in range(n_nodes))
-    n_racks = max(1, min(n_racks, n_nodes))
+    n_racks = max(1, min(o.n_racks, n_nodes))
     rack = tuple(i * n_racks // n_nodes for i in range(n_nodes))
-    return Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, (nic_bps,) * n_racks, gpu_type)
+    layout = Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, (nic_bps,) * n_racks, o.gpu_type)
+    return layout.with_servers(o.n_servers)

@@ -1,37 +1,37 @@
-"""Step time of a job on a layout: computation plus synchronisation, from a prior that measurements correct.
+"""Step time of a job on a layout: computation plus exposed synchronisation, from a prior that measurements correct.
 
-T_c = a + b · (examples a worker and pass);  T_s = α · hops + β · wires + δ · crowding, within a node and between nodes
-apart;  T = (T_c^γ + T_s^γ)^(1/γ) + (extra passes) · T_c, γ = 1 for parameter servers.
-The form is that of Pollux (Qiao et al., OSDI '21, sec. 3.2) with the wires of the actual placement. A shape whose
-synchronisation was measured counts for itself, at any batch size.
+T_c = a + b · (examples a worker and pass);  S = α · hops + β · wires + δ · crowding, within a node and between nodes
+apart;  T = T_c + max(0.05 S, S - T_c / 2) + (extra passes) · T_c: all-reduce hides under the backward half of a pass,
+parameter servers hide nothing. A linear form of Pollux' overlap (Qiao et al., OSDI '21, sec. 3.2), which fits measured
+steps better, with the wires of the actual placement. Shapes and batches that were measured count for themselves.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scheduler.models.fitting import (
     PRIOR_SYNC,
-    Factors,
+    Floats,
+    exposed_s,
     fit_factors,
-    joined_s,
+    interpolated_exposed_s,
     observed_layout,
-    raw_sync_s,
     sync_terms,
+    whole_sync_s,
 )
 from scheduler.models.layout import Layout
 from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
-NEWEST = 3  # measurements of one shape that count
+NEWEST = 3  # measurements of one shape and batch that count
 
-Floats = NDArray[np.float64]
 Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU type
 
 
@@ -52,34 +52,57 @@ class SpeedModel:
         self._bytes = parameters_bytes
         self.memo: dict[object, object] = {}
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
-        self._n_measured = len(observations)
-        self._steps, self._syncs = _measured(observations)
-        prior = (overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s)
-        rows = [(prior[0], prior[1] * o.batch_size / o.n_workers, o.compute_s) for o in observations]
-        self._compute = np.array(prior) * fit_factors(rows, 2)
-        self._sync: dict[tuple[Mode, bool], Factors] = {}
+        newest = _newest_means(observations)
+        self._n_measured = len(newest)
+        self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest}
+        self._fit_compute(newest, (overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s))
+        self._fit_sync(newest)
+
+    def _fit_compute(self, observations: Sequence[SpeedObservation], prior: tuple[float, float]) -> None:
+        """A line over all; each shape's factor on it; and, by examples a pass, what the line misses."""
+        measured = [o for o in observations if o.compute_s > 0]
+        rows = [(prior[0], prior[1] * o.batch_size / o.n_workers, o.compute_s) for o in measured]
+        fixed_s, each_s = np.array(prior) * fit_factors(rows, 2)
+        self._line = float(fixed_s), float(each_s)
+        ratios: dict[Shape, list[float]] = {}
+        for o in measured:
+            ratios.setdefault(_shape_of(o), []).append(o.compute_s / float(self._on_line(o.batch_size / o.n_workers)))
+        self._crowding = {shape: float(np.median(values)) for shape, values in ratios.items()}
+        misses: dict[float, list[float]] = {}
+        for o in measured:
+            examples = o.batch_size / o.n_workers
+            expected = float(self._on_line(examples)) * self._crowding[_shape_of(o)]
+            misses.setdefault(examples, []).append(o.compute_s / expected)
+        self._examples = np.array(sorted(misses))
+        self._misses = np.array([np.median(misses[examples]) for examples in sorted(misses)])
+
+    def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
+        self._sync: dict[tuple[Mode, bool], Floats] = {}
         self._n_synced: dict[Mode, int] = {}
         for mode in Mode:
             synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
-            self._n_synced[mode] = len({(o.n_workers, o.n_servers, o.n_nodes) for o in synced})
+            self._n_synced[mode] = len({_shape_of(o) for o in synced})
             for crosses in (False, True):
-                rows3 = [
-                    (*sync_terms(observed_layout(o), mode, parameters_bytes=parameters_bytes), raw_sync_s(o))
+                rows = [
+                    (*sync_terms(observed_layout(o), mode, parameters_bytes=self._bytes), whole_sync_s(o))
                     for o in synced
                     if (o.n_nodes > 1) is crosses
                 ]
-                self._sync[mode, crosses] = fit_factors(rows3, 3, pull_to=PRIOR_SYNC)
+                self._sync[mode, crosses] = fit_factors(rows, 3, pull_to=PRIOR_SYNC)
+        by_shape: dict[Shape, list[tuple[float, float]]] = {}
+        for o in observations:
+            by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
+        self._exposed = {shape: np.array(sorted(points)) for shape, points in by_shape.items()}
 
-    def compute_s(self, examples: Floats) -> Floats:
-        """Seconds of one forward and backward pass over so many examples on one worker."""
-        fixed_s, each_s = float(self._compute[0]), float(self._compute[1])
-        return np.maximum(fixed_s + each_s * examples, 1e-7)
+    def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
+        """Seconds of one forward and backward pass over so many examples on each worker."""
+        line = self._on_line(examples) * self._crowding.get(_shape(layout, mode), 1.0)
+        if len(self._examples):
+            line = line * np.interp(examples, self._examples, self._misses)
+        return line
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
-        """Seconds of one whole synchronisation, exposed or not."""
-        measured = self._syncs.get(_shape(layout, mode))
-        if measured is not None:
-            return measured
+        """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
         if self._bytes == 0 and not self._n_measured:  # nothing to synchronise
             return 0.0
         terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
@@ -90,20 +113,24 @@ class SpeedModel:
     ) -> Floats:
         """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (1 if not said)."""
         passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
-        compute_B = self.compute_s(batch_B / layout.n_workers / passes_B)
-        return joined_s(compute_B, self.sync_s(layout, mode), mode) + (passes_B - 1) * compute_B
+        compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
+        exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
+        measured = self._exposed.get(_shape(layout, mode))
+        if measured is not None:
+            exposed_B = interpolated_exposed_s(measured, exposed_B, compute_B, mode)
+        return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
         """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
         measured = self._steps.get((*_shape(layout, mode), batch_size))
-        if measured is not None:
+        if measured is not None and passes == 1:
             return measured
         batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
         return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
 
     def error(self, layout: Layout, mode: Mode) -> float:
         """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
-        if _shape(layout, mode) in self._syncs:
+        if _shape(layout, mode) in self._exposed:
             return 0.05
         if not self._n_measured:
             return 0.5
@@ -128,6 +155,9 @@ class SpeedModel:
             if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
                 return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * 1.05)
+
+    def _on_line(self, examples: Floats | float) -> Floats:
+        return np.maximum(self._line[0] + self._line[1] * np.asarray(examples), 1e-7)
 
 
 _MOST_MODELS = 2048
@@ -159,19 +189,22 @@ def _shape(layout: Layout, mode: Mode) -> Shape:
     return mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type
 
 
-def _measured(
-    observations: Sequence[SpeedObservation],
-) -> tuple[dict[tuple[Mode, int, int, int, str, int], float], dict[Shape, float]]:
-    """Step time by shape and batch, and synchronisation by shape: means of the newest, weighted by their steps."""
-    steps: dict[tuple[Mode, int, int, int, str, int], list[tuple[float, int]]] = {}
-    syncs: dict[Shape, list[tuple[float, int]]] = {}
+def _shape_of(o: SpeedObservation) -> Shape:
+    return o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type
+
+
+def _newest_means(observations: Sequence[SpeedObservation]) -> list[SpeedObservation]:
+    """One observation by shape and batch: the mean of the newest, weighted by their steps."""
+    groups: dict[tuple[object, ...], list[SpeedObservation]] = {}
     for o in sorted(observations, key=lambda o: o.observed_at_s):
-        shape = (o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type)
-        steps.setdefault((*shape, o.batch_size), []).append((o.step_s, o.n_steps))
-        syncs.setdefault(shape, []).append((raw_sync_s(o), o.n_steps))
-    return {k: _mean(v) for k, v in steps.items()}, {k: _mean(v) for k, v in syncs.items()}
+        groups.setdefault((*_shape_of(o), o.batch_size), []).append(o)
+    return [_mean(group[-NEWEST:]) for group in groups.values()]
 
 
-def _mean(values: list[tuple[float, int]]) -> float:
-    newest = values[-NEWEST:]
-    return sum(value * max(1, n) for value, n in newest) / sum(max(1, n) for _, n in newest)
+def _mean(group: Sequence[SpeedObservation]) -> SpeedObservation:
+    if len(group) == 1:
+        return group[0]
+    weights = np.array([max(1, o.n_steps) for o in group], dtype=float)
+    times = np.array([[o.step_s, o.compute_s, o.sync_s] for o in group])
+    step_s, compute_s, sync_s = (float(t) for t in weights @ times / weights.sum())
+    return replace(group[-1], step_s=step_s, compute_s=compute_s, sync_s=sync_s, n_steps=int(weights.sum()))

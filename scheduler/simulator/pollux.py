@@ -83,14 +83,17 @@ class PolluxWorld:
         """To the end of the epoch, in whole seconds."""
         true = self._true[gang.job.id]
         batch = fixed_batch(true.app, true.batch_size, gang.allocation.n_workers)
-        true.goodput = goodput_of(true.app, placement_of(gang.allocation), batch, true.epoch)
-        if self._interference and _is_disturbed(gang, others):
-            true.goodput *= 1 - self._interference
+        goodput = goodput_of(true.app, placement_of(gang.allocation), batch, true.epoch)
+        true.goodput = self._disturbed(goodput, gang, others)
         left_s = (true.app.progress_at_E[true.epoch + 1] - true.progress) / true.goodput
         seconds = float(round(left_s))
         epoch = true.epoch + 1
         is_last = epoch >= true.app.n_epochs
         return Leg(max(0.0, seconds), _steps_at(true, epoch), 0.0, is_last=is_last, is_late=left_s > seconds)
+
+    def _disturbed(self, goodput: float, gang: Gang, others: Mapping[str, Gang]) -> float:
+        meets = self._interference > 0 and _is_disturbed(gang, others)
+        return goodput * (1 - self._interference) if meets else goodput
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         true = self._true[job_id]

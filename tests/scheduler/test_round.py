@@ -59,7 +59,7 @@ def test_jobs_on_their_way_in_or_out_are_left_alone_and_keep_their_gpus(policy: 
     plan = case.decide(policy)
     assert (kinds(plan)["in"], kinds(plan)["out"]) == ("Keep", "Keep")
     assert reason(plan.of("out")) == "ending"
-    assert plan.of("next").explanations[0].sentence == "2 GPUs will be its own as soon as 1 jobs have left theirs."
+    assert plan.of("next").explanations[0].sentence == "2 GPUs will be its own as soon as 1 job has left theirs."
 
 
 @every_policy
@@ -94,7 +94,7 @@ def test_a_quota_of_running_jobs_makes_the_second_wait(policy: str) -> None:
     plan = case.waiting(job("a", gpus=1, tenant="bob"), job("b", gpus=1, tenant="bob", at=1.0)).decide(policy)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
-    assert waiting.explanations[0].sentence == "bob runs 1 of its 1 jobs at once."
+    assert waiting.explanations[0].sentence == "bob runs 1 of its 1 job at once."
 
 
 @every_policy

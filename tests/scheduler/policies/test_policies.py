@@ -13,7 +13,7 @@ def test_fifo_lets_nobody_overtake() -> None:
     plan = case.decide("fifo")
     assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
     assert plan.of("b").explanations[0].sentence == "2 of 4 GPUs are free; it needs 4."
-    assert plan.of("c").explanations[0].sentence == "1 jobs are ahead of it; the next GPU goes to b."
+    assert plan.of("c").explanations[0].sentence == "1 job is ahead of it; the next GPU goes to b."
 
 
 def test_fifo_serves_higher_priority_first() -> None:
