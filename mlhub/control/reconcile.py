@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -13,10 +14,11 @@ from mlhub.control.launches import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Intent, JobState
-from mlhub.wire.exits import Cause
+from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId
 
 logger = logging.getLogger(__name__)
+N_LAST_LINES = 40
 ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
 
 
@@ -75,7 +77,7 @@ def _missing(backend: Backend, attempt: Attempt, *, now: datetime) -> None:
 def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
     state = JobState(attempt.job.state)
     if status.phase.is_ended:
-        _close(attempt, status, now=now)
+        _close(backend, attempt, status, now=now)
         backend.stop(status.attempt_id, grace_s=0.0)
         return
     if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
@@ -89,11 +91,20 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: d
         ask_to_stop(backend, attempt, reason=reason, now=now)
 
 
-def _close(attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
+def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
     logger.info("gang.ended attempt=%s phase=%s cause=%s", attempt.id, status.phase, status.cause)
     if status.phase is GangPhase.SUCCEEDED:
         attempts.close_succeeded(attempt, now=now)
     elif status.phase is GangPhase.STOPPED:
         attempts.close_stopped(attempt, cause=status.cause, message=status.message, now=now)
     else:
-        attempts.close_failed(attempt, cause=status.cause or Cause.UNKNOWN, message=status.message, now=now)
+        cause, words = status.cause or Cause.UNKNOWN, _last_words(backend, status)
+        attempts.close_failed(attempt, cause=cause, message=status.message, now=now, last_words=words)
+
+
+def _last_words(backend: Backend, status: AttemptStatus) -> str:
+    """The end of what a pod that failed had to say. A pod that could not even report left it with the backend only."""
+    pod = next((p for p in status.pods if p.exit_code not in (None, ExitCode.DONE, ExitCode.PREEMPTED)), None)
+    if pod is None:
+        return ""
+    return "\n".join(deque(backend.logs(status.attempt_id, role=pod.role, index=pod.index), maxlen=N_LAST_LINES))

@@ -135,10 +135,16 @@ def close_stopped(attempt: Attempt, *, cause: Cause | None, message: str, now: d
         advance(job.id, trigger=trigger, reason=reason, attempt_id=attempt.id, now=now)
 
 
-def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime) -> None:
-    """The gang failed. The user's fault ends the job; the platform's puts it back into the queue, some times."""
+def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime, last_words: str = "") -> None:
+    """The gang failed. The user's fault ends the job; the platform's puts it back into the queue, some times.
+
+    last_words: the end of a pod's output as the backend has it, for want of anything that it reported itself.
+    """
     with transaction.atomic():
         attempt.refresh_from_db()
+        if last_words and not attempt.traceback:
+            attempt.traceback = last_words
+            Attempt.objects.filter(pk=attempt.pk).update(traceback=last_words)
         told = _more_telling(attempt, cause, message)
         job = _close(attempt, outcome="failed", cause=told.cause, message=told.message, now=now)
         if job.intent == Intent.CANCEL:

@@ -197,6 +197,18 @@ def test_the_user_s_fault_ends_the_job_with_cause_and_remedy(world: World) -> No
     assert running.failure["remedy"]
 
 
+def test_a_pod_that_could_not_even_report_is_quoted_from_the_backend_s_log(world: World, settings: Any) -> None:
+    settings.MAX_PLATFORM_RETRIES = 0
+    broken = world.job()
+    world.rounds(2)
+    attempt = live_attempt(broken)
+    world.backend.print(str(attempt.id), "ModuleNotFoundError: No module named 'torch'")
+    world.backend.fail(str(attempt.id), Cause.UNKNOWN)
+    world.round()
+    assert state(broken) == "failed"
+    assert "No module named 'torch'" in broken.failure["traceback"]
+
+
 def test_a_lost_node_puts_the_job_back_and_it_starts_elsewhere_after_a_back_off(world: World) -> None:
     running = world.job(max_workers=1)
     world.rounds(2)
