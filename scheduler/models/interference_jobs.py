@@ -18,6 +18,7 @@ _SETTING = re.compile(
 )
 _BATCH = re.compile(r"(?:^|[^a-z])(?:bs|b|batch|batch[_\- ]?size|mb)[_\-=: ]*(\d+(?:\.\d+)?)", re.I)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_LARGEST = 1e100  # beyond, squares would overflow
 _HEAVY_TAIL = 20.0  # a positive column whose largest value is so many medians is taken in logarithms
 
 
@@ -88,20 +89,22 @@ class Vocabulary:
         self.features: list[str] = []
         self._scales: list[tuple[bool, float, float]] = []
         for feature in sorted({name for job in jobs for name in job.features}):
-            values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
+            values = _column(jobs, feature)
             known = values[np.isfinite(values)]
             if 2 * known.size < len(jobs) or np.ptp(known) <= 1e-9 * max(1.0, float(np.abs(known).max())):
                 continue
             in_logs = bool(known.min() > 0 and known.max() > _HEAVY_TAIL * np.median(known))
             known = np.log(known) if in_logs else known
             self.features.append(feature)
-            self._scales.append((in_logs, float(np.median(known)), float(known.std())))
+            low, middle, high = np.quantile(known, (0.1, 0.5, 0.9))
+            spread = (high - low) / 2.56 or known.std()  # deciles: one slip of the pen is not to squeeze all others
+            self._scales.append((in_logs, float(middle), float(spread)))
 
     def table(self, jobs: Iterable[JobTraits]) -> JobTable:
         jobs = list(jobs)
         columns = []
         for feature, (in_logs, middle, spread) in zip(self.features, self._scales, strict=True):
-            values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
+            values = _column(jobs, feature)
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = np.log(values) if in_logs else values
             columns.append(np.where(np.isfinite(values), (values - middle) / spread, 0.0))
@@ -111,3 +114,8 @@ class Vocabulary:
             np.array([size_of(job.name) for job in jobs], dtype=float),
             np.clip(np.stack(columns, axis=1), -6.0, 6.0) if columns else np.zeros((len(jobs), 0)),
         )
+
+
+def _column(jobs: Sequence[JobTraits], feature: str) -> FloatArray:
+    values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
+    return np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), np.nan)
