@@ -52,11 +52,20 @@ def project(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
     return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=told.api_url)]
 
 
+def golden_objects() -> list[dict[str, Any]]:
+    """Without the launch specification, which is the wire's affair and grows there."""
+    found = objects()
+    for made_of in found:
+        if made_of["kind"] == "ConfigMap":
+            LaunchSpec.from_json(made_of["data"].pop("launch.json"))
+    return found
+
+
 def pods() -> list[dict[str, Any]]:
     return [m for m in objects() if m["kind"] == "Pod"]
 
 
-@pytest.mark.parametrize(("file", "made"), [("gang.yaml", objects), ("project.yaml", project)])
+@pytest.mark.parametrize(("file", "made"), [("gang.yaml", golden_objects), ("project.yaml", project)])
 def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     """MLHUB_WRITE_GOLDEN=1 writes the files anew; read the difference before committing it."""
     found = yaml.safe_dump_all(made(), sort_keys=True, width=120)
