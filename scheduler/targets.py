@@ -199,7 +199,13 @@ class _Placer:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
         spots = place_workers(
-            room, job, n_workers=grant.n_workers, gpu_type=grant.gpu_type, near=near, packing=grant.packing
+            room,
+            job,
+            n_workers=grant.n_workers,
+            gpu_type=grant.gpu_type,
+            near=near,
+            packing=grant.packing,
+            n_nodes=grant.n_nodes,
         )
         if spots is None:
             return None

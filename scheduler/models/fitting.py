@@ -84,8 +84,8 @@ def interpolated_exposed_s(measured: Floats, expected: Floats, compute_s: Floats
     return np.where(compute_s < passes[0], shorter, np.where(compute_s > passes[-1], longer, inside))
 
 
-def observed_layout(o: SpeedObservation, *, nic_bps: float = 10e9) -> Layout:
-    """What is known of a past measurement's place: workers spread evenly over nodes and racks with ordinary links."""
+def observed_layout(o: SpeedObservation, *, nic_bps: float) -> Layout:
+    """What is known of a past measurement's place: workers spread evenly over nodes and racks with such links."""
     n_nodes = max(1, min(o.n_nodes, o.n_workers))
     each, more = divmod(o.n_workers, n_nodes)
     workers = tuple(each + (i < more) for i in range(n_nodes))

@@ -81,6 +81,8 @@ class Terrain:
         self._typical: dict[tuple[str, int, int], Layout] = {}
         self._known: dict[Allocation, Layout] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
+        kinds = [_usual_node(alike) for alike in self._by_type.values()]
+        self.nic_bps = min((nic_bps for _, nic_bps, _ in kinds), default=10e9)
         self._usual = {kind: (*_usual_node(alike), uplink_bps) for kind, alike in self._by_type.items()}
 
     def layout_of(self, allocation: Allocation) -> Layout:
@@ -105,6 +107,13 @@ class Terrain:
         """Of the usual node of that type; 1 if there is none."""
         usual = self._usual.get(gpu_type)
         return usual[0] if usual else 1
+
+    def spreads(self, gpu_type: str, n_workers: int) -> tuple[int, ...]:
+        """Numbers of nodes, more than needed, that n workers may be spread evenly over: half-full nodes, one a node."""
+        per_node = self.gpus_per_node(gpu_type)
+        packed = -(-n_workers // per_node)
+        wider = {-(-n_workers // max(1, per_node // 2)), n_workers}
+        return tuple(n for n in sorted(wider) if packed < n <= self.n_nodes(gpu_type))
 
     def n_nodes(self, gpu_type: str) -> int:
         return len(self._by_type.get(gpu_type, ()))

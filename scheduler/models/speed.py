@@ -30,6 +30,7 @@ from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
+DEFAULT_NIC_BPS = 10e9
 NEWEST = 3  # measurements of one shape and batch that count
 
 Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU type
@@ -38,7 +39,7 @@ Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU ty
 class SpeedModel:
     """The speed of jobs that share measurements and profile. Immutable; what it worked out is remembered.
 
-    memo: for those who build tables on top of it (speeds.py).
+    nic_bps: of the nodes that the measurements come from. memo: for those who build tables on top of it (speeds.py).
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class SpeedModel:
         example_s: float | None,
         overhead_s: float,
         parameters_bytes: int,
+        nic_bps: float = DEFAULT_NIC_BPS,
     ) -> None:
         self._bytes = parameters_bytes
+        self._nic_bps = nic_bps
         self.memo: dict[object, object] = {}
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
         newest = _newest_means(observations)
@@ -84,7 +87,10 @@ class SpeedModel:
             self._n_synced[mode] = len({_shape_of(o) for o in synced})
             for crosses in (False, True):
                 rows = [
-                    (*sync_terms(observed_layout(o), mode, parameters_bytes=self._bytes), whole_sync_s(o))
+                    (
+                        *sync_terms(observed_layout(o, nic_bps=self._nic_bps), mode, parameters_bytes=self._bytes),
+                        whole_sync_s(o),
+                    )
                     for o in synced
                     if (o.n_nodes > 1) is crosses
                 ]
@@ -164,9 +170,9 @@ _MOST_MODELS = 2048
 _BY_IDENTITY: OrderedDict[tuple[object, ...], tuple[tuple[SpeedObservation, ...], SpeedModel]] = OrderedDict()
 
 
-def speed_model(job: JobSnapshot) -> SpeedModel:
+def speed_model(job: JobSnapshot, *, nic_bps: float = DEFAULT_NIC_BPS) -> SpeedModel:
     """The job's model. Jobs and rounds with the same measurements and profile share one: fitting is not free."""
-    profile = (job.example_s, job.step_overhead_s, job.parameters_bytes)
+    profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps)
     key = (id(job.observations), *profile)
     found = _BY_IDENTITY.get(key)
     if found is not None and found[0] is job.observations:
@@ -180,9 +186,19 @@ def speed_model(job: JobSnapshot) -> SpeedModel:
 
 @lru_cache(maxsize=_MOST_MODELS)
 def _model(
-    observations: tuple[SpeedObservation, ...], example_s: float | None, overhead_s: float, parameters_bytes: int
+    observations: tuple[SpeedObservation, ...],
+    example_s: float | None,
+    overhead_s: float,
+    parameters_bytes: int,
+    nic_bps: float,
 ) -> SpeedModel:
-    return SpeedModel(observations, example_s=example_s, overhead_s=overhead_s, parameters_bytes=parameters_bytes)
+    return SpeedModel(
+        observations,
+        example_s=example_s,
+        overhead_s=overhead_s,
+        parameters_bytes=parameters_bytes,
+        nic_bps=nic_bps,
+    )
 
 
 def _shape(layout: Layout, mode: Mode) -> Shape:

@@ -12,6 +12,7 @@ from scheduler.models.progress import remaining_s
 from scheduler.models.speed import SpeedModel, speed_model
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
+SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
 UNTRIED_GAIN = 0.9  # until two workers were measured, they are taken to need at most this part of one worker's time
 
 
@@ -27,7 +28,23 @@ class Speeds:
         self._step_s: dict[tuple[str, int, str, int], float] = {}
 
     def model(self, job: JobSnapshot) -> SpeedModel:
-        return speed_model(job)
+        return speed_model(job, nic_bps=self.terrain.nic_bps)
+
+    def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
+        """Over how many nodes n workers are best spread; packed (0), unless another spread gains clearly."""
+        gpu_type = gpu_type or self.usual_type(job)
+        packed_s = self.step_s(job, n_workers, gpu_type=gpu_type)
+        best_s, best = packed_s * (1 - SPREAD_MUST_GAIN), 0
+        for n_nodes in self.terrain.spreads(gpu_type, n_workers):
+            step_s = self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+            if step_s < best_s:
+                best_s, best = step_s, n_nodes
+        return best
+
+    def best_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
+        """On n workers at their best spread."""
+        n_nodes = self.best_spread(job, n_workers, gpu_type=gpu_type)
+        return self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
 
     def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
         """On n workers in the better mode; packed, or spread evenly over n_nodes.
@@ -44,8 +61,9 @@ class Speeds:
             self._step_s[key] = found
         return found
 
-    def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
-        return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes))
+    def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
+        """At that size, packed."""
+        return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type))
 
     def step_s_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         """On this very allocation."""
@@ -66,7 +84,9 @@ class Speeds:
 
     def best_batch(self, job: JobSnapshot, allocation: Allocation) -> tuple[int, int]:
         """Global batch size and passes a step with the highest goodput on this allocation."""
-        return best_batch(job, self.terrain.layout_of(allocation), allocation.mode)
+        goodput_B, size_B, passes_B = self._goodputs(job, self.terrain.layout_of(allocation), allocation.mode)
+        best = int(np.argmax(goodput_B))
+        return round(float(size_B[best])), round(float(passes_B[best]))
 
     def _typical_step_s(self, job: JobSnapshot, n_workers: int, gpu_type: str, n_nodes: int) -> float:
         """What does not depend on the job's progress is remembered with the model, over jobs and rounds."""
@@ -81,7 +101,7 @@ class Speeds:
 
     def _worth(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         if job.max_batch_size is not None and job.noise_scale is not None:
-            goodput_B, _, _ = _goodputs(job, layout, mode)
+            goodput_B, _, _ = self._goodputs(job, layout, mode)
             return 1.0 / float(goodput_B.max())
         memo = self.model(job).memo
         key = (layout, mode, job.batch_size, job.max_local_batch, job.max_batch_size)
@@ -91,22 +111,14 @@ class Speeds:
             memo[key] = self.model(job).step_s(layout, mode, batch_size=batch, passes=passes)
         return cast("float", memo[key])
 
-
-def best_batch(job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[int, int]:
-    """Global batch size and passes a step with the highest goodput on this layout."""
-    goodput_B, size_B, passes_B = _goodputs(job, layout, mode)
-    best = int(np.argmax(goodput_B))
-    return round(float(size_B[best])), round(float(passes_B[best]))
-
-
-def _goodputs(job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Declared steps a second by batch, shape (B,); the batch sizes and their passes."""
-    model = speed_model(job)
-    key = (layout, mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
-    if key not in model.memo:
-        batches = batches_of(job, layout.n_workers)
-        step_s_B = model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
-        model.memo[key] = (step_s_B, batches.size_B, batches.passes_B)
-    step_s_B, size_B, passes_B = cast("tuple[np.ndarray, np.ndarray, np.ndarray]", model.memo[key])
-    gains_B = gain_B(size_B, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
-    return gains_B / step_s_B, size_B, passes_B
+    def _goodputs(self, job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Declared steps a second by batch, shape (B,); the batch sizes and their passes."""
+        model = self.model(job)
+        key = (layout, mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+        if key not in model.memo:
+            batches = batches_of(job, layout.n_workers)
+            step_s_B = model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
+            model.memo[key] = (step_s_B, batches.size_B, batches.passes_B)
+        step_s_B, size_B, passes_B = cast("tuple[np.ndarray, np.ndarray, np.ndarray]", model.memo[key])
+        gains_B = gain_B(size_B, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+        return gains_B / step_s_B, size_B, passes_B

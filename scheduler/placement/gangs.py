@@ -27,10 +27,12 @@ def place_workers(
     gpu_type: str,
     near: Collection[str] = (),
     packing: Packing = Packing.TIGHT,
+    n_nodes: int = 0,
 ) -> tuple[Spot, ...] | None:
     """Where n_workers of the job go now, or None if they do not all fit.
 
-    near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types.
+    near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
+    over so many nodes if they have room; otherwise, and for 0:
 
     1. one node with room for all: the tightest, so that large holes stay large;
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
@@ -41,6 +43,8 @@ def place_workers(
     ]
     if packing is Packing.ROOMIEST:
         return _roomiest(spots, n_workers=n_workers)
+    if n_nodes > 1 and (spread := _evenly(spots, n_workers=n_workers, n_nodes=n_nodes, near=near)) is not None:
+        return spread
     alone = [spot for spot in spots if spot[1] >= n_workers]
     if alone:
         node, _ = min(alone, key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
@@ -131,6 +135,19 @@ def _fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[
         chosen.append((node, k))
         missing -= k
     return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
+
+
+def _evenly(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+    """The tightest nodes that take their equal part; racks are not regarded."""
+    each, more = divmod(n_workers, n_nodes)
+    part = each + (more > 0)
+    fitting = sorted(
+        (spot for spot in spots if spot[1] >= part), key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name)
+    )
+    if len(fitting) < n_nodes:
+        return None
+    chosen = sorted((node for node, _ in fitting[:n_nodes]), key=lambda node: node.name)
+    return tuple((node, each + (i < more)) for i, node in enumerate(chosen))
 
 
 def _roomiest(spots: list[Spot], *, n_workers: int) -> tuple[Spot, ...] | None:

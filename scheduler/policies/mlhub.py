@@ -74,15 +74,20 @@ class _Case:
     # sizes, speeds and claims
 
     def _sizes(self, job: JobSnapshot) -> tuple[int, ...]:
+        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
-        doubling = [1 << i for i in range(top.bit_length()) if job.min_workers <= 1 << i <= top]
-        return tuple(sorted({*doubling, job.min_workers, *([n_held(job)] if n_held(job) else [])}))
+        per_node = self.view.speeds.terrain.gpus_per_node(self.view.speeds.usual_type(job))
+        inside = [1 << i for i in range(per_node.bit_length()) if 1 << i < per_node]
+        nodes = [k for i in range(20) for k in (1 << i, 3 << i)]
+        steps = {*inside, *(k * per_node for k in nodes)}
+        own = [n_held(job)] if n_held(job) else []
+        return tuple(sorted({*(n for n in steps if job.min_workers <= n <= top), job.min_workers, *own}))
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Remaining time at a size; at the present size on the present nodes, as measured."""
         if job.allocation is not None and n_workers == n_held(job):
             return remaining_s(job, step_s=self.view.speeds.step_s_on(job, job.allocation))
-        return self.view.speeds.remaining_s(job, n_workers)
+        return remaining_s(job, step_s=self.view.speeds.best_step_s(job, n_workers))
 
     def _weights(self) -> dict[str, float]:
         ordered = sorted(
@@ -226,7 +231,9 @@ class _Case:
             elif n and not had:
                 note = Explanation(Reason.FITS, {"n_workers": n})
             if n:
-                grants.append(Grant(job.id, n, budget.gpu_type(job), (note,)))
+                gpu_type = budget.gpu_type(job)
+                n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
+                grants.append(Grant(job.id, n, gpu_type, (note,), n_nodes=n_nodes))
             if had:
                 notes[job.id] = (note,)
         order = tuple(job.id for job in [*self.running, *by_claim])

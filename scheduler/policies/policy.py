@@ -30,13 +30,17 @@ class View:
 
 @dataclass(frozen=True)
 class Grant:
-    """A job's size from now on. The explanations are used if the job starts or changes by it."""
+    """A job's size from now on. The explanations are used if the job starts or changes by it.
+
+    n_nodes: to spread it over that many nodes evenly, if they have room; 0 = as the packing says.
+    """
 
     job: str
     n_workers: int
     gpu_type: str
     explanations: tuple[Explanation, ...]
     packing: Packing = Packing.TIGHT
+    n_nodes: int = 0
 
 
 @dataclass(frozen=True)
