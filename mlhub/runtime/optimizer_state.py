@@ -12,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+NOTHING = "nothing"  # key of a file without state: plain SGD has none, and a file must hold something
+
 
 class Owned(NamedTuple):
     """A stretch of a parameter, and the tensor that an optimiser here updates for it."""
@@ -47,6 +49,8 @@ def join(saved: Mapping[str, Tensor]) -> Joined:
     pieces: dict[tuple[str, str], list[tuple[int, Tensor]]] = {}
     whole: dict[tuple[str, str], Tensor] = {}
     for key, value in saved.items():
+        if key == NOTHING:
+            continue
         name, state, at = key.rsplit("|", 2)
         if at == "whole":
             whole[name, state] = value

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,12 @@ class Gang:
         return [report for report in found if report["type"] == kind]
 
     def wait_for_step(self, step: int, *, seconds: float = 60) -> None:
+        self.wait_for(lambda: any(r["steps_done"] >= step for r in self.reports("progress")), seconds=seconds)
+
+    def wait_for(self, is_so: Callable[[], bool], *, seconds: float = 60) -> None:
+        """Fails when worker 0 ends first."""
         until = time.monotonic() + seconds
-        while not any(r["steps_done"] >= step for r in self.reports("progress")):
+        while not is_so():
             assert time.monotonic() < until, self.said()
             assert self.processes["worker-0"].poll() is None, self.said()
             time.sleep(0.05)

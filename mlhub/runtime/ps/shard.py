@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mlhub.runtime.checkpoints import latest, write_tensors
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.optimizer_state import join
+from mlhub.runtime.optimizer_state import NOTHING, join
 from mlhub.runtime.ps.frames import QUIET, Header
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
@@ -185,8 +185,8 @@ class Shard:
                     self._give_up(delivery)
             if self.rule is not None:
                 self._carry_out(self.rule.leave(worker, is_expected=reason is None), reason)
-            elif reason is not None:
-                self._failure = self._failure or reason  # before it began: the gang is not whole
+            if reason is not None and (self.rule is None or worker == 0):
+                self._failure = self._failure or reason  # before it began; or who reports and saves for the gang
             if self.leases is not None:
                 self._orders |= self._meeting(self.leases.leave(worker))
             self._conclude_total()
@@ -279,7 +279,7 @@ class Shard:
 
     def write_snapshot(self, path: Path) -> None:
         tensors, self.snapshot = self.snapshot, {}
-        write_tensors(path, tensors or {"empty": torch.zeros(1)})
+        write_tensors(path, tensors or {NOTHING: torch.zeros(1)})
 
     def fail(self, reason: str) -> None:
         """Whoever waits, now or later, gets PeerLostError."""

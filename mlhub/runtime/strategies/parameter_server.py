@@ -4,98 +4,117 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from mlhub.runtime.checkpoints import Checkpoint
-from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.strategies.protocol import Saving, StepResult, Wishes
+from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Saving, StepResult, Wishes
+from mlhub.runtime.strategies.schema import StrategySpec
 
 
-class ParameterServer:
-    def __init__(self, pod: Pod) -> None:
-        self._pod = pod
+class Connected:
+    """A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
+
+    def __init__(self, pod: Pod, spec: StrategySpec) -> None:
+        self.pod, self.spec = pod, spec
+        self.n_members = pod.spec.n_workers
 
     def device(self) -> torch.device:
         return torch.device("cpu")
 
-    def prepare(self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None) -> nn.Module:
-        spec = self._pod.spec
-        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        _check(named)
-        self._flatten(named)
-        self._client = Client(
+    def connect(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course,
+        work: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """work: leases.Work, when workers go at their own pace."""
+        spec = self.pod.spec
+        named = flat.trained(model)
+        self.weights, self.gradient = flat.flatten(named)
+        self.course = course
+        self.client = Client(
             spec.server_addresses,
-            self._weights,
-            self._gradient,
+            self.weights,
+            self.gradient,
             index=spec.index,
             attempt=spec.attempt_id,
-            secret=self._pod.secret,
+            secret=self.pod.secret,
             start_timeout_s=spec.start_timeout_s,
         )
         if spec.index == 0:
-            plans = plan_shards(
-                named,
-                optimizer,
-                n_shards=spec.n_servers,
-                n_workers=spec.n_workers,
-                resume_from=None if resume is None else str(resume.folder),
+            self.client.start(
+                plan_shards(
+                    named,
+                    optimizer,
+                    n_shards=spec.n_servers,
+                    n_workers=spec.n_workers,
+                    resume_from=None if resume is None else str(resume.folder),
+                    strategy=self.spec.to_json(),
+                    work=work,
+                    rates=asdict(course.rates),
+                    start=course.start,
+                )
             )
-            self._client.start(plans)
-        self._client.pull()
-        return model
+        self.client.pull()
 
-    def step(self, loss: Tensor, *, share: float, wishes: Wishes) -> StepResult:
-        self._gradient.zero_()
-        # the servers sum, so each worker's part weighs by its examples
-        torch.autograd.backward(loss * share)
-        began = time.perf_counter()
-        flags = STOP * wishes.stop | CHECKPOINT * wishes.checkpoint
-        agreed, mean = self._client.exchange(flags=flags, value=float(loss.detach()) * share)
-        sync_s = time.perf_counter() - began
-        n_bytes = float(self._client.n_bytes)
-        return StepResult(Wishes(bool(agreed & STOP), bool(agreed & CHECKPOINT)), mean, sync_s, n_bytes, n_bytes)
+    def differentiate(self, losses: Losses) -> tuple[float, float]:
+        """Into self.gradient, clipped. Returns the sum of losses by their shares, and the sum of shares."""
+        self.gradient.zero_()
+        told, weight = 0.0, 0.0
+        for loss, share in losses:
+            torch.autograd.backward(loss * share)
+            told += float(loss.detach()) * share
+            weight += share
+        flat.clip(self.gradient, self.course.clip_norm)
+        return told, weight
+
+    def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:
+        n_bytes = float(self.client.n_bytes)
+        return StepResult(loss, time.perf_counter() - began, n_bytes * pushes, n_bytes * pulls)
 
     def total(self, values: Sequence[float]) -> list[float]:
-        return self._client.total(values)
+        return self.client.total(values)
 
     def average_buffers(self, model: nn.Module) -> None:
-        buffers = [b for b in model.buffers() if b.is_floating_point()]
-        if not buffers or self._pod.spec.n_workers == 1:
-            return
-        flat = torch.cat([b.detach().reshape(-1).double() for b in buffers])
-        mean = torch.tensor(self._client.total(flat.tolist()), dtype=torch.float64) / self._pod.spec.n_workers
-        start = 0
-        for buffer in buffers:
-            buffer.copy_(mean[start : start + buffer.numel()].reshape(buffer.shape))
-            start += buffer.numel()
+        flat.average_buffers(model, self.total, self.n_members)
 
     def save_optimizer(self, folder: Path) -> Saving:
-        self._client.take_snapshot()
-        return _Saving(self._client, folder)
+        self.client.take_snapshot()
+        return _Saving(self.client, folder)
 
     def close(self) -> None:
-        if hasattr(self, "_client"):
-            self._client.close()
+        if hasattr(self, "client"):
+            self.client.close()
 
-    def _flatten(self, named: Sequence[tuple[str, nn.Parameter]]) -> None:
-        """Parameters and gradients become views of two flat vectors, so that nothing is copied at a step."""
-        n_elements = sum(p.numel() for _, p in named)
-        self._weights, self._gradient = torch.empty(n_elements), torch.zeros(n_elements)
-        start = 0
-        for _, parameter in named:
-            end = start + parameter.numel()
-            self._weights[start:end] = parameter.detach().reshape(-1)
-            parameter.data = self._weights[start:end].view(parameter.shape)
-            parameter.grad = self._gradient[start:end].view(parameter.shape)
-            start = end
+
+class ParameterServer(Connected, Lockstep):
+    def __init__(self, pod: Pod, spec: StrategySpec) -> None:
+        Connected.__init__(self, pod, spec)
+        Lockstep.__init__(self, rank=pod.spec.index, n_workers=pod.spec.n_workers)
+
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
+        self.begin(course)
+        self.connect(model, optimizer, resume=resume, course=course)
+        return model
+
+    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+        # the servers sum, so each worker's part weighs by its examples
+        loss, _ = self.differentiate(losses)
+        began = time.perf_counter()
+        flags = STOP * self.wishes.stop | CHECKPOINT * self.wishes.checkpoint
+        agreed, mean = self.client.exchange(flags=flags, value=loss)
+        self.advance(Wishes(bool(agreed & STOP), bool(agreed & CHECKPOINT)))
+        return self.exchanged(mean, began)
 
 
 @dataclass(frozen=True)
@@ -105,15 +124,3 @@ class _Saving:
 
     def write(self) -> None:
         self.client.write_snapshot(self.folder)
-
-
-def _check(named: Sequence[tuple[str, nn.Parameter]]) -> None:
-    for name, parameter in named:
-        if parameter.dtype != torch.float32:
-            raise BadInputError(
-                f"The parameter {name} is {parameter.dtype}; parameter servers hold float32.",
-                field="build_model",
-                remedy="Build the model in float32, or pin the mode all_reduce.",
-            )
-    if not named:
-        raise BadInputError("The model has no parameters to train.", field="build_model", remedy="Add some.")

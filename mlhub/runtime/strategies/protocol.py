@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import Checkpoint
+from mlhub.runtime.rates import Rates
 
 
 @dataclass(frozen=True)
@@ -22,43 +23,85 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class StepResult:
-    """agreed: the same on every worker after the same step. loss: mean over the global batch, None when not shared
-    at this step. sync_s: seconds that the step waited for others. bytes: what this worker sent and received."""
+class Batch:
+    """Train on part `part` of `parts` of the batch of step `step`."""
 
+    step: int
+    part: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """All workers are here with the same weights, and every step below `step` is done.
+
+    rank and n_members: of this worker among those who are left.
+    """
+
+    step: int
     agreed: Wishes
+    rank: int
+    n_members: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """The training ahead. Clipping is done once, by whoever holds the gradient that counts."""
+
+    steps: int
+    steps_per_epoch: int
+    start: int = 0
+    rates: Rates = field(default_factory=lambda: Rates(steps=1))
+    clip_norm: float | None = None
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """loss: mean over the batch, None when not shared at this step. sync_s: seconds that the step waited for others.
+    bytes: what this worker sent and received."""
+
     loss: float | None
     sync_s: float
     bytes_sent: float = 0.0
     bytes_received: float = 0.0
 
 
+Losses = Iterator[
+    tuple[Tensor, float]
+]  # of the micro-batches, each computed when asked for, with its share of the batch
+
+
 class Strategy(Protocol):
-    """One worker's side. Calls come in the same order on every worker."""
+    """One worker's side."""
+
+    @property
+    def is_lockstep(self) -> bool:
+        """Whether calls come in the same order on every worker, none of which may be missing."""
 
     def device(self) -> torch.device: ...
 
-    def prepare(self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None) -> nn.Module:
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
         """Joins the gang; afterwards all workers have the same weights. Returns the module to call.
 
         Raises GangTimeoutError, PeerLostError, BadInputError (an optimiser that this strategy cannot run).
         """
 
-    def step(self, loss: Tensor, *, share: float, wishes: Wishes) -> StepResult:
-        """Gradient of the global batch's mean loss, and one optimiser step everywhere.
+    def next(self, wishes: Wishes) -> Batch | Meeting:
+        """What to do now. Raises PeerLostError."""
 
-        loss: mean over this worker's examples. share: their number over the global batch's.
-        Raises PeerLostError.
-        """
+    def step(self, losses: Losses, *, n: int) -> StepResult:
+        """Learns from the batch of the last next(): n micro-batches. Raises PeerLostError."""
 
     def total(self, values: Sequence[float]) -> list[float]:
-        """Sums over all workers, the same everywhere."""
+        """Sums over all workers of the meeting, the same everywhere."""
 
     def average_buffers(self, model: nn.Module) -> None:
-        """Makes running statistics alike; called before evaluations and checkpoints."""
+        """Makes running statistics alike; called in meetings."""
 
     def save_optimizer(self, folder: Path) -> Saving:
-        """Rank 0 only: copies the optimiser's state now, writes it when asked."""
+        """Rank 0 only, in a meeting: copies the optimiser's state now, writes it when asked."""
 
     def close(self) -> None:
         """Leaves the gang in good order."""
@@ -67,3 +110,35 @@ class Strategy(Protocol):
 class Saving(Protocol):
     def write(self) -> None:
         """Writes what was copied; may run in another thread while training goes on. Raises PeerLostError, OSError."""
+
+
+class Lockstep:
+    """next() for strategies whose workers make every step together: a part of each batch for each worker."""
+
+    is_lockstep = True
+
+    def __init__(self, *, rank: int, n_workers: int) -> None:
+        self.rank, self.n_workers = rank, n_workers
+        self.wishes = Wishes()
+        self._meeting: Meeting | None = None
+
+    def begin(self, course: Course) -> None:
+        self.course, self.done = course, course.start
+
+    def next(self, wishes: Wishes) -> Batch | Meeting:
+        self.wishes = wishes
+        if self._meeting is not None:
+            meeting, self._meeting = self._meeting, None
+            self.gather()
+            return meeting
+        return Batch(self.done, self.rank, self.n_workers)
+
+    def gather(self) -> None:
+        """Before a meeting: brings replicas together that have trained apart."""
+
+    def advance(self, agreed: Wishes) -> None:
+        """A step is done; all workers know the same wishes."""
+        self.done += 1
+        is_end = self.done % self.course.steps_per_epoch == 0 or self.done == self.course.steps
+        if agreed.stop or agreed.checkpoint or is_end:
+            self._meeting = Meeting(self.done, agreed, self.rank, self.n_workers)

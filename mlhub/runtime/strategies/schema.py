@@ -86,7 +86,7 @@ SCHEMES: Mapping[str, Scheme] = {
     "all_reduce": Scheme(
         "Every worker holds the model; gradients are averaged.",
         _ALL,
-        {"compression": Parameter(str, "none", choices=("none", "fp16", "powersgd"))},
+        {"compression": Parameter(str, "none", choices=("none", "fp16"))},
     ),
     "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE),

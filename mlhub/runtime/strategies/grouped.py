@@ -1,0 +1,126 @@
+"""Workers of one torch process group, without servers: each holds the model and an optimiser of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from mlhub.runtime.checkpoints import Checkpoint, optimizer_file, write_tensors
+from mlhub.runtime.errors import GangTimeoutError
+from mlhub.runtime.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.rates import Scheduled
+from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.protocol import Course, Lockstep, Saving, StepResult, Wishes
+from mlhub.runtime.strategies.schema import StrategySpec
+
+AGREE_EVERY_S = 0.1  # how often workers ask each other whether to stop or save
+MAX_STEPS_BETWEEN = 50
+
+
+class Grouped(Lockstep):
+    """Joining, agreeing, totals and checkpoints; a strategy adds prepare() and step()."""
+
+    def __init__(self, pod: Pod, spec: StrategySpec) -> None:
+        super().__init__(rank=pod.spec.index, n_workers=pod.spec.n_workers)
+        self.pod, self.spec = pod, spec
+        self._wishes = [False, False]
+        self._loss_sum, self._n_losses = 0.0, 0
+        self._steps_until_asking = 1
+        self._asked_at: float | None = None
+
+    def device(self) -> torch.device:
+        return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+
+    def join(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> list[tuple[str, nn.Parameter]]:
+        """The trained parameters; afterwards the group is there, and the optimiser is as it was saved."""
+        self.begin(course)
+        self.optimizer = optimizer
+        self.scheduled = Scheduled(optimizer.param_groups, course.rates)
+        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        self._owned = [Owned(name, 0, p) for name, p in named]
+        if resume is not None:
+            restore(optimizer, self._owned, join(resume.optimizer()))
+        if self.n_workers > 1:
+            self._join_group()
+        return named
+
+    def conclude(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
+        """The gradient is ready: one step of the optimiser. loss: weighed by this worker's share of the batch."""
+        self.scheduled.set(self.done)
+        self.optimizer.step()
+        return self.told(loss, sync_s, n_bytes=n_bytes)
+
+    def told(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
+        self._wishes[0] |= self.wishes.stop
+        self._wishes[1] |= self.wishes.checkpoint
+        self._loss_sum += loss
+        self._n_losses += 1
+        agreed, mean = self._agree()
+        self.advance(agreed)
+        return StepResult(mean, sync_s, n_bytes, n_bytes)
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        if self.n_workers == 1:
+            return list(values)
+        summed = torch.tensor(values, dtype=torch.float64, device=self.device())
+        dist.all_reduce(summed)
+        return [float(v) for v in summed]
+
+    def average_buffers(self, model: nn.Module) -> None:
+        flat.average_buffers(model, self.total, self.n_workers)
+
+    def save_optimizer(self, folder: Path) -> Saving:
+        return _Saving(folder / optimizer_file(0, 1), collect(self.optimizer, self._owned))
+
+    def close(self) -> None:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+    def _join_group(self) -> None:
+        timeout = timedelta(seconds=self.pod.spec.start_timeout_s)
+        backend = "nccl" if self.device().type == "cuda" else "gloo"
+        try:
+            dist.init_process_group(
+                backend,
+                init_method=f"tcp://{self.pod.spec.master_address}",
+                rank=self.rank,
+                world_size=self.n_workers,
+                timeout=timeout,
+            )
+        except (RuntimeError, TimeoutError) as error:
+            raise GangTimeoutError(f"Not all {self.n_workers} workers came within {timeout}: {error}") from error
+
+    def _agree(self) -> tuple[Wishes, float | None]:
+        """Every few steps one small sum over workers; between them nobody acts, so that all act after the same step."""
+        self._steps_until_asking -= 1
+        if self._steps_until_asking > 0:
+            return Wishes(), None
+        now = time.perf_counter()
+        step_s = AGREE_EVERY_S if self._asked_at is None else (now - self._asked_at) / self._n_losses
+        self._asked_at = now
+        told = [float(self._wishes[0]), float(self._wishes[1]), self._loss_sum, step_s]
+        stop, checkpoint, loss_sum, step_s = self.total(told)
+        mean = loss_sum / self._n_losses
+        self._wishes, self._loss_sum, self._n_losses = [False, False], 0.0, 0
+        mean_step_s = max(1e-6, step_s / self.n_workers)
+        self._steps_until_asking = max(1, min(MAX_STEPS_BETWEEN, int(AGREE_EVERY_S / mean_step_s)))
+        return Wishes(stop > 0, checkpoint > 0), mean
+
+
+@dataclass(frozen=True)
+class _Saving:
+    path: Path
+    tensors: dict[str, Tensor]
+
+    def write(self) -> None:
+        write_tensors(self.path, self.tensors)

@@ -1,0 +1,177 @@
+"""Workers at their own pace: each takes whole batches (or parts) from a common queue, and nobody waits but to meet."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+import torch
+from torch import Tensor, nn
+
+from mlhub.runtime.checkpoints import Checkpoint
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.ps.frames import CHECKPOINT, STOP
+from mlhub.runtime.ps.leases import Grant, Hold, Meet, Work
+from mlhub.runtime.rates import Scheduled
+from mlhub.runtime.strategies.parameter_server import Connected
+from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
+from mlhub.runtime.strategies.schema import StrategySpec
+
+
+class OwnPace(Connected):
+    """ASP, SSP, soft-sync, first k of n: every gradient is pushed at once; the servers' rule does the rest."""
+
+    is_lockstep = False
+
+    def __init__(self, pod: Pod, spec: StrategySpec) -> None:
+        super().__init__(pod, spec)
+        self.parts = int(spec.parameters.get("group", spec.parameters.get("k", 1)))
+
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
+        work = Work(course.steps, course.steps_per_epoch, parts=self.parts, start=course.start)
+        self.connect(model, optimizer, resume=resume, course=course, work=asdict(work))
+        self.optimizer = optimizer
+        return model
+
+    def next(self, wishes: Wishes) -> Batch | Meeting:
+        order: Grant | Hold | Meet = self.client.ask(flags=STOP * wishes.stop | CHECKPOINT * wishes.checkpoint)
+        if isinstance(order, Hold):
+            self.flush()
+            order = self.client.attend()
+        if isinstance(order, Grant):
+            self.current = order.step
+            return Batch(order.step, order.part, self.parts)
+        assert isinstance(order, Meet)
+        self.gather()
+        self.n_members = len(order.members)
+        rank = order.members.index(self.pod.spec.index)
+        return Meeting(order.step, Wishes(order.stop, order.checkpoint), rank, self.n_members)
+
+    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+        loss, weight = self.differentiate(losses)
+        began = time.perf_counter()
+        self.client.exchange(weight=weight)
+        return self.exchanged(loss / weight if weight else None, began)
+
+    def flush(self) -> None:
+        """Before this worker rests: pushes what it has not pushed yet."""
+
+    def gather(self) -> None:
+        """Everybody has flushed: the servers' weights are the model."""
+        self.client.pull()
+
+
+class Downpour(OwnPace):
+    """Gradients are summed over n_push steps and weights fetched every n_fetch; in between a local step of plain SGD.
+
+    Source: Dean et al., NIPS '12.
+    """
+
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
+        out = super().prepare(model, optimizer, resume=resume, course=course)
+        self._sum, self._n_summed, self._n_steps = torch.zeros_like(self.gradient), 0, 0
+        groups = [{"params": g["params"], "lr": float(g["lr"])} for g in optimizer.param_groups]
+        self._local = torch.optim.SGD(groups)
+        return out
+
+    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
+        loss, _ = self.differentiate(losses)
+        began = time.perf_counter()
+        self._n_steps += 1
+        self._n_summed += 1
+        self._sum.add_(self.gradient)
+        pushes = self._n_steps % self.spec.parameters["n_push"] == 0
+        fetches = self._n_steps % self.spec.parameters["n_fetch"] == 0
+        if pushes and fetches:
+            self.client.exchange(self.client.views(self._sum))
+            self._forget()
+        elif fetches:
+            self.client.pull()
+        else:
+            if pushes:
+                self.flush()
+            self._local.step()
+        return self.exchanged(loss, began, pushes=int(pushes), pulls=int(fetches))
+
+    def flush(self) -> None:
+        if self._n_summed:
+            self.client.push(self.client.views(self._sum))
+            self._forget()
+
+    def _forget(self) -> None:
+        self._sum.zero_()
+        self._n_summed = 0
+
+
+class Windowed(OwnPace):
+    """Workers train alone, by the user's optimiser, and exchange every `window` steps: ADAG, DynSGD, EASGD.
+
+    Sources: Hermans, 2017 (ADAG); Jiang et al., SIGMOD '17; Zhang, Choromanska and LeCun, NIPS '15 (EASGD).
+    """
+
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
+        out = super().prepare(model, optimizer, resume=resume, course=course)
+        self._began_at, self._n_steps = self.weights.clone(), 0
+        self._own: Tensor | None = None
+        self._scheduled = Scheduled(optimizer.param_groups, course.rates)
+        _with_momentum(optimizer, self.spec.parameters.get("momentum", 0.0))
+        return out
+
+    def next(self, wishes: Wishes) -> Batch | Meeting:
+        if self._own is not None:
+            self.weights.copy_(self._own)
+            self._own = None
+        return super().next(wishes)
+
+    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
+        loss, _ = self.differentiate(losses)
+        began = time.perf_counter()
+        self._scheduled.set(self.current)
+        self.optimizer.step()
+        self._n_steps += 1
+        if self._n_steps < self.spec.parameters["window"]:
+            return self.exchanged(loss, began, pushes=0, pulls=0)
+        began = time.perf_counter()
+        self.flush()
+        return self.exchanged(loss, began)
+
+    def flush(self) -> None:
+        if not self._n_steps:
+            return
+        if self.spec.name == "easgd":
+            self.client.exchange(self.client.views(self.weights))
+        else:
+            way = self.weights - self._began_at
+            if self.spec.name == "adag":
+                way /= self._n_steps
+            self.client.exchange(self.client.views(way))
+            self._began_at.copy_(self.weights)
+        self._n_steps = 0
+
+    def gather(self) -> None:
+        """An elastic worker keeps its own weights for after the meeting, which is about the centre."""
+        if self.spec.name == "easgd":
+            self._own = self.weights.clone()
+        super().gather()
+        self._began_at.copy_(self.weights)
+
+
+def _with_momentum(optimizer: torch.optim.Optimizer, momentum: float) -> None:
+    """EAMSGD is EASGD with Nesterov momentum in each worker."""
+    if not momentum:
+        return
+    if not isinstance(optimizer, torch.optim.SGD):
+        raise BadInputError(
+            f"The optimiser {type(optimizer).__name__} cannot be given Nesterov momentum.",
+            field="strategy.momentum",
+            remedy='Train with the hyperparameter "optimizer": "sgd", or leave momentum out.',
+        )
+    for group in optimizer.param_groups:
+        group["momentum"], group["nesterov"] = momentum, True

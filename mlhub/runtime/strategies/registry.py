@@ -1,0 +1,46 @@
+"""Which strategy a job's workers run. To add one: its file, a line here, a line in schema.py, an equivalence test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.strategies.all_reduce import AllReduce
+from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging, Gossip
+from mlhub.runtime.strategies.own_pace import Downpour, OwnPace, Windowed
+from mlhub.runtime.strategies.parameter_server import ParameterServer
+from mlhub.runtime.strategies.protocol import Strategy
+from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
+from mlhub.wire.launch import Mode
+
+STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
+    "all_reduce": AllReduce,
+    "bsp": ParameterServer,
+    "asp": OwnPace,
+    "ssp": OwnPace,
+    "softsync": OwnPace,
+    "k_of_n": OwnPace,
+    "downpour": Downpour,
+    "adag": Windowed,
+    "dynsgd": Windowed,
+    "easgd": Windowed,
+    "averaging": Averaging,
+    "block_momentum": BlockMomentumAveraging,
+    "gossip": Gossip,
+}
+DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
+
+
+def strategy_for(pod: Pod) -> Strategy:
+    """Raises BadInputError for a strategy that means nothing, or that the gang was not made for."""
+    spec = parse(pod.spec.training.strategy, n_workers=pod.spec.n_workers)
+    if spec.name == AUTO:
+        spec = parse({"name": DEFAULTS[pod.spec.mode]})
+    if spec.mode is not pod.spec.mode:
+        raise BadInputError(
+            f"The strategy {spec.name} runs on {spec.mode}, and the gang was made for {pod.spec.mode}.",
+            field="strategy.name",
+            remedy=f"Pin the mode {spec.mode}, or leave it to MLHub.",
+        )
+    return STRATEGIES[spec.name](pod, spec)
