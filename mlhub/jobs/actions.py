@@ -23,7 +23,7 @@ from mlhub.tenants.roles import Role
 
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
 CLONED = (
-    "epochs", "batch_size", "hyperparameters", "seed", "mode", "min_workers", "max_workers", "priority",
+    "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
     "target_metric", "target_value",
 )  # fmt: skip
 
@@ -50,7 +50,7 @@ def submit_job(
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
     check_versions(project, dataset_version, model_version)
-    check_request(project.organisation, model_version, request)
+    request = check_request(project.organisation, model_version, request)
     try:
         with transaction.atomic():
             job: Job = Job.objects.create(

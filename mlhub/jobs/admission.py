@@ -10,7 +10,10 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.strategies.schema import parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
@@ -48,8 +51,11 @@ def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersio
             )
 
 
-def check_request(organisation: Organisation, model: ModelVersion, request: dict[str, Any]) -> None:
-    """Raises InvalidInputError or QuotaExceededError naming field, limit and remedy."""
+def check_request(organisation: Organisation, model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
+    """The request, with the mode that its strategy needs.
+
+    Raises InvalidInputError or QuotaExceededError naming field, limit and remedy.
+    """
     least, most = request.get("min_workers", 1), request.get("max_workers", 64)
     if least > most:
         raise InvalidInputError(
@@ -74,6 +80,27 @@ def check_request(organisation: Organisation, model: ModelVersion, request: dict
             "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
         )
     _check_room(organisation, least)
+    return {**request, **_strategy(model, request)}
+
+
+def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
+    """{} for MLHub's choice; else the strategy with all its parameters, and the mode that it runs on."""
+    asked, pinned = request.get("strategy") or {}, request.get("mode", ModeChoice.AUTO)
+    if not asked:
+        return {}
+    if model.kind == Kind.SCRIPT:
+        raise InvalidInputError("A script synchronises by itself.", field="strategy", remedy="Leave strategy out.")
+    try:
+        spec = parse(asked)
+    except BadInputError as error:
+        raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
+    if spec.mode is not None and pinned not in (ModeChoice.AUTO, spec.mode):
+        raise InvalidInputError(
+            f"The strategy {spec.name} runs on {spec.mode}, and the mode is {pinned}.",
+            field="mode",
+            remedy="Leave mode out.",
+        )
+    return {"strategy": spec.to_json(), "mode": pinned if spec.mode is None else str(spec.mode)}
 
 
 def _check_room(organisation: Organisation, n_gpus: int) -> None:

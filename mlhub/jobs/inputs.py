@@ -50,6 +50,7 @@ def training_spec(job: Job) -> TrainingSpec:
         seed=job.seed,
         target_metric=job.target_metric or None,
         target_value=job.target_value,
+        strategy=job.strategy,
     )
 
 

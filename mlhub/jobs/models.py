@@ -46,6 +46,7 @@ class Job(models.Model):
     hyperparameters = models.JSONField(default=dict)
     seed = models.IntegerField(default=0)
     mode = models.CharField(max_length=20, choices=ModeChoice, default=ModeChoice.AUTO)
+    strategy = models.JSONField(default=dict)  # how workers keep in step; {} = MLHub's choice
     min_workers = models.PositiveIntegerField(default=1)
     max_workers = models.PositiveIntegerField(default=64)
     priority = models.SmallIntegerField(default=0)

@@ -73,6 +73,19 @@ def test_what_can_never_run_is_refused_naming_the_field(cast: Cast, fields: dict
     assert field in [error["field"] for error in answer.json()["errors"]]
 
 
+def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None:
+    taken = submit(cast, strategy={"name": "ssp", "staleness": 5}).json()
+    assert (taken["mode"], taken["strategy"]["staleness"]) == ("parameter_server", 5)
+    for strategy, mode in (
+        ({"name": "luck"}, "auto"),
+        ({"name": "ssp", "stale": 1}, "auto"),
+        ({"name": "ssp"}, "all_reduce"),
+    ):
+        refused = submit(cast, strategy=strategy, mode=mode)
+        assert refused.status_code == 422, strategy
+        assert refused.json()["remedy"]
+
+
 def test_more_workers_than_the_quota_allows_is_refused_naming_the_limit(cast: Cast) -> None:
     answer = submit(cast, min_workers=5, batch_size=64)
     assert (answer.status_code, answer.json()["limit"], answer.json()["limit_gpus"]) == (422, "max_gpus", 4)

@@ -940,6 +940,10 @@ export interface components {
             };
             readonly seed: number;
             readonly mode: components["schemas"]["ModeEnum"];
+            /** @description {}: MLHub's choice. */
+            readonly strategy: {
+                [key: string]: unknown;
+            };
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
@@ -1003,6 +1007,9 @@ export interface components {
                 [key: string]: unknown;
             };
             mode?: components["schemas"]["ModeEnum"];
+            strategy?: {
+                [key: string]: unknown;
+            };
             min_workers?: number;
             max_workers?: number;
             priority?: number;
@@ -1026,6 +1033,10 @@ export interface components {
             };
             readonly seed: number;
             readonly mode: components["schemas"]["ModeEnum"];
+            /** @description {}: MLHub's choice. */
+            readonly strategy: {
+                [key: string]: unknown;
+            };
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
@@ -1123,6 +1134,10 @@ export interface components {
                 [key: string]: unknown;
             };
             mode?: components["schemas"]["ModeEnum"];
+            /** @description Such as {"name": "ssp", "staleness": 3}; docs/guides/training.md lists them. */
+            strategy?: {
+                [key: string]: unknown;
+            };
             min_workers?: number;
             max_workers?: number;
             priority?: number;

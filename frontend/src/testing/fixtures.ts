@@ -132,6 +132,7 @@ export function job(over: Partial<Job> = {}): Job {
     hyperparameters: { lr: 0.01 },
     seed: 0,
     mode: "auto",
+    strategy: {},
     min_workers: 1,
     max_workers: 4,
     priority: 0,

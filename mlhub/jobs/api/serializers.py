@@ -91,6 +91,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     intent = serializers.ChoiceField(choices=INTENTS, read_only=True)
     preflight = serializers.ChoiceField(choices=Preflight.choices, read_only=True)
     hyperparameters = serializers.DictField(read_only=True)
+    strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
     explanations = ExplanationSerializer(many=True, read_only=True)
     profile = serializers.DictField(read_only=True)
     failure = FailureSerializer(read_only=True, allow_null=True)
@@ -105,9 +106,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
-            "batch_size", "hyperparameters", "seed", "mode", "min_workers", "max_workers", "priority",
-            "target_metric", "target_value", "state", "intent", "reason", "explanations", "preflight", "profile",
-            "failure", "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
+            "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers",
+            "priority", "target_metric", "target_value", "state", "intent", "reason", "explanations", "preflight",
+            "profile", "failure", "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
             "current_attempt",
@@ -165,6 +166,9 @@ class JobSubmitSerializer(serializers.Serializer[None]):
     project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
     hyperparameters = serializers.DictField(required=False)
     mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)
+    strategy = serializers.DictField(
+        required=False, help_text='Such as {"name": "ssp", "staleness": 3}; docs/guides/training.md lists them.'
+    )
     min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
@@ -187,6 +191,7 @@ class JobCloneSerializer(serializers.Serializer[None]):
     batch_size = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     hyperparameters = serializers.DictField(required=False)
     mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)
+    strategy = serializers.DictField(required=False)
     min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
