@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.protocol import Backend
+from mlhub.tenants.models import Quota
 
 
 def _local() -> Backend:
@@ -20,7 +22,13 @@ def _kubernetes() -> Backend:
     from mlhub.backends.kubernetes.backend import KubernetesBackend
     from mlhub.backends.kubernetes.options import KubernetesOptions
 
-    return KubernetesBackend.connect(KubernetesOptions.from_settings(settings.KUBERNETES))
+    return KubernetesBackend.connect(KubernetesOptions.from_settings(settings.KUBERNETES), gpu_limit_of=_gpu_limit)
+
+
+def _gpu_limit(labels: Mapping[str, str]) -> int | None:
+    """The GPUs that the project of a launch may hold by MLHub's own quota, which is its organisation's."""
+    quota = Quota.objects.filter(organisation__projects=UUID(labels["project_id"])).first()
+    return quota.max_gpus if quota is not None else None
 
 
 BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local, "kubernetes": _kubernetes}

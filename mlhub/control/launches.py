@@ -31,6 +31,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         labels={
             "organisation": job.project.organisation.name,
             "project": job.project.name,
+            "project_id": str(job.project_id),
             "job": job.name,
             "job_id": str(job.id),
         },

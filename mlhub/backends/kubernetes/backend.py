@@ -52,24 +52,41 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class KubernetesBackend:
-    """Any number of instances may work on one cluster; the objects' names keep them from doing a thing twice."""
+def _no_limit(labels: Mapping[str, str]) -> int | None:  # noqa: ARG001
+    return None
 
-    def __init__(self, api: KubernetesApi, options: KubernetesOptions, *, now: Callable[[], datetime] = _now) -> None:
+
+class KubernetesBackend:
+    """Any number of instances may work on one cluster; the objects' names keep them from doing a thing twice.
+
+    gpu_limit_of: by a launch's labels, the GPUs that its project may hold; None = no limit. Only a backstop.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        options: KubernetesOptions,
+        *,
+        gpu_limit_of: Callable[[Mapping[str, str]], int | None] = _no_limit,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
         self.options = options
         self._api, self._now = api, now
         self._records = Mirror(api, paths.SERVICES, selector=paths.OURS)
         self._pods = Mirror(api, paths.PODS, selector=paths.OURS)
         self._nodes = Mirror(api, paths.NODES)
-        self._launcher = Launcher(api, options, records=self._records, pods=self._pods)
+        self._launcher = Launcher(api, options, records=self._records, pods=self._pods, gpu_limit_of=gpu_limit_of)
         self._remover = Remover(api, records=self._records, pods=self._pods)
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
 
     @classmethod
-    def connect(cls, options: KubernetesOptions) -> KubernetesBackend:
+    def connect(
+        cls, options: KubernetesOptions, *, gpu_limit_of: Callable[[Mapping[str, str]], int | None] = _no_limit
+    ) -> KubernetesBackend:
         """Nothing is asked yet: a cluster that cannot be reached is told by the first verb, and may come later."""
-        return cls(KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s), options)
+        api = KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s)
+        return cls(api, options, gpu_limit_of=gpu_limit_of)
 
     def close(self) -> None:
         for mirror in (self._records, self._pods, self._nodes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,12 +20,21 @@ Object = dict[str, Any]
 
 
 class Launcher:
-    """records and pods: the mirrors that must see at once what is made here."""
+    """records and pods: the mirrors that must see at once what is made here. gpu_limit_of: see backend.py."""
 
-    def __init__(self, api: KubernetesApi, options: KubernetesOptions, *, records: Mirror, pods: Mirror) -> None:
+    def __init__(
+        self,
+        api: KubernetesApi,
+        options: KubernetesOptions,
+        *,
+        records: Mirror,
+        pods: Mirror,
+        gpu_limit_of: Callable[[Mapping[str, str]], int | None],
+    ) -> None:
         self._api, self._options = api, options
         self._records, self._pods = records, pods
-        self._sound_namespaces: set[str] = set()
+        self._gpu_limit_of = gpu_limit_of
+        self._limits: dict[str, int | None] = {}  # by namespace that is known to be sound
 
     def find(self, gang: Gang) -> Object | None:
         """The gang's record, straight from the API."""
@@ -77,15 +86,18 @@ class Launcher:
                 self._pods.drop(pod["metadata"]["uid"])
 
     def ensure_project(self, spec: LaunchSpec, namespace: str) -> None:
-        """The namespace with all that keeps it apart; looked after once in this process's life."""
-        if namespace in self._sound_namespaces:
+        """The namespace with all that keeps it apart; looked after once in this process's life, and at a new quota."""
+        max_gpus = self._gpu_limit_of(spec.labels)
+        if namespace in self._limits and self._limits[namespace] == max_gpus:
             return
         self._create_at(paths.NAMESPACES, tenancy.namespace(spec.labels, self._options))
-        for manifest in tenancy.contents(namespace, self._options, api_url=spec.api_url):
+        for manifest in tenancy.contents(namespace, self._options, api_url=spec.api_url, max_gpus=max_gpus):
             self._create(manifest)
             if manifest["kind"] == "ResourceQuota":
-                self._api.patch(paths.of(manifest, "ResourceQuota"), {"spec": manifest["spec"]})
-        self._sound_namespaces.add(namespace)
+                lifted = {f"requests.{self._options.gpu_resource}": None}  # where there is no limit any more
+                hard = {**lifted, **manifest["spec"]["hard"]}
+                self._api.patch(paths.of(manifest, "ResourceQuota"), {"spec": {"hard": hard}})
+        self._limits[namespace] = max_gpus
 
     def _create(self, manifest: Object) -> Object:
         return self._create_at(paths.collection_of(manifest), manifest)
@@ -99,7 +111,7 @@ class Launcher:
             return manifest
         except NotFoundError:
             # the namespace was removed by hand: make it anew the next time
-            self._sound_namespaces.clear()
+            self._limits.clear()
             raise
 
     def _refused(self, error: ForbiddenError) -> Exception:

@@ -36,7 +36,6 @@ class KubernetesOptions:
     checkpoint_bytes: int = 0
     cache_bytes: int = 0
     ephemeral_bytes: int = 20 * GIB
-    project_gpus: int = 0
     project_pods: int = 0
     nic_bps: float = 10e9
     rack_uplink_bps: float = 40e9

@@ -37,14 +37,16 @@ def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest
     }
 
 
-def contents(namespace: str, options: KubernetesOptions, *, api_url: str) -> list[Manifest]:
-    """What every project's namespace holds before the first pod comes."""
+def contents(
+    namespace: str, options: KubernetesOptions, *, api_url: str, max_gpus: int | None = None
+) -> list[Manifest]:
+    """What every project's namespace holds before the first pod comes. max_gpus: None = no limit."""
     found = [
         _policy(namespace, DEFAULT_DENY, {}),
         _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url)]}),
         _account(namespace),
         _limit_range(namespace),
-        _quota(namespace, options),
+        _quota(namespace, options, max_gpus),
     ]
     for claim, size in ((CHECKPOINT_CLAIM, options.checkpoint_bytes), (CACHE_CLAIM, options.cache_bytes)):
         if size:
@@ -118,11 +120,11 @@ def _limit_range(namespace: str) -> Manifest:
     }
 
 
-def _quota(namespace: str, options: KubernetesOptions) -> Manifest:
+def _quota(namespace: str, options: KubernetesOptions, max_gpus: int | None) -> Manifest:
     """A backstop only: MLHub's own quota decides first. Nothing here opens a way out of the namespace."""
     hard = {"services.nodeports": "0", "services.loadbalancers": "0"}
-    if options.project_gpus:
-        hard[f"requests.{options.gpu_resource}"] = str(options.project_gpus)
+    if max_gpus is not None:
+        hard[f"requests.{options.gpu_resource}"] = str(max_gpus)
     if options.project_pods:
         hard["pods"] = str(options.project_pods)
     return {

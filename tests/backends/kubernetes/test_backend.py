@@ -297,3 +297,25 @@ def test_objects_that_only_bear_our_label_are_left_alone(server: ApiServer, back
     server.store.create("pods", namespace, {"metadata": strange, "spec": body})
     assert reach(backend, spec, RUNNING)
     assert [s.attempt_id for s in backend.observe()] == [spec.attempt_id]
+
+
+def test_the_projects_quota_is_mirrored_and_follows_changes(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
+    limits: list[int | None] = [8]
+    mirrors = KubernetesBackend.connect(backend.options, gpu_limit_of=lambda labels: limits[-1])
+
+    def hard() -> dict[str, str]:
+        mirrors.launch(gang())
+        [quota] = [o for (kind, _, _), o in server.store.objects.items() if kind == "resourcequotas"]
+        found: dict[str, str] = quota["spec"]["hard"]
+        return found
+
+    gpus = "requests.nvidia.com/gpu"
+    assert hard()[gpus] == "8"
+    limits.append(16)
+    assert hard()[gpus] == "16"
+    limits.append(None)
+    assert gpus not in hard()
+    assert hard()["services.loadbalancers"] == "0"
+    mirrors.close()

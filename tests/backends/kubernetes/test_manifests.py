@@ -18,7 +18,7 @@ from tests.backends.kubernetes.schema import problems
 from tests.backends.specs import gang as made
 
 GOLDEN = Path(__file__).parent / "golden"
-OPTIONS = KubernetesOptions(image="example.org/mlhub-runtime:1", checkpoint_bytes=2**40, project_gpus=8)
+OPTIONS = KubernetesOptions(image="example.org/mlhub-runtime:1", checkpoint_bytes=2**40)
 
 
 def spec() -> LaunchSpec:
@@ -49,7 +49,7 @@ def objects(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
 def project(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
     told = spec()
     namespace = tenancy.namespace(told.labels, options)
-    return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=told.api_url)]
+    return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=told.api_url, max_gpus=8)]
 
 
 def golden_objects() -> list[dict[str, Any]]:
