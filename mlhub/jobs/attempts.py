@@ -159,7 +159,8 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
             trigger, changes = Trigger.GANG_FAILED, {"failure": found}
         else:
             wait = timedelta(seconds=BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1])
-            trigger, changes = Trigger.GANG_LOST, {"n_platform_failures": n_failures, "not_before": now + wait}
+            trigger = Trigger.GANG_STOPPED_FOR_PAUSE if job.intent == Intent.PAUSE else Trigger.GANG_LOST
+            changes = {"n_platform_failures": n_failures, "not_before": now + wait}
         advance(
             job.id,
             trigger=trigger,

@@ -168,6 +168,18 @@ def test_a_paused_job_saves_leaves_and_goes_on_where_it_was(world: World) -> Non
     assert first.is_fenced
 
 
+def test_a_gang_lost_while_its_user_wants_a_pause_leaves_a_paused_job(world: World) -> None:
+    running = world.job()
+    world.rounds(2)
+    actions.pause_job(running, actor=world.cast.bob)
+    world.backend.fail(str(live_attempt(running).id), Cause.KILLED)
+    world.round()
+    assert state(running) == "paused"
+    actions.resume_job(running, actor=world.cast.bob)
+    world.round(after_s=300)
+    assert state(running) == "starting"
+
+
 def test_a_stubborn_gang_is_killed_at_the_end_of_its_grace(world: World, settings: Any) -> None:
     settings.STOP_GRACE_S = 30.0
     running = world.job()
