@@ -5,6 +5,7 @@ loss(outputs, targets) -> Tensor              mean over the examples of a batch
 metrics(outputs, targets) -> {name: value}    means over the examples of a batch
 build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
 preprocess(inputs) -> inputs                  on each batch, before the model
+HYPERPARAMETERS = {name: default}             what the model may be given; other names and kinds are refused
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from torch import Tensor, nn
 from mlhub.runtime import archives
 from mlhub.runtime.builtin import BUILTINS
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.settings import check_declared
 from mlhub.wire.launch import ModelSpec
 
 OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
@@ -36,6 +38,13 @@ class Contract:
     metrics: Callable[[Any, Tensor], Values]
     build_optimizer: Callable[[nn.Module, dict[str, Any]], torch.optim.Optimizer]
     preprocess: Callable[[Tensor], Any]
+    declared: Values = field(default_factory=dict)
+
+    def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
+        """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
+        then what the user gave. Raises BadInputError for what the model does not know."""
+        check_declared(hyperparameters, self.declared)
+        return {**facts, **self.declared, **hyperparameters}
 
 
 def load_contract(model: ModelSpec, package: Path | None, *, code: Path, task: str) -> Contract:
@@ -47,6 +56,7 @@ def load_contract(model: ModelSpec, package: Path | None, *, code: Path, task: s
         metrics=getattr(module, "metrics", _METRICS.get(task, _no_metrics)),
         build_optimizer=getattr(module, "build_optimizer", default_optimizer),
         preprocess=getattr(module, "preprocess", _as_it_is),
+        declared=_declared(module),
     )
 
 
@@ -84,9 +94,13 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
     return module
 
 
-def settings_of(hyperparameters: Values, facts: Values) -> dict[str, Any]:
-    """What build_model is given: facts of the dataset (input_shape, n_classes ...), and the user's own on top."""
-    return {**facts, **hyperparameters}
+def _declared(module: ModuleType) -> dict[str, Any]:
+    declared = getattr(module, "HYPERPARAMETERS", {})
+    if not isinstance(declared, dict) or not all(isinstance(name, str) for name in declared):
+        raise BadInputError(
+            "HYPERPARAMETERS is no dictionary of names.", field="file", remedy='Write HYPERPARAMETERS = {"width": 64}.'
+        )
+    return declared
 
 
 def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:

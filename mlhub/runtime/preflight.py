@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from mlhub.runtime import archives
-from mlhub.runtime.contract import Contract, load_contract, settings_of
+from mlhub.runtime import archives, augmentation
+from mlhub.runtime.contract import Contract, load_contract
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.evaluation import metric_names
 from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
 from mlhub.runtime.readers import Split, open_split
 from mlhub.runtime.sampling import Schedule
-from mlhub.wire.launch import PodSpec
+from mlhub.runtime.settings import Settings, read_settings
+from mlhub.runtime.strategies.schema import StrategySpec, parse
+from mlhub.wire.launch import Mode, PodSpec
 
 SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
 N_REPEATS = 3
@@ -32,12 +34,17 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         return {"is_script": True, "servers_possible": False}
     assert spec.dataset is not None
     training = spec.training
+    strategy = parse(training.strategy)
+    loop = read_settings(
+        training.hyperparameters, target_metric=training.target_metric, target_value=training.target_value
+    )
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
         spec.dataset.schema,
         evaluation_fraction=training.evaluation_fraction,
     )
+    augmentation.check(loop.augment, data.facts.get("input_shape", ()))
     schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     if training.batch_size > len(data.train):
         raise BadInputError(
@@ -49,7 +56,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     contract = load_contract(spec.model, package, code=code, task=data.facts.get("task", ""))
     torch.manual_seed(training.seed)
     torch.set_num_threads(1)
-    settings = settings_of(training.hyperparameters, data.facts)
+    settings = contract.settings(training.hyperparameters, data.facts)
     model = contract.build_model(settings)
     if not isinstance(model, torch.nn.Module):
         raise BadInputError(
@@ -72,7 +79,8 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "optimizer": type(optimizer).__name__,
         "metrics": names,
-        "servers_possible": _can_use_servers(model, optimizer),
+        "servers_possible": _can_use_servers(model, optimizer) and _is_same_on_servers(loop, strategy),
+        "strategy": strategy.name,
     }
 
 
@@ -110,6 +118,11 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
         model.zero_grad()
         times.append(time.perf_counter() - began)
     return min(times[1:])
+
+
+def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
+    """A norm is of the whole gradient, which no server sees: where MLHub may choose, it then chooses all-reduce."""
+    return loop.clip_norm is None or strategy.mode is Mode.PARAMETER_SERVER
 
 
 def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:

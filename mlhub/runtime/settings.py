@@ -11,6 +11,10 @@ from mlhub.runtime.rates import SCHEDULES, Rates
 
 PRECISIONS = ("float32", "bfloat16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
+NAMES = (
+    "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
+    "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
+)  # fmt: skip
 Values = Mapping[str, Any]
 
 
@@ -58,6 +62,27 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
+
+
+def check_declared(hyperparameters: Values, declared: Values) -> None:
+    """declared: the model's own HYPERPARAMETERS, name -> default; a value must be of its default's kind.
+
+    A model that declares nothing takes anything. Raises BadInputError.
+    """
+    if not declared:
+        return
+    for name, value in hyperparameters.items():
+        if name in NAMES:
+            continue
+        if name not in declared:
+            known = ", ".join([*declared, *NAMES])
+            raise _bad(name, f"The model has no hyperparameter {name}.", f"Known: {known}.")
+        default = declared[name]
+        kind = int | float if isinstance(default, float) else type(default)
+        if default is not None and (
+            not isinstance(value, kind) or isinstance(value, bool) != isinstance(default, bool)
+        ):
+            raise _bad(name, f"{name} is {value!r}.", f"Give a value like {default!r}.")
 
 
 def is_better_when_low(metric: str) -> bool:

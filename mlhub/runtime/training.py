@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mlhub.runtime import augmentation, checkpoints, script
-from mlhub.runtime.contract import Contract, load_contract, settings_of
+from mlhub.runtime.contract import Contract, load_contract
 from mlhub.runtime.errors import BadInputError, NotANumberError, PreemptedError
 from mlhub.runtime.evaluation import evaluate
 from mlhub.runtime.pod import Pod
@@ -53,7 +53,7 @@ class Trainer:
         augmentation.check(self.settings.augment, self.data.facts.get("input_shape", ()))
         self.schedule = Schedule(len(self.data.train), self.spec.batch_size, self.spec.epochs, self.spec.seed)
         torch.manual_seed(self.spec.seed)
-        values = settings_of(self.spec.hyperparameters, self.data.facts)
+        values = self.contract.settings(self.spec.hyperparameters, self.data.facts)
         self.model = self.contract.build_model(values).to(self.strategy.device())
         optimizer = self.contract.build_optimizer(self.model, values)
         self.parameters_bytes = sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)

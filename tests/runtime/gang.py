@@ -48,12 +48,19 @@ class Gang:
     def start(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
         self.attempt += 1
         self.processes = {}
+        spec = self.spec(mode, n_workers=n_workers, n_servers=n_servers)
+        for role, n in ((Role.SERVER, n_servers), (Role.WORKER, n_workers)):
+            for index in range(n):
+                self._spawn(replace(spec, role=role, index=index), {"data": self.dataset, "code": self.package})
+
+    def spec(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> PodSpec:
+        """Worker 0's."""
         ports = free_ports(1 + n_servers)
         schema = readers.inspect(self.format, self.dataset, {}).schema
         inputs = [_input("data", self.dataset)]
         if self.package is not None:
             inputs.append(_input("code", self.package))
-        spec = PodSpec(
+        return PodSpec(
             attempt_id=AttemptId(f"attempt-{self.attempt}"),
             job_id="job",
             attempt_number=self.attempt,
@@ -71,9 +78,6 @@ class Gang:
             checkpoint_uri=(self.folder / "checkpoints").as_uri(),
             start_timeout_s=60,
         )
-        for role, n in ((Role.SERVER, n_servers), (Role.WORKER, n_workers)):
-            for index in range(n):
-                self._spawn(replace(spec, role=role, index=index), {"data": self.dataset, "code": self.package})
 
     def _spawn(self, spec: PodSpec, inputs: dict[str, Path | None]) -> None:
         name = f"{spec.role}-{spec.index}"

@@ -73,7 +73,8 @@ class Connected:
             torch.autograd.backward(loss * share)
             told += float(loss.detach()) * share
             weight += share
-        flat.clip(self.gradient, self.course.clip_norm)
+        limit = self.course.clip_norm
+        flat.clip(self.gradient, None if limit is None else limit * weight)
         return told, weight
 
     def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:

@@ -1,0 +1,150 @@
+"""What a user may ask of the loop: schedules, clipping, accumulation, precision, early ends, images made anew."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.preflight import try_out
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from tests.runtime.gang import Gang, write_blobs
+
+SCHEDULED = {"lr_schedule": "cosine", "warmup_steps": 4, "final_learning_rate": 0.1, "accumulation_steps": 3}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_blobs(tmp_path_factory.mktemp("data") / "blobs.npz", n=67)
+
+
+def trained(folder: Path, data: Path, *, mode: Mode = Mode.ALL_REDUCE, n_workers: int = 1, **more: object) -> Gang:
+    gang = Gang(folder, data, training=replace(TrainingSpec(epochs=3, batch_size=10), **more))
+    gang.start(mode, n_workers=n_workers, n_servers=2 if mode is Mode.PARAMETER_SERVER else 0)
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    return gang
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize(
+    ("hyperparameters", "modes"),
+    [(SCHEDULED, [Mode.ALL_REDUCE, Mode.PARAMETER_SERVER]), ({"clip_norm": 0.05}, [Mode.ALL_REDUCE])],
+    ids=["scheduled", "clipped"],
+)
+def test_it_is_the_same_training_on_any_number_of_workers(
+    hyperparameters: dict[str, object], modes: list[Mode], tmp_path: Path, data: Path
+) -> None:
+    given = {"optimizer": "sgd", **hyperparameters}
+    alone = trained(tmp_path / "alone", data, hyperparameters=given).weights()
+    plain = trained(tmp_path / "plain", data, hyperparameters={"optimizer": "sgd"}).weights()
+    assert any(np.abs(alone[name] - plain[name]).max() > 1e-3 for name in alone)
+    for mode in modes:
+        ours = trained(tmp_path / mode, data, mode=mode, n_workers=2, hyperparameters=given).weights()
+        for name, value in alone.items():
+            np.testing.assert_allclose(ours[name], value, rtol=0, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.dist
+def test_training_in_half_the_bits_learns_nearly_the_same(tmp_path: Path, data: Path) -> None:
+    found = trained(tmp_path, data, hyperparameters={"precision": "bfloat16"})
+    assert found.result()["metrics"]["eval/accuracy"] > 0.9
+    assert all(value.dtype == np.float32 for value in found.weights().values())
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("strategy", [{}, {"name": "asp"}])
+def test_training_ends_as_soon_as_the_target_is_reached(
+    strategy: dict[str, object], tmp_path: Path, data: Path
+) -> None:
+    gang = trained(
+        tmp_path,
+        data,
+        mode=Mode.PARAMETER_SERVER if strategy else Mode.ALL_REDUCE,
+        n_workers=2,
+        epochs=500,
+        strategy=strategy,
+        hyperparameters={"stop_at_target": True},
+        target_metric="eval/accuracy",
+        target_value=0.9,
+    )
+    assert gang.result()["metrics"]["eval/accuracy"] >= 0.9
+    assert gang.result()["steps"] < 500 * 6
+    assert "ends early" in gang.said()
+
+
+@pytest.mark.dist
+def test_images_are_augmented_while_training(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 80)
+    x = (random.random((80, 1, 8, 8)) * 100 + 100 * y[:, None, None, None]).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", x=x, y=y)
+    training = {"hyperparameters": {"augment": ["flip", "translate", "rotate", "noise"]}, "epochs": 8}
+    found = trained(tmp_path / "job", tmp_path / "images.npz", n_workers=2, **training)
+    assert found.result()["metrics"]["eval/accuracy"] > 0.9
+
+
+def tried(folder: Path, data: Path, **more: object) -> dict[str, object]:
+    gang = Gang(folder, data, training=replace(TrainingSpec(epochs=3, batch_size=10), **more))
+    return try_out(gang.spec(), {"data": data}, code=folder / "code")
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"strategy": {"name": "ssp", "staleness": -2}}, "strategy.staleness"),
+        ({"hyperparameters": {"learning_rate": "fast"}}, "hyperparameters.learning_rate"),
+        ({"hyperparameters": {"augment": ["flip"]}}, "hyperparameters.augment"),
+        ({"hyperparameters": {"patience": 2}}, "hyperparameters.patience"),
+    ],
+)
+def test_a_job_that_means_nothing_is_refused_before_it_starts(
+    more: dict[str, object], field: str, tmp_path: Path, data: Path
+) -> None:
+    with pytest.raises(BadInputError) as refused:
+        tried(tmp_path, data, **more)
+    assert refused.value.field == field
+
+
+def test_clipping_by_norm_leaves_only_all_reduce_to_choose(tmp_path: Path, data: Path) -> None:
+    assert tried(tmp_path / "a", data)["servers_possible"]
+    assert not tried(tmp_path / "b", data, hyperparameters={"clip_norm": 1.0})["servers_possible"]
+    given = {"strategy": {"name": "asp"}, "hyperparameters": {"clip_norm": 1.0}}
+    assert tried(tmp_path / "c", data, **given)["servers_possible"]
+
+
+MODEL = """
+from torch import nn
+
+HYPERPARAMETERS = {"width": 8}
+
+
+def build_model(given):
+    return nn.Sequential(nn.Linear(6, given["width"]), nn.Linear(given["width"], given["n_classes"]))
+"""
+
+
+def test_a_package_may_declare_its_hyperparameters(tmp_path: Path, data: Path) -> None:
+    package = tmp_path / "package.zip"
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("declaring_model.py", MODEL)
+
+    def n_parameters(hyperparameters: dict[str, object]) -> object:
+        gang = Gang(
+            tmp_path,
+            data,
+            model=ModelSpec(kind="package", entry="declaring_model", package="code"),
+            package=package,
+            training=TrainingSpec(epochs=3, batch_size=10, hyperparameters=hyperparameters),
+        )
+        return try_out(gang.spec(), {"data": data, "code": package}, code=tmp_path / "code")["n_parameters"]
+
+    assert n_parameters({}) == 8 * 7 + 3 * 9
+    assert n_parameters({"width": 4, "optimizer": "sgd"}) == 4 * 7 + 3 * 5
+    with pytest.raises(BadInputError) as refused:
+        n_parameters({"depth": 4})
+    assert refused.value.field == "hyperparameters.depth"
