@@ -23,6 +23,7 @@ ACCOUNT = "mlhub-pods"  # without rights and without a token
 CHECKPOINT_CLAIM, CACHE_CLAIM = "mlhub-checkpoints", "mlhub-inputs"
 MIB = 2**20
 LEAST_SHARED_MEMORY_BYTES = 64 * MIB
+LEAST_DISK_BYTES = 1024 * MIB
 
 
 def pod_security() -> dict[str, Any]:
@@ -121,19 +122,20 @@ def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]
 
 
 def _container(placement: PodPlacement, options: KubernetesOptions, *, n_gpus: int) -> dict[str, Any]:
-    """Requests equal limits: what the scheduler counted on is what the pod has."""
+    """Requests equal limits: what the scheduler counted on is what the pod has. Disk is not counted: a little of it."""
     limits = {
         "cpu": f"{int(placement.resources.cpus * 1000)}m",
         "memory": str(placement.resources.memory_bytes),
         "ephemeral-storage": str(options.ephemeral_bytes),
     }
+    disk_bytes = min(LEAST_DISK_BYTES, options.ephemeral_bytes)
     if n_gpus:
         limits[options.gpu_resource] = str(n_gpus)
     return {
         "image": options.image,
         "imagePullPolicy": options.image_pull_policy,
         "workingDir": WORK,
-        "resources": {"limits": limits, "requests": dict(limits)},
+        "resources": {"limits": limits, "requests": {**limits, "ephemeral-storage": str(disk_bytes)}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -38,7 +38,7 @@ def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float,
     metadata, spec = node["metadata"], node.get("spec", {})
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     room = node.get("status", {}).get("allocatable") or {}
-    cpus = max(0.0, quantity(room.get("cpu")) - taken[0])
+    all_cpus = quantity(room.get("cpu"))
     n_gpus = int(quantity(room.get(options.gpu_resource)))
     remarks: list[str] = []
     ready = condition(node, "Ready")
@@ -66,8 +66,8 @@ def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float,
         name=metadata["name"],
         rack=next((labels[key] for key in RACK_LABELS if labels.get(key)), "default"),
         gpu_type=gpu_type(labels) if n_gpus else CPU_SLOT,
-        n_slots=n_gpus or options.cpu_slots or int(cpus),
-        cpus=cpus,
+        n_slots=n_gpus or options.cpu_slots or int(all_cpus),  # not by what is free: slots keep their numbers
+        cpus=max(0.0, all_cpus - taken[0]),
         memory_bytes=max(0, int(quantity(room.get("memory")) - taken[1])),
         nic_bps=bandwidths[NIC],
         rack_uplink_bps=bandwidths[UPLINK],

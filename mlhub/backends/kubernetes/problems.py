@@ -15,6 +15,7 @@ Object = dict[str, Any]
 
 KILLED_CODE, TERMINATED_CODE = 137, 143
 NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this nobody will confirm the end
+NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "no such host")
 IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 VOLUME_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
@@ -70,7 +71,8 @@ def obstacle(pod: Object, events: Sequence[Object], *, now: datetime, unschedula
     for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
         waiting = container.get("state", {}).get("waiting") or {}
         reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
-        if reason in IMAGE_REASONS:
+        is_final = reason == "ErrImagePull" and any(words in message for words in NO_SUCH_IMAGE)
+        if reason in IMAGE_REASONS or is_final:
             return Obstacle(StartProblem.IMAGE, f"{container.get('image')}: {message or reason}")
         if reason in CONTAINER_REASONS:
             return Obstacle(StartProblem.CONTAINER, message or reason)

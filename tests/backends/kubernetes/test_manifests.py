@@ -120,7 +120,7 @@ def test_pods_keep_to_the_restricted_standard() -> None:
             }
             limits = container["resources"]["limits"]
             assert {"cpu", "memory", "ephemeral-storage"} <= set(limits)
-            assert container["resources"]["requests"] == limits
+            assert container["resources"]["requests"] == {**limits, "ephemeral-storage": str(2**30)}
 
 
 def test_gpus_are_asked_for_where_slots_are_gpus() -> None:

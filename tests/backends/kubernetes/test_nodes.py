@@ -100,3 +100,7 @@ def test_quantities_are_read_as_kubernetes_writes_them(text: str | None, amount:
 
 def test_bandwidths_are_read_with_their_unit() -> None:
     assert [bits(text) for text in ("25Gbit", "100 mbit", "1000", "x")] == [25e9, 1e8, 1000.0, 0.0]
+
+
+def test_slots_keep_their_numbers_whatever_others_pods_take() -> None:
+    assert node_status(node("n", gpus=0, cpus="8"), OPTIONS, taken=(5.5, 0.0)).n_slots == 8
