@@ -98,6 +98,10 @@ class Gang:
             names.WORK_DIR: str(work),
             names.API_URL: "http://127.0.0.1:1",
         }
+        if spec.role is Role.WORKER:
+            host, _, port = spec.master_address.rpartition(":")
+            environment |= {names.RANK: str(spec.index), names.WORLD_SIZE: str(spec.n_workers)}
+            environment |= {names.LOCAL_RANK: "0", names.MASTER_ADDR: host, names.MASTER_PORT: port}
         self.processes[name] = TrainerProcess(environment, work, work / "output.log")
 
     def work(self, name: str = "worker-0") -> Path:

@@ -1,0 +1,122 @@
+"""Scripts that train by themselves, in real trainer processes: report, leave when asked, go on, hand in."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mlhub.runtime import script
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import ModelSpec, TrainingSpec
+from tests.runtime.gang import Gang, write_blobs
+
+pytestmark = pytest.mark.dist
+
+COUNTING = """
+import os, sys, time
+from pathlib import Path
+from mlhub.runtime import checkpoint_folder, dataset_path, finish, hyperparameters, report, should_preempt
+
+given = hyperparameters()
+assert dataset_path().exists()
+place = checkpoint_folder() / "step"
+start = int(place.read_text()) if place.exists() else 0
+print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], "from", start, flush=True)
+for step in range(start, given["n_steps"]):
+    report(step + 1, total_steps=given["n_steps"], loss=1.0 / (step + 1), step_s=0.01)
+    time.sleep(0.01)
+    if should_preempt():
+        aside = place.with_suffix(".new")
+        aside.write_text(str(step + 1))
+        aside.rename(place)
+        sys.exit(75)
+Path("w.safetensors").write_bytes(b"weights")
+finish(step=given["n_steps"], metrics={"eval/accuracy": 0.5}, weights="w.safetensors")
+"""
+
+GATHERING = """
+import os
+import torch.distributed as dist, torch
+dist.init_process_group("gloo")
+value = torch.tensor([float(os.environ["RANK"]) + 1])
+dist.all_reduce(value)
+from mlhub.runtime import report
+report(1, loss=float(value))
+dist.destroy_process_group()
+"""
+
+
+def gang(folder: Path, code: str, **hyperparameters: object) -> Gang:
+    with zipfile.ZipFile(folder / "code.zip", "w") as archive:
+        archive.writestr("train.py", code)
+    return Gang(
+        folder,
+        write_blobs(folder / "blobs.npz"),
+        model=ModelSpec(kind="script", entry="train.py", package="code"),
+        package=folder / "code.zip",
+        training=TrainingSpec(epochs=1, batch_size=8, hyperparameters=hyperparameters),
+    )
+
+
+def test_a_script_reports_and_hands_in_its_result(tmp_path: Path) -> None:
+    found = gang(tmp_path, COUNTING, n_steps=5)
+    found.start()
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
+    assert [r["values"]["train/loss"] for r in found.reports("metrics")] == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
+    assert found.reports("progress")[-1]["steps_done"] == 5
+    assert found.result()["metrics"] == {"eval/accuracy": 0.5}
+    artifacts = found.work() / "artifacts"
+    assert (artifacts / "weights.safetensors").read_bytes() == b"weights"
+    assert set(json.loads((artifacts / "artifacts.json").read_text())) == {"weights.safetensors", "metadata.json"}
+
+
+def test_a_script_that_is_asked_to_leave_goes_on_where_it_was(tmp_path: Path) -> None:
+    found = gang(tmp_path, COUNTING, n_steps=10_000)
+    found.start()
+    found.wait_for_step(3)
+    found.terminate()
+    assert found.wait() == {"worker-0": ExitCode.PREEMPTED}, found.said()
+    done = found.reports("progress")[-1]["steps_done"]
+    found.training = TrainingSpec(epochs=1, batch_size=8, hyperparameters={"n_steps": done + 2})
+    found.start()
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
+    assert f"from {done}" in found.said()
+    assert [r["steps_done"] for r in found.reports("progress")] == [done + 1, done + 2]
+
+
+def test_ranks_of_a_script_find_each_other_and_only_the_first_is_heard(tmp_path: Path) -> None:
+    found = gang(tmp_path, GATHERING)
+    found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert found.reports("metrics")[0]["values"] == {"train/loss": 3.0}
+    assert found.reports("metrics", "worker-1") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise ValueError('no such column')", "no such column"),
+        ("import sys; sys.exit(3)", "status 3"),
+        ("def broken(:", "SyntaxError"),
+        ("import nothing_of_that_name", "nothing_of_that_name"),
+    ],
+)
+def test_a_script_that_fails_says_why(tmp_path: Path, code: str, told: str) -> None:
+    found = gang(tmp_path, code)
+    found.start()
+    assert found.wait() == {"worker-0": ExitCode.USER_CODE}, found.said()
+    (failure,) = found.reports("failure")
+    assert told in failure["message"]
+    assert failure["cause"] == "user_code"
+
+
+def test_outside_a_pod_a_script_runs_as_it_is() -> None:
+    assert script.hyperparameters() == {}
+    assert script.dataset_path() is None
+    assert script.checkpoint_folder() is None
+    assert not script.should_preempt()
+    script.report(1, total_steps=3, loss=0.5)
+    script.finish(step=1, metrics={}, weights="nowhere")
