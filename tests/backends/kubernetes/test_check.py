@@ -13,6 +13,7 @@ from mlhub.backends.kubernetes.check.report import Report
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ADMIN, ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet
+from tests.backends.kubernetes.store import Object
 
 
 def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
@@ -58,6 +59,25 @@ def test_an_api_server_without_nodes_is_told_how_far_pods_got(tmp_path: Path) ->
     assert code == 0, told
     assert "missing  No kubelet: pods were made and released, 0 of 2 bound; none can run here." in told
     assert "missing  Pod Security is not enforced" in told
+    assert server.store.objects == {}
+
+
+def test_pods_that_are_bound_to_a_node_without_a_kubelet_are_removed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlhub.backends.kubernetes.problems.NO_ANSWER_AFTER_S", -5.0)
+    server = ApiServer(rules=RULES)
+
+    def bind(pod: Object) -> None:
+        if not pod["spec"].get("schedulingGates") and not pod["spec"].get("nodeName"):
+            metadata = pod["metadata"]
+            server.store.patch("pods", metadata["namespace"], metadata["name"], {"spec": {"nodeName": "paper"}})
+
+    server.store.on_pod = bind
+    code, told = run(server, tmp_path)
+    server.stop()
+    assert code == 0, told
+    assert "2 of 2 bound; none can run here." in told
     assert server.store.objects == {}
 
 

@@ -12,12 +12,14 @@ from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.report import Report
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S
 from mlhub.backends.protocol import AttemptStatus, GangPhase, NodeStatus
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec, Mode, ModelSpec, PodPlacement, Resources, Role, TrainingSpec
 
 MIB = 2**20
-START_S, STOP_S, TRAIN_S, WITHDRAWN_S = 180.0, 60.0, 180.0, 60.0
+START_S, STOP_S, TRAIN_S, WITHDRAWN_S, BOUND_S = 180.0, 60.0, 180.0, 60.0, 5.0
+GONE_S = NO_ANSWER_AFTER_S + 30.0  # also where no kubelet confirms an end
 LABELS = {"organisation": "mlhub", "project": "check", "project_id": "mlhub-check", "job": "check"}
 
 WAITS = """
@@ -68,7 +70,7 @@ class GangCheck:
         else:
             self._report.failed(f"A gang of two, launched twice, has {len(pods)} pods.")
         if not has_kubelet:
-            n_bound = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+            n_bound = self._n_bound(spec)
             self._report.missing(f"No kubelet: pods were made and released, {n_bound} of 2 bound; none can run here.")
         elif self._starts(backend, spec):
             self._stops(backend, spec)
@@ -76,6 +78,16 @@ class GangCheck:
             self._is_withdrawn(nodes)
         self._leaves_nothing(backend)
         backend.close()
+
+    def _n_bound(self, spec: LaunchSpec) -> int:
+        """How many pods have a node, once all have one or the cluster's scheduler had time enough."""
+        until = time.monotonic() + BOUND_S
+        while True:
+            pods, _ = self._api.list(paths.PODS, labelSelector=f"{names.ATTEMPT}={spec.attempt_id}")
+            n_bound = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+            if n_bound == len(spec.pods) or time.monotonic() > until:
+                return n_bound
+            time.sleep(0.5)
 
     def _launch(self, backend: KubernetesBackend, nodes: Sequence[NodeStatus]) -> LaunchSpec:
         spec = two_workers(nodes)
@@ -141,7 +153,7 @@ class GangCheck:
         for spec in self.launched:
             backend.stop(spec.attempt_id, grace_s=0)
         for spec in self.launched:
-            if _wait(backend, spec, lambda s: s.phase.is_ended, seconds=STOP_S) is not None:
+            if _wait(backend, spec, lambda s: s.phase.is_ended, seconds=GONE_S) is not None:
                 backend.stop(spec.attempt_id, grace_s=0)
 
 
