@@ -109,10 +109,9 @@ class Launcher:
             if manifest["kind"] in ("Service", "Pod"):
                 return self._api.get(f"{path}/{manifest['metadata']['name']}")
             return manifest
-        except NotFoundError:
-            # the namespace was removed by hand: make it anew the next time
+        except NotFoundError as error:
             self._limits.clear()
-            raise
+            raise BackendUnavailableError(f"The project's namespace is gone; it is made anew: {error}") from error
 
     def _refused(self, error: ForbiddenError) -> Exception:
         if error.is_quota:

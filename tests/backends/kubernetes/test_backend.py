@@ -10,7 +10,7 @@ import pytest
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.protocol import GangPhase, LaunchError
+from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import Role
 from tests.backends.kubernetes.api_server import ApiServer
@@ -319,3 +319,15 @@ def test_the_projects_quota_is_mirrored_and_follows_changes(
     assert gpus not in hard()
     assert hard()["services.loadbalancers"] == "0"
     mirrors.close()
+
+
+def test_a_namespace_that_was_removed_is_made_anew(server: ApiServer, backend: KubernetesBackend) -> None:
+    spec = gang()
+    backend.launch(spec)
+    namespace = pods(server)[0]["metadata"]["namespace"]
+    server.store.delete("namespaces", "", namespace, None)
+    wait(lambda: of(backend, spec) is None)
+    with pytest.raises(BackendUnavailableError, match="made anew"):
+        backend.launch(spec)
+    backend.launch(spec)
+    assert reach(backend, spec, RUNNING)
