@@ -25,7 +25,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.sampling import Indices, Schedule
 from mlhub.runtime.saving import Checkpointer
 from mlhub.runtime.settings import read_settings
-from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, Strategy, Wishes
+from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, StepResult, Strategy, Wishes
 from mlhub.runtime.strategies.registry import strategy_for
 
 PROGRESS_EVERY_S = 1.0
@@ -106,7 +106,7 @@ class Trainer:
     def _steps(self) -> tuple[int, dict[str, float]]:
         """All steps that are left: how many are done, and the last evaluation. Raises PreemptedError."""
         interval, loss, self._saved_at = Interval(), 0.0, time.perf_counter()
-        done, metrics = self.course.start, dict[str, float]()
+        done, metrics, result = self.course.start, dict[str, float](), StepResult(None, 0.0)
         self._announce(done)
         if done >= self.course.steps:
             return done, self._evaluate(Meeting(done, Wishes(), self.rank, self.n_workers))
@@ -114,6 +114,7 @@ class Trainer:
             began = time.perf_counter()
             order = self.strategy.next(self._wishes(began))
             if isinstance(order, Meeting):
+                interval = self._tell(interval, order.step, result, loss)
                 metrics = self._meet(order) or metrics
                 ending = self.goal.reason_to_stop(metrics) if order.step % self.course.steps_per_epoch == 0 else None
                 if ending is not None and order.step < self.course.steps and self.rank == 0:
@@ -130,14 +131,19 @@ class Trainer:
             interval.add(input_s=self._input_s, busy_s=now - began, result=result)
             if result.loss is not None:
                 loss = self._finite(result.loss, done)
-            if now - interval.began > PROGRESS_EVERY_S or done % self.course.steps_per_epoch == 0:
-                report = interval.report(
-                    self.pod.spec, self.course, step=done, last=result, parameters_bytes=self.parameters_bytes
-                )
-                self.reporter.send(report)
-                self._report(done, {"train/loss": loss})
-                interval = Interval()
+            if now - interval.began > PROGRESS_EVERY_S:
+                interval = self._tell(interval, done, result, loss)
             self.checkpointer.raise_error()
+
+    def _tell(self, interval: Interval, step: int, last: StepResult, loss: float) -> Interval:
+        """Reports the steps since the last report, if there are any; returns the next interval."""
+        if not interval.n_steps:
+            return interval
+        self.reporter.send(
+            interval.report(self.pod.spec, self.course, step=step, last=last, parameters_bytes=self.parameters_bytes)
+        )
+        self._report(step, {"train/loss": loss})
+        return Interval()
 
     def _wishes(self, now: float) -> Wishes:
         is_due = now - self._saved_at > self.spec.checkpoint_every_s and self.checkpointer.is_idle

@@ -79,8 +79,14 @@ class Gang:
             start_timeout_s=60,
         )
 
-    def _spawn(self, spec: PodSpec, inputs: dict[str, Path | None]) -> None:
-        name = f"{spec.role}-{spec.index}"
+    def start_again(self, name: str) -> str:
+        """Another process in the place of one that died, within the same attempt; returns its name."""
+        spec = PodSpec.from_json((self.work(name) / "spec.json").read_text())
+        self._spawn(spec, {"data": self.dataset, "code": self.package}, name=f"{name}-again")
+        return f"{name}-again"
+
+    def _spawn(self, spec: PodSpec, inputs: dict[str, Path | None], *, name: str = "") -> None:
+        name = name or f"{spec.role}-{spec.index}"
         work = self.work(name)
         work.mkdir(parents=True)
         (work / "spec.json").write_text(spec.to_json())

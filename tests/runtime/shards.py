@@ -27,6 +27,7 @@ class Gang:
         work: Work | None = None, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work
+        self.is_whole = parse(strategy).needs_one_shard
         self.n_workers, self.n_shards, self.n_elements = n_workers, n_shards, n_elements
         self._optimizer = lambda parameters: optimizer(parameters, **({"lr": 1.0} | options))
         self.errors: list[BaseException] = []
@@ -49,7 +50,8 @@ class Gang:
         weights, gradient = torch.zeros(self.n_elements), torch.zeros(self.n_elements)
         addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
         client = Client(
-            addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20
+            addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20,
+            is_whole=self.is_whole,
         )  # fmt: skip
         if worker == 0 if starts is None else starts:
             parameter = nn.Parameter(weights.clone())
@@ -59,6 +61,7 @@ class Gang:
                 n_shards=self.n_shards,
                 n_workers=self.n_workers,
                 resume_from=None,
+                is_whole=self.is_whole,
                 strategy=self.strategy,
                 work=None if self.work is None else asdict(self.work),
             )

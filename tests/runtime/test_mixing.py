@@ -81,7 +81,11 @@ def test_block_momentum_goes_on_where_the_blocks_went() -> None:
     second = block.conclude(first + 1.0)
     assert (first.item(), second.item()) == (1.0, 2.5)
     nesterov = mixing.BlockMomentum(torch.zeros(1), momentum=0.5, is_nesterov=True)
-    assert nesterov.conclude(torch.tensor([1.0])).item() == 1.5
+    start = nesterov.conclude(torch.tensor([1.0])).item()
+    assert start == 1.5
+    # a block that changes nothing from where it started: the velocity alone moves the model, and dies out
+    assert nesterov.conclude(torch.tensor([start])).item() == 1.0 + 0.5 + 0.25
+    assert nesterov.land().item() == 1.5
     assert mixing.block_momentum_for(4) == 0.75
 
 

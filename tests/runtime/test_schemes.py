@@ -91,6 +91,21 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
+    training = TrainingSpec(epochs=40, batch_size=4, strategy={"name": "ssp"})
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    gang.wait_for_step(20)
+    gang.processes["worker-1"].kill()
+    gang.processes["worker-1"].wait(10)
+    again = gang.start_again("worker-1")
+    codes = gang.wait(seconds=60)
+    assert codes.pop("worker-1") == -9
+    assert codes[again] == ExitCode.DONE, gang.said()
+    assert set(codes.values()) == {ExitCode.DONE}, gang.said()
+    assert gang.result()["steps"] == 40 * 80
+
+
 @pytest.mark.parametrize(("name", "killed"), [("asp", "server-0"), ("asp", "worker-0"), ("bsp", "server-1")])
 def test_the_death_of_a_server_or_of_the_reporter_ends_the_gang_and_the_next_resumes(
     name: str, killed: str, tmp_path: Path

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from mlhub.runtime.errors import BadInputError
@@ -64,3 +67,8 @@ def test_what_means_nothing_is_refused_with_field_and_remedy(raw: object, field:
         parse(raw, n_workers=4)  # type: ignore[arg-type]
     assert refused.value.field == field
     assert refused.value.remedy
+
+
+def test_whoever_accepts_a_job_needs_no_torch() -> None:
+    code = "import sys, mlhub.runtime.strategies.schema, mlhub.runtime.settings; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -33,11 +33,12 @@ class Client:
     def __init__(
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
+        is_whole: bool = False,
     ) -> None:  # fmt: skip
         """Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's."""
         self._index, self._attempt, self._secret = index, attempt, secret
         self._until = time.monotonic() + start_timeout_s
-        self._cuts = bounds(weights.numel(), len(addresses))
+        self._cuts = bounds(weights.numel(), len(addresses), is_whole=is_whole)
         self._weights, self._gradients = self.views(weights), self.views(gradient)
         self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
@@ -110,6 +111,8 @@ class Client:
         """Nobody needs to wait for this worker until it pushes again."""
         for connection in self._connections:
             frames.send(connection, Header(Operation.REST, 0, sender=self._index))
+        for connection in self._connections:
+            frames.receive_header(connection, Operation.OK)  # so that what was left over is applied before a meeting
 
     def attend(self) -> Grant | Meet:
         """Rests, and waits for work or for everybody."""

@@ -83,8 +83,13 @@ class Place(NamedTuple):
     tensor: nn.Parameter
 
 
-def bounds(n_elements: int, n_shards: int) -> list[tuple[int, int]]:
-    """Start and end of each shard's stretch of the flat vector; sizes differ by one element at most."""
+def bounds(n_elements: int, n_shards: int, *, is_whole: bool = False) -> list[tuple[int, int]]:
+    """Start and end of each shard's stretch of the flat vector; sizes differ by one element at most.
+
+    is_whole: all of it lies in the first shard.
+    """
+    if is_whole:
+        return [(0, n_elements), *[(n_elements, n_elements)] * (n_shards - 1)]
     cuts = [round(i * n_elements / n_shards) for i in range(n_shards + 1)]
     return list(pairwise(cuts))
 
@@ -96,6 +101,7 @@ def plan_shards(
     n_shards: int,
     n_workers: int,
     resume_from: str | None,
+    is_whole: bool = False,
     **more: Any,
 ) -> list[ShardPlan]:
     """more: strategy, work, rates, start of the ShardPlan, when they are not the defaults.
@@ -122,7 +128,7 @@ def plan_shards(
         places.append((name, offset, parameter.numel(), group_of[id(parameter)]))
         offset += parameter.numel()
     plans = []
-    for begin, end in bounds(offset, n_shards):
+    for begin, end in bounds(offset, n_shards, is_whole=is_whole):
         segments = []
         for name, at, length, group in places:
             first, last = max(at, begin), min(at + length, end)

@@ -13,12 +13,13 @@ import torch
 from mlhub.runtime.checkpoints import optimizer_file
 from mlhub.runtime.errors import GangTimeoutError, PeerLostError
 from mlhub.runtime.ps import frames
+from mlhub.runtime.ps.deliveries import Delivery
 from mlhub.runtime.ps.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.handshake import StrangerError, admit
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.rules import Answer
-from mlhub.runtime.ps.shard import Delivery, Shard
+from mlhub.runtime.ps.shard import Shard
 
 N_WAITING = 64
 BUFFER_BYTES = 4 * 2**20
@@ -142,6 +143,7 @@ class Server:
                     self._receive_push(connection, worker, header)
                 case Operation.REST:
                     self._shard.rest(worker)
+                    frames.send(connection, Header(Operation.OK, 0))
                 case Operation.LEASE:
                     stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
                     self._order(connection, self._shard.ask(worker, stop=stop, checkpoint=checkpoint))
@@ -247,7 +249,7 @@ class Server:
 
 def bytes_of(tensor: torch.Tensor) -> memoryview:
     """The tensor's own memory, flat; no copy."""
-    return tensor.detach().numpy().data.cast("B")
+    return tensor.detach().numpy().data.cast("B") if tensor.numel() else memoryview(b"")
 
 
 def size_buffers(connection: socket.socket) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -18,41 +17,12 @@ from torch import Tensor
 from mlhub.runtime.checkpoints import latest, write_tensors
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.optimizer_state import NOTHING, join
+from mlhub.runtime.ps.deliveries import Delivery, Gathering, Making
 from mlhub.runtime.ps.frames import QUIET, Header
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, rule_for
-from mlhub.runtime.ps.rules import Answer, Apply, Contribution, Discard, Fail, Instruction, Push, Rule
-
-
-@dataclass
-class Delivery:
-    """A push under way. n_arrived: pieces. buffer: a whole shard, or one piece's room when nothing has to wait."""
-
-    worker: int
-    buffer: Tensor
-    n_arrived: int = 0
-    is_over: bool = False  # nothing more of it will come
-    version: int | None = None  # that it goes into, once this is decided
-
-
-@dataclass
-class Making:
-    """A version that is being made. n_missing: by piece, how many of its pushes have not arrived there."""
-
-    version: int
-    parts: list[tuple[Contribution, Delivery]]
-    n_missing: list[int]
-    n_to_apply: int
-
-
-@dataclass
-class _Gathering:
-    """Something that every participant brings once, and all get the answer to."""
-
-    rows: dict[int, tuple[float, ...]] = field(default_factory=dict)
-    generation: int = 0
-    answer: tuple[float, ...] = ()
+from mlhub.runtime.ps.rules import Answer, Apply, Discard, Fail, Instruction, Push, Rule
 
 
 class Shard:
@@ -76,7 +46,7 @@ class Shard:
         self._told: dict[int, tuple[int, float]] = {}  # flags and value by worker, until the next version
         self._free: list[Tensor] = []
         self._participants = set(range(n_workers))
-        self._totals = _Gathering()
+        self._totals = Gathering()
 
     def start(self, plan: ShardPlan, weights: Tensor) -> None:
         """Rank 0's: the first weights. Raises ValueError, KeyError, OSError, torch's errors for a bad plan."""
@@ -91,7 +61,8 @@ class Shard:
                 saved = join(checkpoint.optimizer())
                 for piece in self.pieces:
                     piece.restore(saved)
-            self.rule = rule_for(plan.strategy, n_workers=self.n_workers)
+            # a shard that holds nothing makes nobody wait
+            self.rule = rule_for(plan.strategy if plan.size else {"name": "asp"}, n_workers=self.n_workers)
             for worker in range(self.n_workers):
                 self.rule.join(worker)
             if plan.work is not None:
@@ -301,7 +272,7 @@ class Shard:
         rows = self._totals.rows
         if rows and self._participants <= rows.keys():
             columns = zip(*(rows[worker] for worker in sorted(rows)), strict=True)
-            self._totals = _Gathering({}, self._totals.generation + 1, tuple(sum(column) for column in columns))
+            self._totals = Gathering({}, self._totals.generation + 1, tuple(sum(column) for column in columns))
             self._changed.notify_all()
 
     def _wait(self, is_done: Callable[[], bool]) -> None:

@@ -97,7 +97,7 @@ class BlockMomentumAveraging(Apart):
         """A meeting ends the block; it looks at the model without the leap ahead."""
         if self._n_steps:
             self._conclude()
-        self.weights.copy_(self._block.weights)
+        self.weights.copy_(self._block.land())
 
     def _conclude(self) -> float:
         self._n_steps = 0

@@ -33,12 +33,21 @@ class BlockMomentum:
 
     def __post_init__(self) -> None:
         self.velocity = torch.zeros_like(self.weights)
+        self._start = self.weights.clone()
 
     def conclude(self, mean: Tensor) -> Tensor:
         """mean: of all replicas after the block. Returns where every replica starts the next block."""
-        self.velocity.mul_(self.momentum).add_(mean - self.weights, alpha=self.rate)
+        self.velocity.mul_(self.momentum).add_(mean - self._start, alpha=self.rate)
         self.weights.add_(self.velocity)
-        return self.weights + self.momentum * self.velocity if self.is_nesterov else self.weights.clone()
+        self._start.copy_(self.weights)
+        if self.is_nesterov:
+            self._start.add_(self.velocity, alpha=self.momentum)
+        return self._start.clone()
+
+    def land(self) -> Tensor:
+        """The model itself, without the leap ahead; the next block starts here."""
+        self._start.copy_(self.weights)
+        return self._start
 
 
 def block_momentum_for(n_workers: int) -> float:

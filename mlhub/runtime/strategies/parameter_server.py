@@ -48,6 +48,7 @@ class Connected:
             attempt=spec.attempt_id,
             secret=self.pod.secret,
             start_timeout_s=spec.start_timeout_s,
+            is_whole=self.spec.needs_one_shard,
         )
         if spec.index == 0:
             self.client.start(
@@ -57,6 +58,7 @@ class Connected:
                     n_shards=spec.n_servers,
                     n_workers=spec.n_workers,
                     resume_from=None if resume is None else str(resume.folder),
+                    is_whole=self.spec.needs_one_shard,
                     strategy=self.spec.to_json(),
                     work=work,
                     rates=asdict(course.rates),

@@ -65,6 +65,12 @@ class StrategySpec:
     def mode(self) -> Mode | None:
         return self.scheme.mode
 
+    @property
+    def needs_one_shard(self) -> bool:
+        """Workers that wait for some others must wait for the same ones everywhere: shards that choose each for
+        themselves would let two workers wait for each other. The first shard then holds everything."""
+        return self.name == "k_of_n" or bool(self.parameters.get("block"))
+
     def to_json(self) -> dict[str, Any]:
         """What parse() reads again."""
         return {"name": self.name, **self.parameters}

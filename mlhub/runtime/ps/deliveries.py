@@ -1,0 +1,39 @@
+"""What is under way in a shard: pushes that arrive piece by piece, the versions they go into, sums of all workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from mlhub.runtime.ps.rules import Contribution
+
+
+@dataclass
+class Delivery:
+    """A push under way. n_arrived: pieces. buffer: a whole shard, or one piece's room when nothing has to wait."""
+
+    worker: int
+    buffer: Tensor
+    n_arrived: int = 0
+    is_over: bool = False  # nothing more of it will come
+    version: int | None = None  # that it goes into, once this is decided
+
+
+@dataclass
+class Making:
+    """A version that is being made. n_missing: by piece, how many of its pushes have not arrived there."""
+
+    version: int
+    parts: list[tuple[Contribution, Delivery]]
+    n_missing: list[int]
+    n_to_apply: int
+
+
+@dataclass
+class Gathering:
+    """Something that every participant brings once, and all get the answer to."""
+
+    rows: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    generation: int = 0
+    answer: tuple[float, ...] = ()
