@@ -98,6 +98,9 @@ chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
 
 ##@ Measure it
-.PHONY: bench-training
+.PHONY: bench-training bench-convergence
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
+
+bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
+	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
