@@ -107,6 +107,7 @@ class Trainer:
         """All steps that are left: how many are done, and the last evaluation. Raises PreemptedError."""
         interval, loss, self._saved_at = Interval(), 0.0, time.perf_counter()
         done, metrics, result = self.course.start, dict[str, float](), StepResult(None, 0.0)
+        self._told_step = done
         self._announce(done)
         if done >= self.course.steps:
             return done, self._evaluate(Meeting(done, Wishes(), self.rank, self.n_workers))
@@ -136,13 +137,18 @@ class Trainer:
             self.checkpointer.raise_error()
 
     def _tell(self, interval: Interval, step: int, last: StepResult, loss: float) -> Interval:
-        """Reports the steps since the last report, if there are any; returns the next interval."""
-        if not interval.n_steps:
+        """Reports how far the gang is, when it got further; returns the next interval.
+
+        Where workers take steps at their own pace, others may have made all of them.
+        """
+        if step == self._told_step:
             return interval
+        self._told_step = step
         self.reporter.send(
             interval.report(self.pod.spec, self.course, step=step, last=last, parameters_bytes=self.parameters_bytes)
         )
-        self._report(step, {"train/loss": loss})
+        if interval.n_steps:
+            self._report(step, {"train/loss": loss})
         return Interval()
 
     def _wishes(self, now: float) -> Wishes:
