@@ -13,6 +13,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.settings import read_settings
 from mlhub.runtime.strategies.schema import parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
@@ -79,8 +80,22 @@ def check_request(organisation: Organisation, model: ModelVersion, request: dict
         raise InvalidInputError(
             "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
         )
+    if model.kind != Kind.SCRIPT:
+        _check_settings(request)
     _check_room(organisation, least)
     return {**request, **_strategy(model, request)}
+
+
+def _check_settings(request: dict[str, Any]) -> None:
+    """The hyperparameters that the training loop itself reads; the model's own are tried out by preflight."""
+    try:
+        read_settings(
+            request.get("hyperparameters") or {},
+            target_metric=request.get("target_metric") or None,
+            target_value=request.get("target_value"),
+        )
+    except BadInputError as error:
+        raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 
 
 def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"target_metric": "eval/accuracy"}, "target_value"),
         ({"mode": "magic"}, "mode"),
         ({"hyperparameters": [1]}, "hyperparameters"),
+        ({"hyperparameters": {"learning_rate": -1}}, "hyperparameters.learning_rate"),
+        ({"hyperparameters": {"lr_schedule": "wild"}}, "hyperparameters.lr_schedule"),
         ({"dataset": None}, "dataset"),
     ],
 )
