@@ -50,6 +50,7 @@ class Reason(StrEnum):
     SHORTER_FIRST = "shorter_first"
     SMALLER_FIRST = "smaller_first"
     SERVED_MORE = "served_more"
+    WORTH_MORE = "worth_more"
     FAIR_SHARE = "fair_share"
 
 
@@ -90,6 +91,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.SMALLER_FIRST: "It needs {left:.0f} GPU-seconds more; {next_job} with {smaller:.0f} goes first.",
     Reason.SERVED_MORE: "It had {served:.0f} GPU-seconds (queue {queue}); "
     "{next_job} with {less:.0f} (queue {next_queue}) goes first.",
+    Reason.WORTH_MORE: "{given} GPUs do {times:.1f} times as much for others now, weighted by who ends sooner.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation
@@ -12,6 +12,8 @@ from scheduler.placement.gangs import build_allocation, place_workers
 from scheduler.placement.room import Room
 from scheduler.policies.policy import Grant, Proposal
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
+
+SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
 
 
 @dataclass
@@ -104,22 +106,18 @@ class _Placer:
             self.then.hold(job, held)
             self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
             return
-        self.then.hold(job, allocation)
-        self.now.limit_to(self.then, allocation)
-        self.targets.placed[job.id] = (allocation, grant.explanations)
+        self._settle_on(job, allocation, grant)
 
     # 3
 
     def _launch(self, job: JobSnapshot, grant: Grant) -> None:
         may_now = self.scene.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
         allocation = self._find(self.now, job, grant) if may_now else None
-        if allocation is not None and self.then.fits(job, allocation):
-            self.then.hold(job, allocation)
-            self.now.hold(job, allocation)
-            self.scene.ledger_now.take(job.tenant, gpus=grant.n_workers)
-            self.targets.placed[job.id] = (allocation, grant.explanations)
-            return
         later = self._find(self.then, job, grant)
+        if allocation is not None and self.then.fits(job, allocation) and not self._is_worse(job, allocation, later):
+            self.scene.ledger_now.take(job.tenant, gpus=allocation.n_workers)
+            self._settle_on(job, allocation, grant)
+            return
         if later is None:
             smaller = self._smaller(job, grant)
             if smaller is not None:
@@ -137,14 +135,13 @@ class _Placer:
         self.then.release(job, held)
         may_now = self.scene.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
         allocation = self._find(self._with_own(self.now, job, held), job, grant, keep=held) if may_now else None
-        if allocation is not None and self.then.fits(job, allocation):
-            self.then.hold(job, allocation)
-            self.now.limit_to(self.then, allocation)
+        if allocation is not None and self.then.fits(job, allocation) and allocation.n_workers >= held.n_workers:
+            more = allocation.n_workers - held.n_workers
             self.scene.ledger_now.take(job.tenant, gpus=more, jobs=0)
-            self.targets.placed[job.id] = (allocation, grant.explanations)
+            self._settle_on(job, allocation, grant)
             return
         later = self._find(self.then, job, grant, keep=held)
-        if later is not None:
+        if later is not None and later.n_workers > held.n_workers:
             self._await(job, later)
         else:
             self.then.hold(job, held)
@@ -152,21 +149,36 @@ class _Placer:
             self.scene.budget.take(job, held.n_workers)
         self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
 
+    def _settle_on(self, job: JobSnapshot, allocation: Allocation, grant: Grant) -> None:
+        """It is placed; the budget and the reasons say what it really got."""
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        n_workers = allocation.n_workers
+        if n_workers != grant.n_workers:
+            self.scene.budget.take(job, n_workers)
+        explanations = tuple(
+            Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
+            for e in grant.explanations
+        )
+        self.targets.placed[job.id] = (allocation, explanations)
+
     def _await(self, job: JobSnapshot, allocation: Allocation) -> None:
         self.then.hold(job, allocation)
         self.now.limit_to(self.then, allocation)
         self.targets.awaited[job.id] = allocation
 
+    def _is_worse(self, job: JobSnapshot, allocation: Allocation, later: Allocation | None) -> bool:
+        """Is it clearly better to wait for the place that others are about to leave?"""
+        if later is None or later == allocation:
+            return False
+        return self.speeds.step_s_on(job, allocation) > (1 + SCATTERED) * self.speeds.step_s_on(job, later)
+
     def _smaller(self, job: JobSnapshot, grant: Grant) -> Grant | None:
-        """Half the size, for a job that may be that small."""
-        n_workers = max(job.min_workers, grant.n_workers // 2)
+        """Half the size, where that will do."""
+        n_workers = max(grant.least_workers or grant.n_workers, grant.n_workers // 2)
         if n_workers >= grant.n_workers or not self.scene.budget.take(job, n_workers):
             return None
-        explanations = tuple(
-            Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
-            for e in grant.explanations
-        )
-        return Grant(job.id, n_workers, grant.gpu_type, explanations, grant.packing)
+        return replace(grant, n_workers=n_workers, n_nodes=0)
 
     # 4
 
@@ -196,6 +208,25 @@ class _Placer:
     # finding a place
 
     def _find(self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None) -> Allocation | None:
+        """The best of the grant's size and, where that would be scattered, of smaller ones: less may be faster."""
+        found = self._find_exactly(room, job, grant, keep=keep)
+        least = grant.least_workers or grant.n_workers
+        if found is None or grant.n_workers <= least:
+            return found
+        best_s = self.speeds.step_s_on(job, found)
+        expected_s = self.speeds.plain_step_s(job, grant.n_workers, gpu_type=grant.gpu_type, n_nodes=grant.n_nodes)
+        per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
+        n = grant.n_workers
+        while best_s > expected_s * (1 + SCATTERED) and n > least:
+            n = max(least, n - 1 if n <= per_node else n // 2)
+            smaller = self._find_exactly(room, job, replace(grant, n_workers=n, n_nodes=0), keep=keep)
+            if smaller is not None and (step_s := self.speeds.step_s_on(job, smaller)) < best_s * 1.02:
+                found, best_s = smaller, min(best_s, step_s)
+        return found
+
+    def _find_exactly(
+        self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None
+    ) -> Allocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
         spots = place_workers(

@@ -19,7 +19,7 @@ HOP_S = 25e-6  # one message between two processes
 SERVER_STEP_S = 400e-6  # a server's fixed part of a step: unpack, sum, optimise, pack
 HIDING = 0.5  # the part of a pass under which all-reduce hides its traffic: about the backward half
 ALWAYS_EXPOSED = 0.05  # the part of a synchronisation that nothing hides: the last gradients
-CLEARLY_EXPOSED = 0.25  # of a pass: what is exposed beyond this is traffic; what is less may be stragglers' noise
+CLEARLY_EXPOSED = 0.1  # of a pass: what is exposed beyond this is traffic; what is less may be stragglers' noise
 PRIOR_WEIGHT = 0.15  # against 1 for a measurement
 
 Floats = NDArray[np.float64]
@@ -53,14 +53,33 @@ def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> tuple[fl
     else:
         wire = all_reduce_wire_s(layout, parameters_bytes=parameters_bytes)
         latency = 2 * HOP_S * (layout.n_workers - 1)
-    return latency, wire, wire * (layout.n_workers / layout.n_nodes - 1) if layout.n_nodes > 1 else 0.0
+    crowding = wire * (layout.n_workers / layout.n_nodes - 1) * 2 / layout.n_nodes if layout.n_nodes > 1 else 0.0
+    return latency, wire, crowding
+
+
+def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]) -> Floats:
+    """Factors on sync_terms from measurements: first from those that are clearly exposed.
+
+    Of a hidden synchronisation only bounds are known: not less than what was exposed, not more than could hide. It
+    counts with what the first fit expects of it, within these bounds. rows: terms and measurement.
+    """
+    exposed = [(*terms, whole_sync_s(o)) for terms, o in rows if is_clearly_exposed(o)]
+    first = fit_factors(exposed, 3, pull_to=PRIOR_SYNC)
+    hidden = [
+        (*terms, float(np.clip(first @ np.array(terms), o.sync_s, o.sync_s + HIDING * o.compute_s)))
+        for terms, o in rows
+        if not is_clearly_exposed(o)
+    ]
+    return fit_factors(exposed + hidden, 3, pull_to=first)
+
+
+def is_clearly_exposed(o: SpeedObservation) -> bool:
+    return o.mode is Mode.PARAMETER_SERVER or o.sync_s >= CLEARLY_EXPOSED * o.compute_s
 
 
 def whole_sync_s(o: SpeedObservation) -> float:
-    """A synchronisation's whole length: reports give the exposed part; the rest hid under the backward pass."""
-    if o.mode is Mode.PARAMETER_SERVER or o.sync_s < CLEARLY_EXPOSED * o.compute_s:
-        return o.sync_s
-    return o.sync_s + HIDING * o.compute_s
+    """A clearly exposed synchronisation's whole length: the rest of it hid under the backward pass."""
+    return o.sync_s if o.mode is Mode.PARAMETER_SERVER else o.sync_s + HIDING * o.compute_s
 
 
 def exposed_s(sync_s: float, compute_s: Floats, mode: Mode) -> Floats:

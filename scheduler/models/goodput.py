@@ -51,5 +51,5 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
     passes_B = np.ceil(local_B / (job.max_local_batch or local_B.max()) - _GRAIN)
     if n_workers == 1:
         passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
-    pass_B = np.maximum(np.floor(local_B / passes_B + _GRAIN), job.min_local_batch)
+    pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), job.min_local_batch)
     return Batches(pass_B * passes_B * n_workers, passes_B)

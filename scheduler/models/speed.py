@@ -16,19 +16,20 @@ from functools import lru_cache
 import numpy as np
 
 from scheduler.models.fitting import (
-    PRIOR_SYNC,
     Floats,
     exposed_s,
     fit_factors,
+    fit_sync,
     interpolated_exposed_s,
     observed_layout,
     sync_terms,
-    whole_sync_s,
 )
 from scheduler.models.layout import Layout
 from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
+PRIOR_ERROR = 0.5  # of the prior alone
+MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
 DEFAULT_NIC_BPS = 10e9
 NEWEST = 3  # measurements of one shape and batch that count
@@ -87,14 +88,11 @@ class SpeedModel:
             self._n_synced[mode] = len({_shape_of(o) for o in synced})
             for crosses in (False, True):
                 rows = [
-                    (
-                        *sync_terms(observed_layout(o, nic_bps=self._nic_bps), mode, parameters_bytes=self._bytes),
-                        whole_sync_s(o),
-                    )
+                    (sync_terms(observed_layout(o, nic_bps=self._nic_bps), mode, parameters_bytes=self._bytes), o)
                     for o in synced
                     if (o.n_nodes > 1) is crosses
                 ]
-                self._sync[mode, crosses] = fit_factors(rows, 3, pull_to=PRIOR_SYNC)
+                self._sync[mode, crosses] = fit_sync(rows)
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
             by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
@@ -137,9 +135,9 @@ class SpeedModel:
     def error(self, layout: Layout, mode: Mode) -> float:
         """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
         if _shape(layout, mode) in self._exposed:
-            return 0.05
+            return MEASURED_ERROR
         if not self._n_measured:
-            return 0.5
+            return PRIOR_ERROR
         return max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode])))
 
     def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.models.goodput import batches_of, gain_B
 from scheduler.models.layout import Layout, Terrain
 from scheduler.models.progress import remaining_s
-from scheduler.models.speed import SpeedModel, speed_model
+from scheduler.models.speed import MEASURED_ERROR, PRIOR_ERROR, SpeedModel, speed_model
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
 SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
@@ -33,18 +33,26 @@ class Speeds:
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Over how many nodes n workers are best spread; packed (0), unless another spread gains clearly."""
         gpu_type = gpu_type or self.usual_type(job)
-        packed_s = self.step_s(job, n_workers, gpu_type=gpu_type)
-        best_s, best = packed_s * (1 - SPREAD_MUST_GAIN), 0
+        best_s = self.cautious_step_s(job, n_workers, gpu_type=gpu_type) * (1 - SPREAD_MUST_GAIN)
+        best = 0
         for n_nodes in self.terrain.spreads(gpu_type, n_workers):
-            step_s = self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+            step_s = self.cautious_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
             if step_s < best_s:
                 best_s, best = step_s, n_nodes
         return best
 
     def best_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        """On n workers at their best spread."""
+        """On n workers at their best spread, cautiously."""
         n_nodes = self.best_spread(job, n_workers, gpu_type=gpu_type)
-        return self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+        return self.cautious_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+
+    def cautious_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
+        """As step_s, but a shape that was not measured counts as slower by its error: finding out costs a restart."""
+        gpu_type = gpu_type or self.usual_type(job)
+        step_s = self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+        layout, mode = self._typical(job, n_workers, gpu_type, n_nodes)
+        error = self.model(job).error(layout, mode)
+        return step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
 
     def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
         """On n workers in the better mode; packed, or spread evenly over n_nodes.
@@ -55,11 +63,13 @@ class Speeds:
         key = (job.id, n_workers, gpu_type, n_nodes)
         found = self._step_s.get(key)
         if found is None:
-            found = self._typical_step_s(job, n_workers, gpu_type, n_nodes)
-            if n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
-                found = min(found, UNTRIED_GAIN * self.step_s(job, 1, gpu_type=gpu_type))
-            self._step_s[key] = found
+            found = self.plain_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+            self._step_s[key] = found = self._doubted(job, found, n_workers, gpu_type)
         return found
+
+    def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
+        """As step_s, without any benefit of the doubt."""
+        return self._worth(job, *self._typical(job, n_workers, gpu_type, n_nodes))
 
     def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
         """At that size, packed."""
@@ -67,8 +77,20 @@ class Speeds:
 
     def step_s_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         """On this very allocation."""
-        layout = self.terrain.layout_of(allocation)
-        return self._worth(job, layout, allocation.mode)
+        return self._worth(job, self.terrain.layout_of(allocation), allocation.mode)
+
+    def present_step_s(self, job: JobSnapshot) -> float:
+        """On what the job holds, with the benefit of the doubt as in step_s. Raises ValueError if that is nothing."""
+        if job.allocation is None:
+            raise ValueError(f"job {job.id!r} holds nothing")
+        layout = self.terrain.layout_of(job.allocation)
+        found = self._worth(job, layout, job.allocation.mode)
+        return self._doubted(job, found, layout.n_workers, layout.gpu_type)
+
+    def _doubted(self, job: JobSnapshot, step_s: float, n_workers: int, gpu_type: str) -> float:
+        if n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
+            return min(step_s, UNTRIED_GAIN * self.step_s(job, 1, gpu_type=gpu_type))
+        return step_s
 
     def error_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         return self.model(job).error(self.terrain.layout_of(allocation), allocation.mode)
@@ -88,16 +110,15 @@ class Speeds:
         best = int(np.argmax(goodput_B))
         return round(float(size_B[best])), round(float(passes_B[best]))
 
-    def _typical_step_s(self, job: JobSnapshot, n_workers: int, gpu_type: str, n_nodes: int) -> float:
-        """What does not depend on the job's progress is remembered with the model, over jobs and rounds."""
+    def _typical(self, job: JobSnapshot, n_workers: int, gpu_type: str, n_nodes: int) -> tuple[Layout, Mode]:
+        """Layout with servers, and mode; remembered with the model, over jobs and rounds."""
         memo = self.model(job).memo
         key = (self.terrain.serial, n_workers, gpu_type, n_nodes, job.mode, job.batch_size, job.max_batch_size)
         if key not in memo:
             layout = self.terrain.typical(gpu_type, n_workers, n_nodes=n_nodes)
             mode, n_servers = self.best_mode(job, layout)
             memo[key] = (layout.with_servers(n_servers) if n_servers else layout, mode)
-        layout, mode = cast("tuple[Layout, Mode]", memo[key])
-        return self._worth(job, layout, mode)
+        return cast("tuple[Layout, Mode]", memo[key])
 
     def _worth(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         if job.max_batch_size is not None and job.noise_scale is not None:

@@ -32,6 +32,7 @@ class View:
 class Grant:
     """A job's size from now on. The explanations are used if the job starts or changes by it.
 
+    least_workers: smaller sizes that will do, down to this, where the whole size finds no good place; 0 = none.
     n_nodes: to spread it over that many nodes evenly, if they have room; 0 = as the packing says.
     """
 
@@ -41,6 +42,7 @@ class Grant:
     explanations: tuple[Explanation, ...]
     packing: Packing = Packing.TIGHT
     n_nodes: int = 0
+    least_workers: int = 0
 
 
 @dataclass(frozen=True)

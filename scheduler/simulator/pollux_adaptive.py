@@ -112,6 +112,7 @@ class AdaptivePolluxWorld(PolluxWorld):
 
     def _snapshot(self, job: TraceJob, *, order: int) -> JobSnapshot:
         app = self._true[job.id].app
+        fixed_s, example_s = preflight(app)
         is_fixed = job.model == "ncf"
         return JobSnapshot(
             id=job.id,
@@ -129,7 +130,17 @@ class AdaptivePolluxWorld(PolluxWorld):
             max_workers=1 if is_fixed else min(MOST_WORKERS, app.max_batch // app.min_local_batch),
             requested_workers=1 if is_fixed else job.n_gpus,
             cpus_per_worker=0.0,
+            step_overhead_s=fixed_s,
+            example_s=example_s,
             parameters_bytes=PARAMETERS_BYTES[job.model],
             start_s=RESTART_S,
             checkpoint_s=0.0,
         )
+
+
+def preflight(app: Application) -> tuple[float, float]:
+    """What the platform measures before a job first runs: a pass on one GPU at two sizes, as fixed and per example."""
+    small, large = app.min_local_batch, max(app.min_local_batch + 1, app.max_local_batch // 2)
+    small_s, large_s = (app.step_and_sync_s((1,), size)[0] for size in (small, large))
+    each_s = max(1e-9, (large_s - small_s) / (large - small))
+    return max(0.0, small_s - each_s * small), each_s
