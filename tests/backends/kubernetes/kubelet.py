@@ -83,18 +83,25 @@ class Kubelet:
             self._end_later(pod, 75, after_s=0.02)
 
     def _end_later(self, pod: Object, code: int, *, after_s: float) -> None:
-        timer = threading.Timer(after_s, self.end, (pod["metadata"]["namespace"], pod["metadata"]["name"], code))
+        metadata = pod["metadata"]
+        # by its uid: a later pod of the same name lives its own life
+        which = {"uid": metadata["uid"]}
+        timer = threading.Timer(after_s, self.end, (metadata["namespace"], metadata["name"], code), which)
         timer.daemon = True
         timer.start()
 
-    def end(self, namespace: str, name: str, code: int, *, reason: str = "", conditions: Any = None) -> None:
-        """The pod's main container ends; what a kubelet then writes."""
+    def end(
+        self, namespace: str, name: str, code: int, *, reason: str = "", conditions: Any = None, uid: str = ""
+    ) -> None:
+        """The pod's main container ends; what a kubelet then writes. uid: only if it is still that pod."""
         with self.store.changed:
             try:
                 pod = self.store.get("pods", namespace, name)
             except RefusedError:
                 return
             if self.is_away or pod["status"]["phase"] in ("Succeeded", "Failed"):
+                return
+            if uid and pod["metadata"]["uid"] != uid:
                 return
             change: Object = {
                 "status": {
