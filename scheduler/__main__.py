@@ -18,11 +18,11 @@ from scheduler.policies import POLICIES, policy_named
 from scheduler.records import plan_to_json
 from scheduler.simulator import simulate
 from scheduler.simulator.clusters import Cluster, cluster_from_mapping, read_nxgy
-from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.formats import read_trace
 from scheduler.simulator.report import summary
 from scheduler.simulator.rounds import RecordedRound, replay_round, rounds_from_json, story_of
 from scheduler.simulator.trace import BadInput
+from scheduler.simulator.worlds import WORLDS, Data, Information, Setting
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,13 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m scheduler", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     simulating = commands.add_parser("simulate", help="replay a trace through a policy")
-    simulating.add_argument("--world", choices=["counting"], default="counting", help="what is true in the simulation")
-    simulating.add_argument("--trace", required=True, metavar="FILE")
-    simulating.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
     simulating.add_argument("--policy", required=True, metavar="NAME", help=", ".join(sorted(POLICIES)))
     simulating.add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of the policy")
-    simulating.add_argument("--seed", type=int, default=0)
-    simulating.add_argument("--period", type=float, default=None, metavar="S", help="decide every S seconds only")
+    _add_world(simulating)
     simulating.add_argument("--json", metavar="OUT", help="write the figures here; - is the terminal")
     simulating.set_defaults(command=_simulate)
     replaying = commands.add_parser("replay", help="decide recorded rounds again and compare")
@@ -70,15 +66,34 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_world(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--world", choices=sorted(WORLDS), default="counting", help="what is true in the simulation")
+    parser.add_argument("--trace", required=True, metavar="FILE")
+    parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
+    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")
+    parser.add_argument(
+        "--information",
+        choices=[kind.value for kind in Information],
+        help="what the policy knows of the jobs' lengths; if not given, what its authors gave it",
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--period", type=float, metavar="S", help="decide every S seconds only (else as the world does)"
+    )
+
+
 def _simulate(arguments: argparse.Namespace) -> int:
     policy = policy_named(arguments.policy, _parameters(arguments.param))
     trace = read_trace(_text(arguments.trace), name=arguments.trace)
     cluster = _cluster(arguments.cluster)
-    world = CountingWorld(trace, cluster)
+    information = Information(arguments.information) if arguments.information else None
+    data = _data(arguments.data) if arguments.data else None
+    kind = WORLDS[arguments.world]
+    world = kind.make(Setting(trace, cluster, arguments.policy, information, data, arguments.seed))
     outcome = simulate(
         world,
         policy=policy,
-        period_s=arguments.period,
+        period_s=kind.period_s if arguments.period is None else arguments.period,
         seed=arguments.seed,
         stopwatch=time.perf_counter,
         on_progress=_bar() if sys.stderr.isatty() else None,
@@ -142,6 +157,14 @@ def _cluster(path: str) -> Cluster:
         return cluster_from_mapping(yaml.safe_load(text), name=path)
     except yaml.YAMLError as error:
         raise BadInput(path, None, f"not YAML: {' '.join(str(error).split())}") from error
+
+
+def _data(path: str) -> Data:
+    folder = Path(path)
+    if not folder.is_dir():
+        raise BadInput(path, None, "there is no such folder; check --data")
+    files = [str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()]
+    return Data(path, files, lambda file: _text(str(folder / file)))
 
 
 def _parameters(pairs: Sequence[str]) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class JobSnapshot:
     max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size.
+    length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
     """
 
     id: str
@@ -117,6 +118,7 @@ class JobSnapshot:
     min_local_batch: int = 1
     max_local_batch: int | None = None
     noise_scale: float | None = None
+    length_is_known: bool = True
 
     @property
     def fixed_workers(self) -> int:

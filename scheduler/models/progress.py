@@ -10,7 +10,12 @@ P90_SIGMAS = 1.2816
 
 
 def steps_left(job: JobSnapshot) -> float:
-    """Optimiser steps to go. At least one: a job that has done all its steps still has to say so."""
+    """Optimiser steps to go. At least one: a job that has done all its steps still has to say so.
+
+    Of a job of unknown length, as many as it has done: the median where any length is as likely as its double.
+    """
+    if not job.length_is_known:
+        return max(1.0, job.steps_done)
     return max(1.0, job.steps_total - job.steps_done)
 
 

@@ -15,7 +15,7 @@ from scheduler.topology import Node, Rack
 class CountingWorld(SteadyWorld):
     """A step is about a second of the job at its own size. Elastic jobs speed up as far as they have GPUs, perfectly.
 
-    knows_durations: the scheduler is told how long steps take; otherwise it believes all jobs' steps to be equal.
+    knows_durations: the scheduler is told how long jobs are; otherwise only how far they are.
     """
 
     def __init__(
@@ -26,11 +26,13 @@ class CountingWorld(SteadyWorld):
         start_s: float = 0.0,
         stop_s: float = 0.0,
         tenants: Sequence[TenantSnapshot] = (),
+        knows_durations: bool = True,
     ) -> None:
         self.nodes: Sequence[Node] = cluster.nodes
         self.racks: Sequence[Rack] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self._start_s, self._stop_s = start_s, stop_s
+        self._knows_durations = knows_durations
         self._jobs = {job.id: job for job in trace.jobs}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job)) for job in trace.jobs])
 
@@ -66,4 +68,5 @@ class CountingWorld(SteadyWorld):
             example_s=step_s * job.n_gpus / 1000 if is_elastic else 0.0,
             start_s=self._start_s,
             checkpoint_s=self._stop_s,
+            length_is_known=self._knows_durations,
         )

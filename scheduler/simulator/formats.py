@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scheduler.simulator.pollux_trace import POLLUX_COLUMNS, read_pollux
 from scheduler.simulator.trace import BadInput, Row, Rows, Trace, TraceJob, unique_jobs
 
 MLHUB_COLUMNS = ("job", "submitted_at_s", "n_gpus", "duration_s")
@@ -32,11 +33,16 @@ def read_trace(text: str, *, name: str) -> Trace:
     header = {cell.strip() for cell in lines[0].split(",")} if lines else set()
     if "resource_time_0" in header or "iteration_time" in header:
         return _read_muri(text, name)
+    if {"application", "num_replicas"} & header:
+        return read_pollux(text, name=name)
     if {"job_id", "num_gpu"} & header:
         return _read_tiresias(text, name)
     if {"job", "n_gpus", "submitted_at_s", "duration_s"} & header:
         return _read_mlhub_csv(text, name)
-    known = f"{', '.join(MLHUB_COLUMNS)} (MLHub), {', '.join(TIRESIAS_COLUMNS[:4])} ... (Tiresias, Muri)"
+    known = (
+        f"{', '.join(MLHUB_COLUMNS)} (MLHub), {', '.join(TIRESIAS_COLUMNS[:4])} ... (Tiresias, Muri), "
+        f"{', '.join(POLLUX_COLUMNS)} (Pollux)"
+    )
     raise BadInput(name, 1, f"the header is of no known format; known are: {known}")
 
 

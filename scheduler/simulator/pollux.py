@@ -11,30 +11,13 @@ from dataclasses import dataclass, replace
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.pollux_tables import Application
-from scheduler.simulator.trace import BadInput, Rows, Trace, TraceJob, unique_jobs
+from scheduler.simulator.trace import BadInput, Trace, TraceJob
 from scheduler.simulator.world import Arrival, Gang, Leg
 from scheduler.snapshot import Allocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
 
 RESTART_S = 30.0
 PERIOD_S = 60.0
-POLLUX_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 _GRAIN = 1e-8
-
-
-def read_pollux(text: str, *, name: str) -> Trace:
-    """A workload of Pollux' artifact. duration_s is 0: how long a job takes is the world's to say."""
-    jobs = []
-    for row in Rows(text, name=name, columns=POLLUX_COLUMNS):
-        job = TraceJob(
-            id=row.text("name"),
-            submitted_at_s=row.number("time"),
-            n_gpus=row.whole("num_replicas", least=1),
-            duration_s=0.0,
-            model=row.text("application"),
-            extra={"batch_size": row.whole("batch_size", least=1)},
-        )
-        jobs.append((row.number_in_file, job))
-    return Trace(name, "pollux", unique_jobs(name, jobs))
 
 
 @dataclass

@@ -1,0 +1,101 @@
+"""The worlds by name, as command line and benchmarks make them from files. The registry below is the whole list.
+
+A world is told what the policy may know: a policy is compared within its class of information only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatch
+
+from scheduler.simulator.clusters import Cluster
+from scheduler.simulator.counting import CountingWorld
+from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
+from scheduler.simulator.pollux_adaptive import AdaptivePolluxWorld
+from scheduler.simulator.pollux_tables import read_applications
+from scheduler.simulator.trace import BadInput, Trace
+from scheduler.simulator.world import World
+
+
+class Information(StrEnum):
+    """What the scheduler is told about the length of jobs. DURATIONS: true speeds, too."""
+
+    DURATIONS = "durations"
+    DECLARED = "declared"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A folder of measured profiles: the names of its files, and how to read one."""
+
+    name: str
+    files: Sequence[str]
+    read: Callable[[str], str]
+
+    def matching(self, pattern: str) -> dict[str, str]:
+        """Texts by name. Raises BadInput if there is none."""
+        found = {file: self.read(file) for file in sorted(self.files) if fnmatch(file, pattern)}
+        if not found:
+            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the world's own profiles")
+        return found
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a world is made of. policy: its name; some worlds treat jobs as that policy's authors did."""
+
+    trace: Trace
+    cluster: Cluster
+    policy: str
+    information: Information | None = None  # None: as the policy's authors had it
+    data: Data | None = None
+    seed: int = 0
+
+    def needed_data(self, world: str) -> Data:
+        if self.data is None:
+            raise BadInput(
+                self.trace.name, None, f"the {world} world needs measured profiles; give their folder as --data"
+            )
+        return self.data
+
+
+@dataclass(frozen=True)
+class WorldKind:
+    """period_s: the rounds of that world's authors; None = a round at every event."""
+
+    make: Callable[[Setting], World]
+    period_s: float | None = None
+
+
+ADAPTS_BATCHES = frozenset({"mlhub", "pollux"})  # policies whose jobs may change their batch, where users allow it
+
+
+def _counting(setting: Setting) -> World:
+    for row, job in enumerate(setting.trace.jobs, start=2):
+        if job.duration_s <= 0:
+            raise BadInput(setting.trace.name, row, f"job {job.id!r} has no duration; the counting world needs one")
+    return CountingWorld(
+        setting.trace, setting.cluster, knows_durations=setting.information in (None, Information.DURATIONS)
+    )
+
+
+def _pollux(setting: Setting) -> World:
+    if setting.trace.format != "pollux":
+        raise BadInput(setting.trace.name, 1, "the pollux world replays Pollux' own workloads only")
+    data = setting.needed_data("pollux")
+    applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
+    if setting.policy in ADAPTS_BATCHES and setting.information in (None, Information.DECLARED):
+        return AdaptivePolluxWorld(setting.trace, setting.cluster, applications)
+    knows = setting.information is Information.DURATIONS or (
+        setting.information is None and setting.policy == "optimus"
+    )
+    return PolluxWorld(setting.trace, setting.cluster, applications, knows_table=knows)
+
+
+WORLDS: Mapping[str, WorldKind] = {
+    "counting": WorldKind(_counting),
+    "pollux": WorldKind(_pollux, PERIOD_S),
+}
