@@ -1,6 +1,6 @@
 """Replays traces through the same decide() as the live platform: traces, clusters, worlds, the engine, reports.
 
-Reads no files: texts come in, results go out; scheduler/__main__.py touches the disk.
+Reads no files: texts come in, results go out; scheduler/commands/ touches the disk.
 """
 
 from scheduler.simulator.engine import Outcome, simulate

@@ -1,0 +1,30 @@
+"""interference: how well the slowdown of pairs left out is predicted."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from scheduler.commands.files import read_text, write_json
+from scheduler.commands.options import add_json
+from scheduler.models.interference_folds import evaluate
+from scheduler.models.interference_pairs import read_pairs
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser("interference", help="how well the slowdown of pairs left out is predicted")
+    parser.add_argument("--pairs", required=True, metavar="FILE", help="CSV: job_a, job_b, norm_a, norm_b ...")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--group", choices=["pair", "job", "family"], default="pair", help="what is left out")
+    add_json(parser)
+    parser.set_defaults(command=_interference)
+
+
+def _interference(arguments: argparse.Namespace) -> int:
+    found = read_pairs(read_text(arguments.pairs), name=arguments.pairs)
+    figures = evaluate(found.pairs, n_folds=arguments.folds, group=arguments.group)
+    if arguments.json:
+        write_json(arguments.json, figures)
+    if arguments.json != "-":
+        print("\n".join([*found.remarks(), *(f"{key:14} {value}" for key, value in figures.items())]))
+    return 0

@@ -1,0 +1,80 @@
+"""Options that several commands have, and what is made of them: policies with parameters, worlds, a progress bar."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scheduler.commands.files import data_in, read_cluster, read_text
+from scheduler.policies import POLICIES
+from scheduler.simulator.formats import read_trace
+from scheduler.simulator.worlds import WORLDS, Information, Setting
+
+
+def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
+    parser.add_argument(
+        "--policy", required=required, default=default, metavar="NAME", help=", ".join(sorted(POLICIES))
+    )
+    parser.add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of the policy")
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None:
+    parser.add_argument("--json", metavar="OUT", help=f"write {what} here; - is the terminal")
+
+
+def add_world(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--world", choices=sorted(WORLDS), default="counting", help="what is true in the simulation")
+    parser.add_argument("--trace", required=True, metavar="FILE")
+    parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
+    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")
+    parser.add_argument(
+        "--information",
+        choices=[kind.value for kind in Information],
+        help="what the policy knows of the jobs' lengths; if not given, what its authors gave it",
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--period", type=float, metavar="S", help="decide every S seconds only (else as the world does)"
+    )
+
+
+def setting_of(arguments: argparse.Namespace, *, policy: str) -> Setting:
+    """What add_world's options say, for that policy."""
+    return Setting(
+        read_trace(read_text(arguments.trace), name=arguments.trace),
+        read_cluster(arguments.cluster),
+        policy,
+        Information(arguments.information) if arguments.information else None,
+        data_in(arguments.data) if arguments.data else None,
+        arguments.seed,
+    )
+
+
+def parameters_in(pairs: Sequence[str]) -> dict[str, Any]:
+    """Of --param K=V; values that are JSON are taken as such."""
+    parameters = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise ValueError(f"--param {pair!r} is not of the form key=value")
+        try:
+            parameters[key] = json.loads(value)
+        except json.JSONDecodeError:
+            parameters[key] = value
+    return parameters
+
+
+def progress_bar() -> Callable[[int, int], None] | None:
+    """None where nobody watches."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(n_done: int, n_jobs: int) -> None:
+        filled = 40 * n_done // n_jobs
+        end = "\n" if n_done == n_jobs else ""
+        print(f"\r{'█' * filled}{'·' * (40 - filled)} {n_done}/{n_jobs} jobs", end=end, file=sys.stderr, flush=True)
+
+    return show
