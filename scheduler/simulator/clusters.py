@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.simulator.tenants import tenants_from_list
 from scheduler.simulator.trace import BadInput, Row, Rows
+from scheduler.snapshot import TenantSnapshot
 from scheduler.topology import Node, Rack
 
 NXGY_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node")
@@ -17,8 +19,12 @@ _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 @dataclass(frozen=True)
 class Cluster:
+    """tenants: with their quota; empty where everybody may use everything. name: of its file, for errors."""
+
     nodes: tuple[Node, ...]
     racks: tuple[Rack, ...]
+    tenants: tuple[TenantSnapshot, ...] = ()
+    name: str = "the cluster"
 
     @property
     def n_gpus(self) -> int:
@@ -35,13 +41,14 @@ def uniform_cluster(
     memory_bytes: int = 512 << 30,
     nic_bps: float = 10e9,
     uplink_bps: float = float("inf"),
+    name: str = "the cluster",
 ) -> Cluster:
     """Alike nodes in equal racks, filled one after the other."""
     per_rack = -(-n_nodes // n_racks)
     nodes = tuple(
         Node(f"n{i}", f"r{i // per_rack}", gpu_type, n_gpus, cpus, memory_bytes, nic_bps) for i in range(n_nodes)
     )
-    return Cluster(nodes, tuple(Rack(f"r{i}", uplink_bps) for i in range(-(-n_nodes // per_rack))))
+    return Cluster(nodes, tuple(Rack(f"r{i}", uplink_bps) for i in range(-(-n_nodes // per_rack))), name=name)
 
 
 def read_nxgy(text: str, *, name: str) -> Cluster:
@@ -57,13 +64,15 @@ def read_nxgy(text: str, *, name: str) -> Cluster:
         n_gpus=row.whole("num_gpu_p_node", least=1),
         cpus=row.number("num_cpu_p_node", least=0),
         memory_bytes=int(row.number("mem_p_node", least=0) * 10**9),
+        name=name,
     )
 
 
 def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
     """MLHub's cluster file: {racks: [{name, uplink, nodes: [{name, gpu_type, slots, cpus, memory, nic}]}]}.
 
-    count: n on a node makes n of them, numbered. Raises BadInput that names the rack or node and what is wrong.
+    count: n on a node makes n of them, numbered. Tenants with their quota may stand under tenants. Raises BadInput that
+    names the rack, node or tenant and what is wrong.
     """
     racks_value = value.get("racks") if isinstance(value, Mapping) else None
     if not isinstance(racks_value, list) or not racks_value:
@@ -80,7 +89,7 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
             raise BadInput(name, None, f"{kind} {twice!r} is there twice; give each its own name")
     if not any(node.n_gpus for node in nodes):
         raise BadInput(name, None, "no node has a GPU; set slots: to 1 or more on some")
-    return Cluster(tuple(nodes), tuple(racks))
+    return Cluster(tuple(nodes), tuple(racks), tenants_from_list(value.get("tenants") or [], name=name), name)
 
 
 def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -18,7 +18,10 @@ class BadInput(ValueError):  # noqa: N818 (it says what it is: an input that is 
 
 @dataclass(frozen=True)
 class TraceJob:
-    """duration_s: at n_gpus, alone. min_gpus below n_gpus or max_gpus above: elastic. extra: the format's own."""
+    """duration_s: at n_gpus, alone. min_gpus below n_gpus or max_gpus above: elastic. extra: the format's own.
+
+    row: where it is in its file, for errors.
+    """
 
     id: str
     submitted_at_s: float
@@ -30,6 +33,7 @@ class TraceJob:
     min_gpus: int | None = None
     max_gpus: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    row: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -97,4 +101,4 @@ def unique_jobs(name: str, jobs: list[tuple[int, TraceJob]]) -> tuple[TraceJob, 
         seen[job.id] = row
     if not jobs:
         raise BadInput(name, None, "there are no jobs in it")
-    return tuple(job for _, job in jobs)
+    return tuple(replace(job, row=row) for row, job in jobs)

@@ -15,6 +15,7 @@ from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
 from scheduler.simulator.pollux_adaptive import AdaptivePolluxWorld
 from scheduler.simulator.pollux_tables import read_applications
+from scheduler.simulator.tenants import tenants_of
 from scheduler.simulator.trace import BadInput, Trace
 from scheduler.simulator.world import World
 
@@ -54,6 +55,19 @@ class Setting:
     data: Data | None = None
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Raises BadInput for a job that could never run."""
+        by_type: dict[str, int] = {}
+        for node in self.cluster.nodes:
+            by_type[node.gpu_type] = by_type.get(node.gpu_type, 0) + node.n_gpus
+        most = max(by_type.values())
+        for job in self.trace.jobs:
+            if job.n_gpus > most:
+                there = f"{most} of one type" if len(by_type) > 1 else str(most)
+                problem = f"job {job.id!r} needs {job.n_gpus} GPUs, but {self.cluster.name} has {there}"
+                raise BadInput(self.trace.name, job.row, f"{problem}; take the job out, or use a larger cluster")
+        tenants_of(self.trace, self.cluster.tenants, cluster=self.cluster.name)
+
     def needed_data(self, world: str) -> Data:
         if self.data is None:
             raise BadInput(
@@ -74,11 +88,14 @@ ADAPTS_BATCHES = frozenset({"mlhub", "pollux"})  # policies whose jobs may chang
 
 
 def _counting(setting: Setting) -> World:
-    for row, job in enumerate(setting.trace.jobs, start=2):
+    for job in setting.trace.jobs:
         if job.duration_s <= 0:
-            raise BadInput(setting.trace.name, row, f"job {job.id!r} has no duration; the counting world needs one")
+            raise BadInput(setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting world needs one")
     return CountingWorld(
-        setting.trace, setting.cluster, knows_durations=setting.information in (None, Information.DURATIONS)
+        setting.trace,
+        setting.cluster,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+        knows_durations=setting.information is not Information.NONE,
     )
 
 
