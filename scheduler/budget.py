@@ -44,23 +44,26 @@ class Budget:
     def n_left(self) -> int:
         return sum(self._left.values())
 
-    def refusal(self, job: JobSnapshot, n_workers: int) -> Explanation | None:
-        """Why the job may not have n workers in all, or None if it may."""
+    def left_by_type(self) -> dict[str, int]:
+        return dict(self._left)
+
+    def refusal(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> Explanation | None:
+        """Why the job may not have n workers in all (of this type, if one is said), or None if it may."""
         _, had = self._granted.get(job.id, ("", 0))
         more = n_workers - had
         if more > 0:
             refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
             if refused is not None:
                 return refused
-        if self._type_for(job, n_workers) is None:
+        if self._type_for(job, n_workers, gpu_type) is None:
             return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": self.n_left(), "total": self.n_left(), "need": more})
         return None
 
-    def take(self, job: JobSnapshot, n_workers: int) -> bool:
+    def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
-        if self.refusal(job, n_workers) is not None:
+        if self.refusal(job, n_workers, gpu_type=gpu_type) is not None:
             return False
-        chosen = self._type_for(job, n_workers)
+        chosen = self._type_for(job, n_workers, gpu_type)
         assert chosen is not None
         self.give_back(job)
         self._left[chosen] -= n_workers
@@ -77,9 +80,13 @@ class Budget:
     def excess(self, tenant_id: str) -> Explanation | None:
         return self._ledger.excess(tenant_id)
 
-    def _type_for(self, job: JobSnapshot, n_workers: int) -> str | None:
-        """The GPU type to take from: the one it has, else the one with the most left that the job may use."""
+    def _type_for(self, job: JobSnapshot, n_workers: int, wanted: str | None = None) -> str | None:
+        """The type that is wanted; else the one it has, else the one with the most left that the job may use."""
         own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
+        if wanted is not None:
+            is_allowed = wanted in self._left and (not job.gpu_types or wanted in job.gpu_types)
+            left = self._left.get(wanted, 0) + (had if wanted == own_type else 0)
+            return wanted if is_allowed and left >= n_workers else None
         if had:
             return own_type if self._left[own_type] + had >= n_workers else None
         fitting = [

@@ -36,7 +36,9 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     returned = _return_resized(scene)
     deciding = {job.id for job in scene.candidates}
     settled = tuple(job for job in snapshot.jobs if job.id not in deciding)
-    view = View(snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed, settled)
+    view = View(
+        snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed, settled, snapshot.nodes
+    )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
     targets = place(scene, proposal, speeds)  # 3

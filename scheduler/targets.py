@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation
 from scheduler.models.speeds import Speeds
-from scheduler.placement.gangs import build_allocation, place_workers
+from scheduler.placement.gangs import build_allocation, place_on, place_workers
 from scheduler.placement.room import Room
 from scheduler.policies.policy import Grant, Proposal
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
@@ -56,7 +56,7 @@ class _Placer:
             held, grant = held_by(job), self.grants.get(job.id)
             if held is None:
                 continue
-            if grant is not None and grant.n_workers == held.n_workers and self._keeps_type(held, grant):
+            if grant is not None and grant.n_workers == held.n_workers and self._keeps_place(held, grant):
                 self.then.hold(job, held)
                 self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
             elif grant is not None and self.proposal.is_final:
@@ -141,7 +141,7 @@ class _Placer:
             self._settle_on(job, allocation, grant)
             return
         later = self._find(self.then, job, grant, keep=held)
-        if later is not None and later.n_workers > held.n_workers:
+        if later is not None and (later.n_workers > held.n_workers or not self._keeps_place(held, grant)):
             self._await(job, later)
         else:
             self.then.hold(job, held)
@@ -229,15 +229,18 @@ class _Placer:
     ) -> Allocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
-        spots = place_workers(
-            room,
-            job,
-            n_workers=grant.n_workers,
-            gpu_type=grant.gpu_type,
-            near=near,
-            packing=grant.packing,
-            n_nodes=grant.n_nodes,
-        )
+        if grant.spots:
+            spots = place_on(room, job, grant.spots)
+        else:
+            spots = place_workers(
+                room,
+                job,
+                n_workers=grant.n_workers,
+                gpu_type=grant.gpu_type,
+                near=near,
+                packing=grant.packing,
+                n_nodes=grant.n_nodes,
+            )
         if spots is None:
             return None
         layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})
@@ -258,6 +261,9 @@ class _Placer:
         own.limit_to(self.then, held)
         return own
 
-    def _keeps_type(self, held: Allocation, grant: Grant) -> bool:
+    def _keeps_place(self, held: Allocation, grant: Grant) -> bool:
+        """Is it on the wished type of GPU, and on the wished nodes, where there is a wish?"""
         node = self.then.nodes[held.shares[0].node]
-        return not grant.gpu_type or node.gpu_type == grant.gpu_type
+        has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
+        lies_so = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
+        return has_type and (lies_so or not grant.spots)

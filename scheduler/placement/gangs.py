@@ -68,6 +68,13 @@ def place_workers(
     return _fill(merged, n_workers=n_workers, near=near)
 
 
+def place_on(room: Room, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
+    """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
+    spots = tuple((room.nodes[name], k) for name, k in wished if name in room.nodes)
+    has_room = len(spots) == len(wished) and all(room.workers_on(job, node) >= k for node, k in spots)
+    return spots if has_room else None
+
+
 def place_servers(room: Room, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 

@@ -11,6 +11,7 @@ from scheduler.decisions import Explanation
 from scheduler.models.speeds import Speeds
 from scheduler.placement.gangs import Packing
 from scheduler.snapshot import JobSnapshot, Phase, TenantSnapshot
+from scheduler.topology import Node
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class View:
     """What a policy decides over: waiting and running jobs that may start, change or stop in this round.
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
+    nodes: all of the cluster, for what it holds in sum; which of them are free is the budget's and placement's to say.
     """
 
     now_s: float
@@ -26,6 +28,7 @@ class View:
     speeds: Speeds
     seed: int = 0
     settled: tuple[JobSnapshot, ...] = ()
+    nodes: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Grant:
 
     least_workers: smaller sizes that will do, down to this, where the whole size finds no good place; 0 = none.
     n_nodes: to spread it over that many nodes evenly, if they have room; 0 = as the packing says.
+    spots: so many workers on these nodes and nowhere else, for policies that search over places; a running job that
+    lies otherwise is moved as soon as they are free. Empty = wherever placement finds best.
     """
 
     job: str
@@ -43,6 +48,7 @@ class Grant:
     packing: Packing = Packing.TIGHT
     n_nodes: int = 0
     least_workers: int = 0
+    spots: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
