@@ -52,6 +52,10 @@ class Reason(StrEnum):
     SERVED_MORE = "served_more"
     WORTH_MORE = "worth_more"
     FAIR_SHARE = "fair_share"
+    HIGHER_BAND = "higher_band"
+    DOMINANT_SHARE = "dominant_share"
+    RECLAIMED = "reclaimed"
+    LENT = "lent"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -93,6 +97,12 @@ SENTENCES: Mapping[Reason, str] = {
     "{next_job} with {less:.0f} (queue {next_queue}) goes first.",
     Reason.WORTH_MORE: "{given} GPUs do {times:.1f} times as much for others now, weighted by who ends sooner.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
+    Reason.HIGHER_BAND: "Its priority is {priority}; {next_job}, a band above with {next_priority}, goes first.",
+    Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its largest share, "
+    "for a weight of {weight:g}.",
+    Reason.RECLAIMED: "{tenant} uses {used} GPUs and is guaranteed {guarantee:g}; what is above that was lent, "
+    "and others below their guarantee need it.",
+    Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
 }
 
 

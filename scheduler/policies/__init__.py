@@ -7,12 +7,15 @@ from dataclasses import fields
 from typing import Any
 
 from scheduler.policies.backfill import Backfill
+from scheduler.policies.capacity import Capacity
+from scheduler.policies.drf import Drf
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
 from scheduler.policies.optimus import Optimus
 from scheduler.policies.policy import Grant, Policy, Proposal, View
+from scheduler.policies.priority import Priority
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
 
@@ -23,6 +26,9 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "srsf": Srsf,
     "las": Las,
     "fair": Fair,
+    "priority": Priority,
+    "drf": Drf,
+    "capacity": Capacity,
     "optimus": Optimus,
     "mlhub": Mlhub,
 }
