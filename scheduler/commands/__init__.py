@@ -4,6 +4,6 @@ Each file has add(commands), which adds its parser, with the function that carri
 below is the whole list. What several of them read or write is in files.py and options.py.
 """
 
-from scheduler.commands import explain, interference, replay, simulate
+from scheduler.commands import bench, explain, interference, replay, simulate
 
-COMMANDS = (simulate, replay, explain, interference)
+COMMANDS = (simulate, replay, explain, interference, bench)
