@@ -44,11 +44,16 @@ class StartError(RuntimeError):
 Commands = Callable[[int], dict[str, Sequence[str]]]
 
 
+def listen_host() -> str:
+    """The address that the platform answers at: $MLHUB_HOST, or this machine only."""
+    return os.environ.get("MLHUB_HOST") or "127.0.0.1"
+
+
 def django_commands(port: int) -> dict[str, Sequence[str]]:
     """The platform's own processes, by name, in the order of starting."""
     python = sys.executable
     celery = [python, "-m", "celery", "-A", "mlhub.celery"]
-    web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
+    web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
         "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],
         "worker": [
@@ -109,7 +114,8 @@ class Supervisor:
         """Returns when the platform answers. Raises StartError, PostgresError or ValkeyError."""
         database_url, redis_url = self._start_servers()
         port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
-        self.url = f"http://127.0.0.1:{port}"
+        host = listen_host()
+        self.url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 (compared, not bound)
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
         self.migrate(self.environment)
         self._say("database is up to date")

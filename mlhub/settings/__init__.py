@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 
@@ -12,7 +13,8 @@ MLHUB_HOME = Path(env("MLHUB_HOME", default=str(BASE_DIR / ".mlhub"))).resolve()
 SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
-ALLOWED_HOSTS = env.list("MLHUB_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]", "testserver"])
+OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
+ALLOWED_HOSTS = env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS)
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 
 INSTALLED_APPS = [

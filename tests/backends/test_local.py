@@ -17,7 +17,7 @@ from mlhub.backends.local import ClusterFileError, LocalBackend, read_cluster
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_time
 from mlhub.backends.protocol import GangPhase
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import LaunchSpec, Role
+from mlhub.wire.launch import LaunchSpec, PodSpec, Role
 from tests.backends.specs import gang, program
 from tests.contract.test_backend import CLUSTER, ended, of, wait
 
@@ -45,6 +45,39 @@ def test_a_gang_whose_workers_are_done_has_succeeded_and_its_servers_leave(local
     spec = gang("done", workers=2, servers=1)
     local.launch(spec)
     assert ended(local, spec).phase is GangPhase.SUCCEEDED
+
+
+ELSEWHERE = """
+racks:
+  - name: rack-1
+    uplink: 10Gbit
+    nodes:
+      - {name: node-1, slots: 1, memory: 1GiB, nic: 1Gbit, address: 127.0.0.2, enter: [env, PLACE=here]}
+      - {name: node-2, slots: 1, memory: 1GiB, nic: 1Gbit, address: 127.0.0.3, interface: eth7}
+"""
+
+
+def test_a_node_may_lie_elsewhere_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(ELSEWHERE)
+    backend = LocalBackend(tmp_path, read_cluster(tmp_path / "cluster.yaml"), argv=program(tmp_path))
+    spec = gang(workers=2, servers=1)
+    backend.launch(spec)
+    told = PodSpec.from_json((folder(backend, spec).pod(Role.WORKER, 1).path / "spec.json").read_text())
+    assert told.master_address.startswith("127.0.0.2:")
+    assert [address.rpartition(":")[0] for address in told.server_addresses] == ["127.0.0.2"]
+    environments = [
+        Path(f"/proc/{shim_of(backend, spec, index)['child']}/environ").read_text().split("\0") for index in (0, 1)
+    ]
+    assert "PLACE=here" in environments[0]
+    assert "GLOO_SOCKET_IFNAME=eth7" in environments[1]
+    backend.stop(spec.attempt_id, grace_s=0)
+    wait(lambda: all(s.phase.is_ended for s in backend.observe()))
+
+
+def test_words_before_a_pods_program_must_be_a_list(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(ELSEWHERE.replace("[env, PLACE=here]", "nsenter"))
+    with pytest.raises(ClusterFileError, match=r"nodes\[0\].enter must be a list of words"):
+        read_cluster(tmp_path / "cluster.yaml")
 
 
 def test_when_one_pod_fails_the_rest_leaves_and_the_first_cause_counts(local: LocalBackend) -> None:

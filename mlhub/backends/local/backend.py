@@ -63,9 +63,13 @@ class LocalBackend:
             me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
             write_json(gang.launch, me)
             ports = _free_ports(1 + len(spec.servers))
-            servers = tuple(f"127.0.0.1:{port}" for port in ports[1:])
+            first, *_ = (self.cluster.place(pod.node).address for pod in spec.workers)
+            servers = tuple(
+                f"{self.cluster.place(pod.node).address}:{port}"
+                for pod, port in zip(spec.servers, ports[1:], strict=True)
+            )
             for pod in spec.pods:
-                told = PodSpec.of(spec, pod, master_address=f"127.0.0.1:{ports[0]}", server_addresses=servers)
+                told = PodSpec.of(spec, pod, master_address=f"{first}:{ports[0]}", server_addresses=servers)
                 self._start(gang.pod(pod.role, pod.index), spec, pod, told)
             for pod in spec.pods:
                 _wait_for_shim(gang.pod(pod.role, pod.index))
@@ -150,11 +154,12 @@ class LocalBackend:
         for name, secret in (("token", spec.token), ("secret", spec.gang_secret)):
             (folder.path / name).touch(mode=0o600)
             (folder.path / name).write_text(secret)
+        place = self.cluster.place(pod.node)
         write_json(
             folder.path / "pod.json",
             {
-                "argv": self.argv,
-                "environment": _environment(folder, spec, pod, told),
+                "argv": [*place.enter, *self.argv],
+                "environment": _environment(folder, spec, pod, told, interface=place.interface),
                 "node": pod.node,
                 "memory_bytes": pod.resources.memory_bytes or 2**62,
                 "nice": 5,
@@ -177,7 +182,9 @@ class LocalBackend:
             )
 
 
-def _environment(folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec) -> dict[str, str]:
+def _environment(
+    folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec, *, interface: str
+) -> dict[str, str]:
     """All that a pod sees: nothing of the platform's own environment leaks through."""
     host, _, port = told.master_address.rpartition(":")
     variables = {
@@ -189,8 +196,8 @@ def _environment(folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: P
         "TMPDIR": str(folder.path / "work"),
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": str(max(1, int(pod.resources.cpus))),
-        "GLOO_SOCKET_IFNAME": "lo",
-        "TP_SOCKET_IFNAME": "lo",
+        "GLOO_SOCKET_IFNAME": interface,
+        "TP_SOCKET_IFNAME": interface,
         names.SPEC_PATH: str(folder.path / "spec.json"),
         names.API_URL: spec.api_url,
         names.TOKEN_PATH: str(folder.path / "token"),

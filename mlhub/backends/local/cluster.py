@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from mlhub.backends.protocol import NodeStatus
 
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 _BYTES = {"mib": 2**20, "gib": 2**30, "tib": 2**40}
-_NODE_FIELDS = {"name", "gpu_type", "slots", "cpus", "memory", "nic", "labels"}
+_NODE_FIELDS = {"name", "gpu_type", "slots", "cpus", "memory", "nic", "labels", "address", "interface", "enter"}
 
 
 class ClusterFileError(ValueError):
@@ -21,8 +22,26 @@ class ClusterFileError(ValueError):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a node's pods really run. address, interface: how the gang's other pods reach them.
+
+    enter: words put before the pod's program, to take it into a network namespace or a control group.
+    """
+
+    address: str = "127.0.0.1"
+    interface: str = "lo"
+    enter: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class LocalCluster:
+    """places: of the nodes that are not plainly this machine."""
+
     nodes: tuple[NodeStatus, ...]
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+    def place(self, name: str) -> Place:
+        return self.places.get(name, Place())
 
     def node(self, name: str) -> NodeStatus | None:
         return next((n for n in self.nodes if n.name == name), None)
@@ -41,22 +60,26 @@ def read_cluster(path: Path) -> LocalCluster:
     racks = raw.get("racks") if isinstance(raw, dict) else None
     if not isinstance(racks, list) or not racks:
         raise ClusterFileError(f"{path}: `racks` must be a list with at least one rack.")
-    nodes = [node for index, rack in enumerate(racks) for node in _rack(path, f"racks[{index}]", rack)]
+    found = [node for index, rack in enumerate(racks) for node in _rack(path, f"racks[{index}]", rack)]
+    nodes = [node for node, _ in found]
     names = [n.name for n in nodes]
     for name in names:
         if names.count(name) > 1:
             raise ClusterFileError(f"{path}: two nodes are called {name!r}; every node needs a name of its own.")
-    return LocalCluster(tuple(nodes))
+    return LocalCluster(tuple(nodes), {node.name: place for node, place in found if place != Place()})
 
 
-def _rack(path: Path, place: str, raw: Any) -> list[NodeStatus]:
+def _rack(path: Path, place: str, raw: Any) -> list[tuple[NodeStatus, Place]]:
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         raise ClusterFileError(f"{path}: {place}.name is missing; a rack needs name, uplink and nodes.")
     uplink_bps = _quantity(path, f"{place}.uplink", raw.get("uplink"), _BITS, "10Gbit")
     nodes = raw.get("nodes")
     if not isinstance(nodes, list) or not nodes:
         raise ClusterFileError(f"{path}: {place}.nodes must be a list with at least one node.")
-    return [_node(path, f"{place}.nodes[{i}]", n, raw["name"], uplink_bps) for i, n in enumerate(nodes)]
+    return [
+        (_node(path, f"{place}.nodes[{i}]", n, raw["name"], uplink_bps), _place(path, f"{place}.nodes[{i}]", n))
+        for i, n in enumerate(nodes)
+    ]
 
 
 def _node(path: Path, place: str, raw: Any, rack: str, uplink_bps: float) -> NodeStatus:
@@ -82,6 +105,15 @@ def _node(path: Path, place: str, raw: Any, rack: str, uplink_bps: float) -> Nod
         rack_uplink_bps=uplink_bps,
         labels={str(k): str(v) for k, v in (raw.get("labels") or {}).items()},
     )
+
+
+def _place(path: Path, place: str, raw: dict[str, Any]) -> Place:
+    usual = Place()
+    address, interface = str(raw.get("address", usual.address)), str(raw.get("interface", usual.interface))
+    enter = raw.get("enter", [])
+    if not isinstance(enter, list) or not all(isinstance(word, str) for word in enter):
+        raise ClusterFileError(f"{path}: {place}.enter must be a list of words, such as [nsenter, --net=/run/netns/a].")
+    return Place(address, interface, tuple(enter))
 
 
 def _quantity(path: Path, place: str, raw: Any, units: dict[str, float] | dict[str, int], example: str) -> float:
