@@ -98,9 +98,12 @@ chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
 
 ##@ Measure it
-.PHONY: bench-training bench-convergence
+.PHONY: bench-training bench-convergence bench-testbed
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
 
 bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
+
+bench-testbed: setup  ## Real jobs on virtual nodes under several policies (root); writes benchmarks/results/testbed.md
+	@python -m benchmarks.testbed $(ARGS)
