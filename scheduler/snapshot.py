@@ -47,7 +47,11 @@ class Allocation:
 
 @dataclass(frozen=True)
 class SpeedObservation:
-    """A step time measured on a real allocation of the job, or of an earlier job of its family."""
+    """A step time measured on a real allocation of the job, or of an earlier job of its family.
+
+    share: of what the gang's links give it alone, the part that it had, for others sent over them, too; from the bytes
+    and seconds that its pods count.
+    """
 
     mode: Mode
     n_workers: int
@@ -61,6 +65,7 @@ class SpeedObservation:
     sync_s: float  # exposed synchronisation's part of step_s
     n_steps: int  # steps behind the means
     observed_at_s: float = 0.0
+    share: float = 1.0
 
 
 @dataclass(frozen=True)

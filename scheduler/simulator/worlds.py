@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.counting import CountingWorld
+from scheduler.simulator.network import NetworkWorld
 from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
 from scheduler.simulator.pollux_adaptive import AdaptivePolluxWorld
 from scheduler.simulator.pollux_tables import read_applications
@@ -112,7 +113,21 @@ def _pollux(setting: Setting) -> World:
     return PolluxWorld(setting.trace, setting.cluster, applications, knows_table=knows)
 
 
+def _network(setting: Setting) -> World:
+    if setting.trace.format not in ("muri", "mlhub"):
+        raise BadInput(setting.trace.name, 1, "the network world needs iterations: a trace in Muri's or MLHub's format")
+    return NetworkWorld(
+        setting.trace,
+        setting.cluster,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+        seed=setting.seed,
+        knows_lengths=setting.information is not Information.NONE,
+        knows_speeds=setting.information is Information.DURATIONS,
+    )
+
+
 WORLDS: Mapping[str, WorldKind] = {
     "counting": WorldKind(_counting),
+    "network": WorldKind(_network),
     "pollux": WorldKind(_pollux, PERIOD_S),
 }
