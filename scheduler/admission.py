@@ -22,6 +22,7 @@ class Scene:
     resized and now wait for their new allocation. room_held, ledger_before: what is held at this moment. room_now:
     the same, without what is promised; ledger_now: with what this round launches.
     room_then: only what is certain to stay held; what leaves counts as free. budget: the same in numbers, for policies.
+    beside: with whom a job that was promised GPUs is to share them.
     """
 
     snapshot: ClusterSnapshot
@@ -35,6 +36,7 @@ class Scene:
     candidates: list[JobSnapshot] = field(default_factory=list)
     returning: dict[str, Allocation] = field(default_factory=dict)
     pending: dict[str, Allocation] = field(default_factory=dict)  # resizes whose job has not left its GPUs yet
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
@@ -49,6 +51,7 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
             ledger_now.take(job.tenant, gpus=held.n_workers)
     budget = Budget({}, ledger_then, present={})
     scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
+    scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
     empty = _Empty(Room(snapshot.nodes))
     stays: list[tuple[JobSnapshot, Allocation]] = []
     for job in snapshot.jobs:
@@ -78,7 +81,7 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
         ledger_then.take(job.tenant, gpus=held.n_workers)
     _keep_promises(scene, targets, ledger_then)
     present = {job.id: _type_of(held_by(job), room_now) for job in scene.candidates if held_by(job)}
-    scene.budget = Budget(_gpus_by_type(room_then), ledger_then, present=present)
+    scene.budget = Budget(_gpus_by_type(room_then, scene), ledger_then, present=present)
     return scene
 
 
@@ -117,7 +120,7 @@ def _keep_promises(scene: Scene, targets: Mapping[str, Allocation], ledger_then:
             s.node in scene.room_then.nodes and scene.room_then.nodes[s.node].is_schedulable for s in target.shares
         )
         refused = ledger_then.refusal(job.tenant, gpus=target.n_workers)
-        if not is_open or refused is not None or not scene.room_then.fits(job, target):
+        if not is_open or refused is not None or not _fits_then(scene, job, target):
             scene.pending.pop(job_id, None)
             continue
         scene.room_then.hold(job, target)
@@ -126,6 +129,10 @@ def _keep_promises(scene: Scene, targets: Mapping[str, Allocation], ledger_then:
         if job_id in waiting:
             scene.returning[job_id] = target
     scene.candidates = [job for job in scene.candidates if job.id not in scene.returning]
+
+
+def _fits_then(scene: Scene, job: JobSnapshot, target: Allocation) -> bool:
+    return scene.room_then.fits(job, target, beside=scene.beside.get(job.id, ()))
 
 
 class _Empty:
@@ -171,11 +178,18 @@ class _Empty:
         return self._most[key]
 
 
-def _gpus_by_type(room: Room) -> dict[str, int]:
+def _gpus_by_type(room: Room, scene: Scene) -> dict[str, int]:
+    """GPUs that are free then, and those that jobs on their way in share with candidates: these may keep them."""
     counts: dict[str, int] = {}
     for node in room.nodes.values():
         if node.is_schedulable:
             counts[node.gpu_type] = counts.get(node.gpu_type, 0) + len(room.gpus[node.name])
+    if room.occupants:
+        candidates = {job.id for job in scene.candidates}
+        for spot in room.occupants:
+            node = room.nodes[spot[0]]
+            if node.is_schedulable and candidates.intersection(scene.room_held.occupants.get(spot, ())):
+                counts[node.gpu_type] += 1
     return counts
 
 

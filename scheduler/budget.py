@@ -21,15 +21,17 @@ class Budget:
         self._ledger = ledger
         self._present = dict(present)
         self._granted: dict[str, tuple[str, int]] = {}
+        self._sharing: set[str] = set()
 
     def copy(self) -> Budget:
         twin = Budget(self._left, self._ledger.copy(), present=self._present)
-        twin._granted = dict(self._granted)
+        twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
         return twin
 
     def adopt(self, other: Budget) -> None:
         """Take over what was granted out of a copy."""
         self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
+        self._sharing = set(other._sharing)
 
     def granted(self, job: JobSnapshot) -> int:
         return self._granted.get(job.id, ("", 0))[1]
@@ -71,10 +73,28 @@ class Budget:
         self._granted[job.id] = (chosen, n_workers)
         return True
 
+    def take_beside(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
+        """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
+
+        A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
+        go has then not grown over its quota, and nobody gets more than it by sharing.
+        """
+        gpu_type_before, had = self._granted.get(job.id, ("", 0))
+        if self._ledger.refusal(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
+            return False
+        self.give_back(job)
+        self._ledger.take(job.tenant, gpus=n_workers)
+        self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
+        self._sharing.add(job.id)
+        return True
+
     def give_back(self, job: JobSnapshot) -> None:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
-            self._left[gpu_type] += had
+            if job.id in self._sharing:
+                self._sharing.remove(job.id)
+            else:
+                self._left[gpu_type] += had
             self._ledger.give_back(job.tenant, gpus=had)
 
     def excess(self, tenant_id: str) -> Explanation | None:
@@ -83,6 +103,8 @@ class Budget:
     def _type_for(self, job: JobSnapshot, n_workers: int, wanted: str | None = None) -> str | None:
         """The type that is wanted; else the one it has, else the one with the most left that the job may use."""
         own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
+        if job.id in self._sharing:
+            had = 0
         if wanted is not None:
             is_allowed = wanted in self._left and (not job.gpu_types or wanted in job.gpu_types)
             left = self._left.get(wanted, 0) + (had if wanted == own_type else 0)

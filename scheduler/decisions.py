@@ -56,6 +56,13 @@ class Reason(StrEnum):
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
     LENT = "lent"
+    # why a job shares GPUs, or does not
+    SHARES_WITH = "shares_with"
+    SHARES_WHAT_IS_LEFT = "shares_what_is_left"
+    SHARING_TRIED = "sharing_tried"
+    SHARING_NOT_WORTH_IT = "sharing_not_worth_it"
+    NOT_PROFILED = "not_profiled"
+    PARTNER_LEAVES = "partner_leaves"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -96,6 +103,13 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.SERVED_MORE: "It had {served:.0f} GPU-seconds (queue {queue}); "
     "{next_job} with {less:.0f} (queue {next_queue}) goes first.",
     Reason.WORTH_MORE: "{given} GPUs do {times:.1f} times as much for others now, weighted by who ends sooner.",
+    Reason.SHARES_WITH: "It shares {n_workers} GPUs with {partners}: together they do {times:.2f} times the work.",
+    Reason.SHARES_WHAT_IS_LEFT: "It runs beside {partners} on what those leave of {n_workers} GPUs.",
+    Reason.SHARING_TRIED: "It is tried beside {partners} on {n_workers} GPUs, to measure what they do together.",
+    Reason.SHARING_NOT_WORTH_IT: "Beside {partner}, the best to share with, they would do {times:.2f} times the work; "
+    "{least:.2f} would be worth it.",
+    Reason.NOT_PROFILED: "It was never profiled, and shares no GPU before that.",
+    Reason.PARTNER_LEAVES: "{partner}, whose GPUs it shared, leaves them.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
     Reason.HIGHER_BAND: "Its priority is {priority}; {next_job}, a band above with {next_priority}, goes first.",
     Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its largest share, "

@@ -23,8 +23,10 @@ from scheduler.snapshot import (
     ClusterSnapshot,
     JobSnapshot,
     Mode,
+    PairObservation,
     Phase,
     PolicyMemory,
+    Profile,
     Share,
     SpeedObservation,
     TenantSnapshot,
@@ -54,6 +56,7 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "racks": [{"name": rack.name, "uplink_bps": _finite(rack.uplink_bps)} for rack in snapshot.racks],
         "tenants": [asdict(tenant) for tenant in snapshot.tenants],
         "jobs": [_job_to_json(job) for job in snapshot.jobs],
+        "pairs": [asdict(pair) for pair in snapshot.pairs],
     }
 
 
@@ -68,6 +71,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             racks=tuple(Rack(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
             tenants=tuple(TenantSnapshot(**tenant) for tenant in value["tenants"]),
             jobs=tuple(_job_from_json(job) for job in value["jobs"]),
+            pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a snapshot's record: {error}") from error
@@ -119,6 +123,7 @@ def _job_to_json(job: JobSnapshot) -> dict[str, Any]:
     value["allocation"] = allocation_to_json(job.allocation) if job.allocation else None
     value["observations"] = [{**asdict(o), "mode": o.mode.value} for o in job.observations]
     value["gpu_types"] = list(job.gpu_types)
+    value["profile"] = asdict(job.profile) if job.profile else None
     return value
 
 
@@ -129,6 +134,7 @@ def _job_from_json(value: Mapping[str, Any]) -> JobSnapshot:
     job["allocation"] = allocation_from_json(job["allocation"]) if job["allocation"] else None
     job["observations"] = tuple(SpeedObservation(**{**o, "mode": Mode(o["mode"])}) for o in job["observations"])
     job["gpu_types"] = tuple(job["gpu_types"])
+    job["profile"] = Profile(**job["profile"]) if job.get("profile") else None
     return JobSnapshot(**job)
 
 

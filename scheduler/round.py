@@ -37,7 +37,15 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     deciding = {job.id for job in scene.candidates}
     settled = tuple(job for job in snapshot.jobs if job.id not in deciding)
     view = View(
-        snapshot.now_s, tuple(scene.candidates), snapshot.tenants, speeds, snapshot.seed, settled, snapshot.nodes
+        snapshot.now_s,
+        tuple(scene.candidates),
+        snapshot.tenants,
+        speeds,
+        snapshot.seed,
+        settled,
+        snapshot.nodes,
+        snapshot.pairs,
+        max((node.max_jobs_per_gpu for node in snapshot.nodes if node.is_schedulable), default=1),
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
@@ -48,9 +56,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     outlook = Outlook(scene, proposal, speeds)
     predictions = outlook.predictions(decisions)
     finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
-    return Plan(
-        finished, _remember(policy, proposal, scene, decisions, targets.awaited), policy.name, proposal.wake_at_s
-    )
+    return Plan(finished, _remember(policy, proposal, scene, decisions, targets), policy.name, proposal.wake_at_s)
 
 
 def _return_resized(scene: Scene) -> dict[str, Decision]:
@@ -61,7 +67,7 @@ def _return_resized(scene: Scene) -> dict[str, Decision]:
         if target is None:
             continue
         may_now = scene.ledger_now.refusal(job.tenant, gpus=target.n_workers) is None
-        if may_now and scene.room_held.fits(job, target):
+        if may_now and scene.room_held.fits(job, target, beside=scene.beside.get(job.id, ())):
             scene.room_held.hold(job, target)
             scene.ledger_now.take(job.tenant, gpus=target.n_workers)
             facts = {"n_workers": target.n_workers}
@@ -129,12 +135,16 @@ def _remember(
     proposal: Proposal,
     scene: Scene,
     decisions: Mapping[str, Decision],
-    awaited: Mapping[str, Allocation],
+    targets: Targets,
 ) -> PolicyMemory:
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
     if proposal.is_final:
-        promised |= awaited
+        promised |= targets.awaited
     promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
     values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory)}
     values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}
+    for job_id, value in values["resizing"].items():
+        beside = targets.partners.get(job_id, set()) | set(scene.beside.get(job_id, ()))
+        if beside:
+            value["beside"] = sorted(beside)
     return PolicyMemory(values)

@@ -69,6 +69,32 @@ class SpeedObservation:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """What a step of a job needs, measured with the job alone on its GPUs; None = that was not measured.
+
+    cpu_io_s, gpu_s, network_s: seconds a step of its stages. gpu_utilisation, memory_bandwidth: shares of what there
+    is, 0 to 1. gpu_memory_bytes: the most it holds on one GPU.
+    """
+
+    cpu_io_s: float | None = None
+    gpu_s: float | None = None
+    network_s: float | None = None
+    gpu_utilisation: float | None = None
+    memory_bandwidth: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PairObservation:
+    """How fast jobs of two families ran on the same GPUs, each relative to itself alone, as measured."""
+
+    family_a: str
+    family_b: str
+    norm_a: float
+    norm_b: float
+
+
+@dataclass(frozen=True)
 class JobSnapshot:
     """One job. steps count optimiser steps of the global batch; a worker's batch is batch_size / n_workers.
 
@@ -84,6 +110,8 @@ class JobSnapshot:
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size.
     length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
+    its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
     """
 
     id: str
@@ -124,6 +152,7 @@ class JobSnapshot:
     max_local_batch: int | None = None
     noise_scale: float | None = None
     length_is_known: bool = True
+    profile: Profile | None = None
 
     @property
     def fixed_workers(self) -> int:
@@ -145,7 +174,7 @@ class TenantSnapshot:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """Everything a round may know. seed makes random choices repeatable."""
+    """Everything a round may know. seed makes random choices repeatable. pairs: what sharing gave so far."""
 
     now_s: float
     nodes: tuple[Node, ...]
@@ -154,6 +183,7 @@ class ClusterSnapshot:
     tenants: tuple[TenantSnapshot, ...]
     seed: int = 0
     round_number: int = 0
+    pairs: tuple[PairObservation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation
+from scheduler.joining import Joining, Targets
 from scheduler.models.speeds import Speeds
 from scheduler.placement.gangs import build_allocation, place_on, place_workers
 from scheduler.placement.room import Room
 from scheduler.policies.policy import Grant, Proposal
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
+__all__ = ["Targets", "place"]
+
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
-
-
-@dataclass
-class Targets:
-    """By job. kept: as it is. placed: launch or resize now. awaited: has its place once others have left.
-
-    leaving: running jobs that give their GPUs back. refused: granted, but no node has room for it even then.
-    """
-
-    kept: dict[str, tuple[Explanation, ...]] = field(default_factory=dict)
-    placed: dict[str, tuple[Allocation, tuple[Explanation, ...]]] = field(default_factory=dict)
-    awaited: dict[str, Allocation] = field(default_factory=dict)
-    leaving: dict[str, Allocation] = field(default_factory=dict)
-    refused: dict[str, Grant] = field(default_factory=dict)
 
 
 def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
@@ -36,7 +25,7 @@ def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
     1. running jobs whose size is unchanged keep their places;
     2. running jobs that shrink choose first, among their own GPUs;
     3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
-       is kept free for them;
+       is kept free for them; who shares GPUs goes where those go that it is to be beside;
     4. who was to shrink or leave, but is in nobody's way, stays as it is.
     """
     return _Placer(scene, proposal, speeds).place()
@@ -49,14 +38,15 @@ class _Placer:
         self.grants = {grant.job: grant for grant in proposal.grants}
         self.now, self.then = scene.room_now, scene.room_then
         self.targets = Targets()
+        self.joining = Joining(scene, proposal, self.targets, self._find_exactly)
 
     def place(self) -> Targets:
         shrinking, growing = [], []
         for job in self.scene.candidates:
             held, grant = held_by(job), self.grants.get(job.id)
-            if held is None:
+            if held is None or (grant is not None and grant.beside):
                 continue
-            if grant is not None and grant.n_workers == held.n_workers and self._keeps_place(held, grant):
+            if grant is not None and grant.n_workers == held.n_workers and self._may_keep(held, grant):
                 self.then.hold(job, held)
                 self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
             elif grant is not None and self.proposal.is_final:
@@ -72,7 +62,9 @@ class _Placer:
             self._shrink(job)
         for grant in self.proposal.grants:
             job = self.jobs[grant.job]
-            if self.proposal.is_final:
+            if grant.beside:
+                self.joining.join(job, grant)
+            elif self.proposal.is_final:
                 if job.id not in self.targets.kept:
                     self._settle(job, grant)
             elif held_by(job) is None:
@@ -141,7 +133,7 @@ class _Placer:
             self._settle_on(job, allocation, grant)
             return
         later = self._find(self.then, job, grant, keep=held)
-        if later is not None and (later.n_workers > held.n_workers or not self._keeps_place(held, grant)):
+        if later is not None and (later.n_workers > held.n_workers or not self._may_keep(held, grant)):
             self._await(job, later)
         else:
             self.then.hold(job, held)
@@ -261,9 +253,10 @@ class _Placer:
         own.limit_to(self.then, held)
         return own
 
-    def _keeps_place(self, held: Allocation, grant: Grant) -> bool:
-        """Is it on the wished type of GPU, and on the wished nodes, where there is a wish?"""
+    def _may_keep(self, held: Allocation, grant: Grant) -> bool:
+        """Is it on the wished type of GPU, on the wished nodes, and not with one that keeps these GPUs already?"""
         node = self.then.nodes[held.shares[0].node]
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
         lies_so = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
-        return has_type and (lies_so or not grant.spots)
+        is_taken = any(mate in self.targets.kept for mate in self.then.mates(held))
+        return has_type and (lies_so or not grant.spots) and not is_taken

@@ -15,7 +15,11 @@ class Rack:
 
 @dataclass(frozen=True)
 class Node:
-    """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it."""
+    """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it.
+
+    max_jobs_per_gpu: so many jobs may hold the same GPU at once; 1 = none is shared. gpu_memory_bytes: of one GPU; 0 =
+    not known, then only measurements tell which jobs fit beside each other.
+    """
 
     name: str
     rack: str
@@ -25,3 +29,5 @@ class Node:
     memory_bytes: int
     nic_bps: float
     is_schedulable: bool = True
+    max_jobs_per_gpu: int = 1
+    gpu_memory_bytes: int = 0

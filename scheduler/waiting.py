@@ -10,6 +10,8 @@ from scheduler.policies.policy import Proposal
 from scheduler.snapshot import Allocation, JobSnapshot
 from scheduler.targets import Targets
 
+ABOUT_SHARING = {Reason.SHARING_NOT_WORTH_IT, Reason.NOT_PROFILED}
+
 
 def why_it_waits(
     scene: Scene, proposal: Proposal, targets: Targets, decisions: Mapping[str, Decision]
@@ -32,6 +34,7 @@ def why_it_waits(
             waits[job_id] = Wait(job_id, (_room_is_made(scene, targets, awaited),))
             continue
         reasons = _shortage(scene, proposal, jobs[job_id])
+        reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
         if ahead > 0:
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
         waits[job_id] = Wait(job_id, reasons or (Explanation(Reason.UNCHANGED),))

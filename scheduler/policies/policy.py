@@ -10,7 +10,7 @@ from scheduler.budget import Budget
 from scheduler.decisions import Explanation
 from scheduler.models.speeds import Speeds
 from scheduler.placement.gangs import Packing
-from scheduler.snapshot import JobSnapshot, Phase, TenantSnapshot
+from scheduler.snapshot import JobSnapshot, PairObservation, Phase, TenantSnapshot
 from scheduler.topology import Node
 
 
@@ -20,6 +20,7 @@ class View:
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
     nodes: all of the cluster, for what it holds in sum; which of them are free is the budget's and placement's to say.
+    pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
     """
 
     now_s: float
@@ -29,6 +30,8 @@ class View:
     seed: int = 0
     settled: tuple[JobSnapshot, ...] = ()
     nodes: tuple[Node, ...] = ()
+    pairs: tuple[PairObservation, ...] = ()
+    max_jobs_per_gpu: int = 1
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Grant:
     n_nodes: to spread it over that many nodes evenly, if they have room; 0 = as the packing says.
     spots: so many workers on these nodes and nowhere else, for policies that search over places; a running job that
     lies otherwise is moved as soon as they are free. Empty = wherever placement finds best.
+    beside: jobs, granted before it or settled, whose GPUs it shares: those very GPUs if they are n_workers, else on
+    theirs and free ones alike.
     """
 
     job: str
@@ -49,6 +54,7 @@ class Grant:
     n_nodes: int = 0
     least_workers: int = 0
     spots: tuple[tuple[str, int], ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,8 @@ class _Engine:
                 _, kind, _, job_id, version = heapq.heappop(self.heap)
                 is_due |= self._happens(_Kind(kind), job_id, version, now_s)
             if is_due:
+                if self.world.is_disturbed:
+                    self._new_speeds(now_s)
                 self._rounds(now_s)
             if not self.heap and self.active:
                 raise RuntimeError(f"{len(self.active)} jobs never run, among them {next(iter(self.active))!r}")
@@ -202,6 +204,7 @@ class _Engine:
             tenants=tuple(self.world.tenants),
             seed=self.seed,
             round_number=len(self.decision_s),
+            pairs=tuple(self.world.pairs),
         )
         began_s = self.stopwatch()
         plan = decide(snapshot, policy=self.policy, memory=self.memory)

@@ -13,7 +13,7 @@ from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.pollux_tables import Application
 from scheduler.simulator.trace import BadInput, Trace, TraceJob
 from scheduler.simulator.world import Arrival, Gang, Leg
-from scheduler.snapshot import Allocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
+from scheduler.snapshot import Allocation, JobSnapshot, Mode, PairObservation, SpeedObservation, TenantSnapshot
 
 RESTART_S = 30.0
 PERIOD_S = 60.0
@@ -49,7 +49,8 @@ class PolluxWorld:
     ) -> None:
         self.nodes, self.racks = cluster.nodes, cluster.racks
         self.tenants: Sequence[TenantSnapshot] = (TenantSnapshot("default"),)
-        self.is_coupled = interference > 0
+        self.is_coupled, self.is_disturbed = interference > 0, False
+        self.pairs: Sequence[PairObservation] = ()
         self._interference = interference
         self._true = {}
         for i, job in enumerate(trace.jobs):

@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 def summary(outcome: Outcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
     """The figures of one simulation; seconds, but for decision_ms. JSON values only.
 
-    utilisation: GPU-seconds in which somebody held a GPU, of those there were.
+    utilisation: GPU-seconds in which somebody held a GPU, of those there were; n_per_gpu: how many held it then.
     Raises ValueError if a job that was submitted did not complete.
     """
     unfinished = [job_id for job_id, life in outcome.lives.items() if life.jct_s is None]
@@ -32,6 +32,8 @@ def summary(outcome: Outcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
     began_s = min(life.submitted_at_s for life in outcome.lives.values())
     makespan_s = max(life.ended_at_s or 0.0 for life in outcome.lives.values()) - began_s
     since_I, to_I = busy_intervals(outcome)
+    held = sum((to - since) * a.n_workers for life in outcome.lives.values() for since, to, a in life.spans)
+    busy = float((to_I - since_I).sum())
     there_is = sum(node.n_gpus for node in nodes) * makespan_s
     decision_ms = np.array(outcome.decision_s or (0.0,)) * 1000
     return {
@@ -42,7 +44,8 @@ def summary(outcome: Outcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
         "p95_jct_s": float(np.percentile(times, 95)),
         "p99_jct_s": float(np.percentile(times, 99)),
         "makespan_s": float(makespan_s),
-        "utilisation": float((to_I - since_I).sum() / there_is) if there_is else 0.0,
+        "utilisation": float(busy / there_is) if there_is else 0.0,
+        "n_per_gpu": float(held / busy) if busy else 0.0,
         "rounds": outcome.n_rounds,
         "decision_ms": {"mean": float(decision_ms.mean()), "p99": float(np.percentile(decision_ms, 99))},
         "jct_s": jct_s,

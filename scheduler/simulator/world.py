@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.snapshot import Allocation, JobSnapshot, SpeedObservation, TenantSnapshot
+from scheduler.snapshot import Allocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
 from scheduler.topology import Node, Rack
 
 
@@ -46,6 +46,7 @@ class World(Protocol):
     """Truths of a simulated cluster.
 
     is_coupled: the speed of a job depends on where the others are, so that every change asks for all speeds anew.
+    is_disturbed: every event does, even if it changes nothing. pairs: what was measured of jobs that shared GPUs.
     """
 
     @property
@@ -62,6 +63,12 @@ class World(Protocol):
 
     @property
     def is_coupled(self) -> bool: ...
+
+    @property
+    def is_disturbed(self) -> bool: ...
+
+    @property
+    def pairs(self) -> Sequence[PairObservation]: ...
 
     def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
         """The next leg, from where the job truly stands. others: everybody who trains, the gang itself included."""
@@ -92,6 +99,8 @@ class SteadyWorld(ABC):
     """Base of worlds where a job has one speed as long as nothing changes: one leg to the end."""
 
     is_coupled = False
+    is_disturbed = False
+    pairs: Sequence[PairObservation] = ()
 
     def __init__(self, arrivals: Sequence[Arrival]) -> None:
         self.arrivals: Sequence[Arrival] = tuple(arrivals)

@@ -1,0 +1,115 @@
+"""Step 3 of a round, sharing: who is granted a place beside others goes onto their very GPUs, now or when they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scheduler.admission import Scene, held_by
+from scheduler.decisions import Explanation
+from scheduler.placement.room import Room, Spot
+from scheduler.policies.policy import Grant, Proposal
+from scheduler.snapshot import Allocation, JobSnapshot, Mode, Share
+
+Find = Callable[[Room, JobSnapshot, Grant], Allocation | None]
+
+
+@dataclass
+class Targets:
+    """By job. kept: as it is. placed: launch or resize now. awaited: has its place once others have left.
+
+    leaving: running jobs that give their GPUs back. refused: granted, but no node has room for it even then.
+    partners: with whom a job is to share GPUs.
+    """
+
+    kept: dict[str, tuple[Explanation, ...]] = field(default_factory=dict)
+    placed: dict[str, tuple[Allocation, tuple[Explanation, ...]]] = field(default_factory=dict)
+    awaited: dict[str, Allocation] = field(default_factory=dict)
+    leaving: dict[str, Allocation] = field(default_factory=dict)
+    refused: dict[str, Grant] = field(default_factory=dict)
+    partners: dict[str, set[str]] = field(default_factory=dict)
+
+
+class Joining:
+    """Places jobs beside others. Their hosts are placed before them; a job whose hosts find no place gets none."""
+
+    def __init__(self, scene: Scene, proposal: Proposal, targets: Targets, find: Find) -> None:
+        self.scene, self.proposal, self.targets, self.find = scene, proposal, targets, find
+        self.now, self.then = scene.room_now, scene.room_then
+        self._deciding = {job.id for job in scene.candidates}
+        self._settled: dict[str, Allocation | None] | None = None
+
+    def join(self, job: JobSnapshot, grant: Grant) -> None:
+        """Onto the GPUs of the others: at once where they are and nobody else is, else as soon as that is so."""
+        held, allocation = held_by(job), self._shared(job, grant)
+        if allocation is None:
+            self._refuse(job, grant)
+            return
+        mates = self.then.mates(allocation)
+        for mate in mates:
+            self.targets.partners.setdefault(mate, set()).add(job.id)
+        self.targets.partners.setdefault(job.id, set()).update(mates)
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        if held is not None and spots_of(held) == spots_of(allocation):
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+        elif held is not None:
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        elif self._may_join_now(job, allocation, mates):
+            self.scene.ledger_now.take(job.tenant, gpus=grant.n_workers)
+            self.scene.room_held.hold(job, allocation)
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        else:
+            self.targets.awaited[job.id] = allocation
+
+    def _refuse(self, job: JobSnapshot, grant: Grant) -> None:
+        """It stays alone where it is, if that is free; else it has no place."""
+        held = held_by(job)
+        if held is not None and self.then.fits(job, held):
+            self.then.hold(job, held)
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
+            return
+        self.scene.budget.give_back(job)
+        if held is not None:
+            self.targets.leaving[job.id] = held
+        else:
+            self.targets.refused[job.id] = grant
+
+    def _shared(self, job: JobSnapshot, grant: Grant) -> Allocation | None:
+        """The very GPUs of the others if they are as many as are wanted; else the present ones, else new ones."""
+        held = held_by(job)
+        theirs = [place for other in grant.beside if (place := self._place_of(other)) is not None]
+        if len(theirs) < len(grant.beside):
+            return None
+        spots = {spot for place in theirs for spot in spots_of(place)}
+        if len(spots) == grant.n_workers:
+            names = dict.fromkeys(share.node for place in theirs for share in place.shares if share.gpus)
+            shares = tuple(Share(name, tuple(sorted(g for node, g in spots if node == name))) for name in names)
+            same = Allocation(Mode.ALL_REDUCE, grant.n_workers, 0, shares)
+            return same if self.then.fits(job, same, beside=self.then.mates(same)) else None
+        if held is not None and held.n_workers == grant.n_workers and self.then.fits(job, held, beside=grant.beside):
+            return held
+        return self.find(self.then.opened_to(job, grant.beside), job, grant)
+
+    def _place_of(self, job_id: str) -> Allocation | None:
+        """Where the job will be; None if it has no place."""
+        if job_id in self.targets.placed:
+            return self.targets.placed[job_id][0]
+        for promised in (self.targets.awaited, self.scene.returning, self.scene.pending):
+            if job_id in promised:
+                return promised[job_id]
+        if job_id in self._deciding and job_id not in self.targets.kept:
+            return None
+        if self._settled is None:
+            self._settled = {job.id: held_by(job) for job in self.scene.snapshot.jobs}
+        return self._settled.get(job_id)
+
+    def _may_join_now(self, job: JobSnapshot, allocation: Allocation, mates: set[str]) -> bool:
+        if self.scene.ledger_now.refusal(job.tenant, gpus=allocation.n_workers) is not None:
+            return False
+        return self.scene.room_held.fits(job, allocation, beside=mates)
+
+
+def spots_of(allocation: Allocation) -> set[Spot]:
+    """Its GPUs."""
+    return {(share.node, gpu) for share in allocation.shares for gpu in share.gpus}

@@ -1,0 +1,162 @@
+"""Jobs on the same GPUs: placed beside each other, told why, and never without the node's leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from scheduler import (
+    Allocation,
+    ClusterSnapshot,
+    Explanation,
+    Launch,
+    Mode,
+    Phase,
+    Plan,
+    Profile,
+    Reason,
+    Share,
+    Wait,
+    decide,
+)
+from scheduler.budget import Budget
+from scheduler.policies import Grant, Proposal, View
+from scheduler.quota import Ledger
+from scheduler.snapshot import TenantSnapshot
+from tests.scheduler.cases import GIB, Case, cluster, job, kinds
+
+PROFILED = Profile(gpu_memory_bytes=10 * GIB)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Grants what it is told: job to the jobs it is to be beside, in that order."""
+
+    grants: Mapping[str, tuple[str, ...]]
+    name: str = "told"
+
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
+        jobs = {one.id: one for one in view.jobs}
+        granted = []
+        for job_id, beside in self.grants.items():
+            one = jobs.get(job_id)
+            if one is None:
+                continue
+            n = one.fixed_workers
+            why = (Explanation(Reason.SHARES_WITH, {"n_workers": n, "partners": ", ".join(beside), "times": 1.4}),)
+            if budget.take_beside(one, n, gpu_type="v100") if beside else budget.take(one, n):
+                granted.append(Grant(job_id, n, "v100", why, beside=beside))
+        return Proposal(tuple(granted), tuple(jobs))
+
+
+def decided(case: Case, **grants: tuple[str, ...]) -> Plan:
+    return decide(case.snapshot, policy=Told(grants), memory=case.memory)
+
+
+def profiled(id: str, **more: Any) -> Any:
+    return job(id, **({"gpus": 1, "profile": PROFILED} | more))
+
+
+def spots(case: ClusterSnapshot, plan: Plan, id: str) -> tuple[Share, ...]:
+    decision = plan.of(id)
+    if isinstance(decision, Launch):
+        return decision.allocation.shares
+    held = next(one.allocation for one in case.jobs if one.id == id)
+    return held.shares if held else ()
+
+
+def test_two_jobs_start_on_the_same_gpus() -> None:
+    case = cluster(gpus=4, max_jobs_per_gpu=2).waiting(profiled("a", gpus=2), profiled("b", gpus=2))
+    plan = decided(case, a=(), b=("a",))
+    assert kinds(plan) == {"a": "Launch", "b": "Launch"}
+    assert spots(case.snapshot, plan, "a") == spots(case.snapshot, plan, "b")
+    assert "It shares 2 GPUs with a: together they do 1.40 times the work." in plan.of("b").explanations[0].sentence
+
+
+def test_one_joins_a_running_job_and_both_stay() -> None:
+    case = cluster(gpus=2, max_jobs_per_gpu=2).running(profiled("a")).waiting(profiled("b"))
+    plan = decided(case, a=(), b=("a",))
+    assert kinds(plan) == {"a": "Keep", "b": "Launch"}
+    after = case.after(plan, seconds=60)
+    assert kinds(decided(after, a=(), b=("a",))) == {"a": "Keep", "b": "Keep"}
+    assert kinds(decided(after, b=(), a=("b",))) == {"a": "Keep", "b": "Keep"}
+
+
+def test_who_is_left_alone_stays_where_it_is() -> None:
+    case = cluster(gpus=2, max_jobs_per_gpu=2).running(profiled("a")).waiting(profiled("b"))
+    both = case.after(decided(case, a=(), b=("a",)), seconds=60)
+    alone = replace(both, jobs=tuple(one for one in both.jobs if one.id == "b"))
+    assert kinds(decided(alone, b=())) == {"b": "Keep"}
+
+
+def test_two_who_are_to_share_no_longer_are_parted() -> None:
+    case = cluster(gpus=2, max_jobs_per_gpu=2).running(profiled("a")).waiting(profiled("b"))
+    both = case.after(decided(case, a=(), b=("a",)), seconds=60)
+    plan = decided(both, a=(), b=())
+    assert kinds(plan) == {"a": "Keep", "b": "Resize"}
+    gone = both.after(plan).after(plan)  # stopping, then gone
+    again = decided(gone, a=(), b=())
+    assert spots(gone.snapshot, again, "b") == (Share("n0", (1,)),)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"max_jobs_per_gpu": 1}, {"max_jobs_per_gpu": 2, "gpu_memory_bytes": 16 * GIB}],
+    ids=["not allowed", "too little memory"],
+)
+def test_a_gpu_that_takes_no_second_job_gets_none(changes: dict[str, int]) -> None:
+    case = cluster(gpus=2, **changes).running(profiled("a")).waiting(profiled("b"))
+    assert kinds(decided(case, a=(), b=("a",))) == {"a": "Keep", "b": "Wait"}
+
+
+def test_a_third_waits_where_two_may_share() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).waiting(profiled("a"), profiled("b"), profiled("c"))
+    assert kinds(decided(case, a=(), b=("a",), c=("a",))) == {"a": "Launch", "b": "Launch", "c": "Wait"}
+
+
+@pytest.mark.parametrize("stranger", ["a", "b"])
+def test_what_was_never_profiled_shares_nothing(stranger: str) -> None:
+    jobs = [profiled(id, profile=None if id == stranger else PROFILED) for id in ("a", "b")]
+    case = cluster(gpus=2, max_jobs_per_gpu=2).running(jobs[0]).waiting(jobs[1])
+    assert kinds(decided(case, a=(), b=("a",))) == {"a": "Keep", "b": "Wait"}
+
+
+def test_one_waits_until_the_former_partner_has_left() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=3).running(profiled("a")).waiting(profiled("b"))
+    both = case.after(decided(case, a=(), b=("a",)), seconds=60).waiting(profiled("c"))
+    plan = decided(both, a=(), c=("a",))
+    assert kinds(plan) == {"a": "Keep", "b": "Preempt", "c": "Wait"}
+    left = both.after(plan).after(plan)  # stopping, then gone
+    left = replace(left, jobs=tuple(one for one in left.jobs if one.id != "b"))
+    assert kinds(decided(left, a=(), c=("a",))) == {"a": "Keep", "c": "Launch"}
+
+
+def test_a_shared_gpu_counts_in_full_for_the_quota_of_each() -> None:
+    case = cluster(gpus=2, max_jobs_per_gpu=2).quota("bob", max_gpus=0)
+    case = case.running(profiled("a")).waiting(profiled("b", tenant="bob", min_workers=1))
+    assert isinstance(decided(case, a=(), b=("a",)).of("b"), Wait)
+    budget = Budget({"v100": 1}, Ledger([TenantSnapshot("alice", max_gpus=1)]), present={})
+    assert budget.take(job("a", gpus=1), 1)
+    assert not budget.take_beside(job("b", gpus=1), 1, gpu_type="v100")
+    budget.give_back(job("a", gpus=1))
+    assert budget.take_beside(job("b", gpus=1), 1, gpu_type="v100")
+    assert budget.n_left() == 1
+
+
+def test_one_lies_on_the_gpus_of_several_and_on_free_ones() -> None:
+    case = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=4))
+    plan = decided(case, a=(), b=(), c=("a", "b"))
+    assert spots(case.snapshot, plan, "c") == (Share("n0", (0, 1, 2, 3)),)
+    two = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=2))
+    assert spots(two.snapshot, decided(two, a=(), b=(), c=("a", "b")), "c") == (Share("n0", (0, 1)),)
+
+
+def test_a_starting_guest_does_not_cost_its_running_host_the_gpus() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).running(profiled("a"))
+    allocation = Allocation(Mode.ALL_REDUCE, 1, 0, (Share("n0", (0,)),))
+    guest = replace(profiled("b"), phase=Phase.STARTING, allocation=allocation)
+    plan = decided(replace(case, jobs=(*case.jobs, guest)), a=())
+    assert kinds(plan) == {"a": "Keep", "b": "Keep"}
