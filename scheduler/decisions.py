@@ -206,12 +206,14 @@ class Plan:
     """A decision for every job of the snapshot, in the snapshot's order, and the memory for the next round.
 
     wake_at_s: when the policy wants to decide again although nothing else happens; None = it does not mind.
+    order: all jobs that the policy decided on, the one that gets the next GPUs first.
     """
 
     decisions: tuple[Decision, ...]
     memory: PolicyMemory
     policy: str
     wake_at_s: float | None = None
+    order: tuple[str, ...] = ()
 
     def of(self, job: str) -> Decision:
         """The job's decision. Raises KeyError for a job that was not in the snapshot."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -33,7 +33,8 @@ from scheduler.snapshot import (
 )
 from scheduler.topology import Node, Rack
 
-VERSION = 1
+VERSION = 2
+READ = (1, 2)  # version 1 had every job's observations in the job itself
 
 _KINDS: Mapping[str, type[Decision]] = {
     "launch": Launch,
@@ -42,6 +43,9 @@ _KINDS: Mapping[str, type[Decision]] = {
     "keep": Keep,
     "wait": Wait,
 }
+_JOB = tuple(f.name for f in fields(JobSnapshot))
+_PREDICTION = tuple(f.name for f in fields(Prediction))
+_OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -55,7 +59,7 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "nodes": [_node_to_json(node) for node in snapshot.nodes],
         "racks": [{"name": rack.name, "uplink_bps": _finite(rack.uplink_bps)} for rack in snapshot.racks],
         "tenants": [asdict(tenant) for tenant in snapshot.tenants],
-        "jobs": [_job_to_json(job) for job in snapshot.jobs],
+        **_jobs_to_json(snapshot.jobs),
         "pairs": [asdict(pair) for pair in snapshot.pairs],
     }
 
@@ -70,7 +74,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             nodes=tuple(Node(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
             racks=tuple(Rack(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
             tenants=tuple(TenantSnapshot(**tenant) for tenant in value["tenants"]),
-            jobs=tuple(_job_from_json(job) for job in value["jobs"]),
+            jobs=_jobs_from_json(value),
             pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
         )
     except (KeyError, TypeError) as error:
@@ -84,6 +88,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "policy": plan.policy,
         "wake_at_s": plan.wake_at_s,
         "memory": dict(plan.memory.values),
+        "order": list(plan.order),
         "decisions": [_decision_to_json(decision) for decision in plan.decisions],
     }
 
@@ -92,7 +97,8 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
     _check_version(value, "plan")
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
-        return Plan(decisions, PolicyMemory(value["memory"]), value["policy"], value.get("wake_at_s"))
+        memory, order = PolicyMemory(value["memory"]), tuple(value.get("order", ()))
+        return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a plan's record: {error}") from error
 
@@ -116,23 +122,54 @@ def _node_to_json(node: Node) -> dict[str, Any]:
     return {**asdict(node), "nic_bps": _finite(node.nic_bps)}
 
 
-def _job_to_json(job: JobSnapshot) -> dict[str, Any]:
-    value = {f.name: getattr(job, f.name) for f in fields(job)}
+def _jobs_to_json(jobs: Sequence[JobSnapshot]) -> dict[str, Any]:
+    """Jobs of a family share their observations: each list of them is written once, and jobs say which is theirs."""
+    numbers: dict[tuple[SpeedObservation, ...], int] = {}
+    by_identity: dict[int, int] = {}
+    written = []
+    for job in jobs:
+        if id(job.observations) not in by_identity:
+            by_identity[id(job.observations)] = numbers.setdefault(job.observations, len(numbers))
+        written.append(_job_to_json(job, observations=by_identity[id(job.observations)]))
+    return {"observations": [[_observation_to_json(o) for o in each] for each in numbers], "jobs": written}
+
+
+def _jobs_from_json(value: Mapping[str, Any]) -> tuple[JobSnapshot, ...]:
+    shared = [_observations_from_json(each) for each in value.get("observations", ())]
+    found = []
+    for job in value["jobs"]:
+        own = job["observations"]
+        found.append(_job_from_json(job, shared[own] if isinstance(own, int) else _observations_from_json(own)))
+    return tuple(found)
+
+
+def _observations_from_json(values: Sequence[Mapping[str, Any]]) -> tuple[SpeedObservation, ...]:
+    return tuple(SpeedObservation(**{**o, "mode": Mode(o["mode"])}) for o in values)
+
+
+def _observation_to_json(observation: SpeedObservation) -> dict[str, Any]:
+    value = {name: getattr(observation, name) for name in _OBSERVATION}
+    value["mode"] = observation.mode.value
+    return value
+
+
+def _job_to_json(job: JobSnapshot, *, observations: int) -> dict[str, Any]:
+    value = {name: getattr(job, name) for name in _JOB}
     value["phase"] = job.phase.value
     value["mode"] = job.mode.value if job.mode else None
     value["allocation"] = allocation_to_json(job.allocation) if job.allocation else None
-    value["observations"] = [{**asdict(o), "mode": o.mode.value} for o in job.observations]
+    value["observations"] = observations
     value["gpu_types"] = list(job.gpu_types)
     value["profile"] = asdict(job.profile) if job.profile else None
     return value
 
 
-def _job_from_json(value: Mapping[str, Any]) -> JobSnapshot:
+def _job_from_json(value: Mapping[str, Any], observations: tuple[SpeedObservation, ...]) -> JobSnapshot:
     job = dict(value)
     job["phase"] = Phase(job["phase"])
     job["mode"] = Mode(job["mode"]) if job["mode"] else None
     job["allocation"] = allocation_from_json(job["allocation"]) if job["allocation"] else None
-    job["observations"] = tuple(SpeedObservation(**{**o, "mode": Mode(o["mode"])}) for o in job["observations"])
+    job["observations"] = observations
     job["gpu_types"] = tuple(job["gpu_types"])
     job["profile"] = Profile(**job["profile"]) if job.get("profile") else None
     return JobSnapshot(**job)
@@ -145,7 +182,7 @@ def _decision_to_json(decision: Decision) -> dict[str, Any]:
         "explanations": [
             {"reason": e.reason.value, "facts": dict(e.facts), "sentence": e.sentence} for e in decision.explanations
         ],
-        "prediction": asdict(decision.prediction),
+        "prediction": {name: getattr(decision.prediction, name) for name in _PREDICTION},
     }
     if isinstance(decision, Launch | Resize):
         value["allocation"] = allocation_to_json(decision.allocation)
@@ -170,5 +207,6 @@ def _bandwidth(bps: float | None) -> float:
 
 
 def _check_version(value: Mapping[str, Any], what: str) -> None:
-    if value.get("version") != VERSION:
-        raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads version {VERSION}")
+    if value.get("version") not in READ:
+        known = " and ".join(str(version) for version in READ)
+        raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads versions {known}")

@@ -56,7 +56,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     outlook = Outlook(scene, proposal, speeds)
     predictions = outlook.predictions(decisions)
     finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
-    return Plan(finished, _remember(policy, proposal, scene, decisions, targets), policy.name, proposal.wake_at_s)
+    remembered = _remember(policy, proposal, scene, decisions, targets)
+    return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
 
 
 def _return_resized(scene: Scene) -> dict[str, Decision]:

@@ -1,7 +1,8 @@
-"""Writing down the inventory as the backend showed it; rows of nodes that went away are removed."""
+"""Writing down the inventory as the backend showed it, or that the backend is away."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -9,9 +10,31 @@ from django.db import transaction
 
 from mlhub.backends.protocol import NodeStatus
 from mlhub.clusters.models import Node, Rack
+from mlhub.control.models import SchedulerState
+from mlhub.events.actions import append
+
+logger = logging.getLogger(__name__)
+
+
+def note_away(state: SchedulerState, message: str, *, now: datetime) -> None:
+    """Shown until the backend is back; told once."""
+    logger.warning("round.backend_away error=%s", message)
+    if state.backend_away_since is None:
+        state.backend_away_since = now
+        append("backend.away", organisation=None, subject_kind="scheduler", subject_id=None, message=message)
+    state.backend_message = message
+    state.save()
+
+
+def note_back(state: SchedulerState) -> None:
+    """In the row in memory; it is saved with the round."""
+    if state.backend_away_since is not None:
+        away_since, state.backend_away_since, state.backend_message = state.backend_away_since, None, ""
+        append("backend.back", organisation=None, subject_kind="scheduler", subject_id=None, away_since=away_since)
 
 
 def record_inventory(nodes: Sequence[NodeStatus], *, now: datetime) -> None:
+    """Rows of nodes that went away are removed."""
     with transaction.atomic():
         racks = {n.rack: n.rack_uplink_bps for n in nodes}
         Rack.objects.bulk_create(

@@ -16,13 +16,20 @@ from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.apply import apply_plan
-from mlhub.control.inventory import record_inventory
-from mlhub.control.models import Round, SchedulerSettings
+from mlhub.control.choosing import Chosen, choose, note_failure, note_success
+from mlhub.control.deciders import Decider, DecisionError, Here
+from mlhub.control.deciding import Decided, Task
+from mlhub.control.forecasts import Forecasts, close_forecasts
+from mlhub.control.history import History, forget_old_decisions
+from mlhub.control.inventory import note_away, note_back, record_inventory
+from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.reconcile import reconcile
+from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
 from mlhub.core.locks import work_lock
 from mlhub.events.wakes import EVENTS, channel
-from scheduler import PolicyMemory, decide, policy_named
+from scheduler import ClusterSnapshot, Plan
+from scheduler.decisions import Wait
 from scheduler.records import plan_to_json, snapshot_to_json
 
 logger = logging.getLogger(__name__)
@@ -31,15 +38,22 @@ LOCK_RETRY_S = 2.0
 STORE_EVERY = timedelta(seconds=30)  # a round that changes nothing is stored this often
 N_ROUNDS_KEPT = 2000
 FORGET_EVERY = 200
+FAILURES_STORED = 10  # of failures in a row, so many are stored one by one
 
 
 @dataclass
 class Loop:
-    """now: the clock, replaced in tests."""
+    """decider: where policies think. shadow: the second opinion, if the settings want one. plan: the newest one, which
+    stands until there is another. now: the clock, replaced in tests."""
 
     backend: Backend
     now: Callable[[], datetime] = timezone.now
+    decider: Decider = field(default_factory=Here)
+    shadow: Shadow = field(default_factory=lambda: Shadow(Here()))
     is_asked_to_end: bool = False
+    plan: Plan | None = field(default=None, repr=False)
+    _history: History = field(default_factory=History, repr=False)
+    _forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
     _stored_at: datetime | None = field(default=None, repr=False)
 
     def run(self) -> None:
@@ -59,46 +73,86 @@ class Loop:
                 connection.close()
                 time.sleep(LOCK_RETRY_S)
 
+    def close(self) -> None:
+        """Ends the processes that decide."""
+        self.decider.close()
+        self.shadow.close()
+
     def round(self) -> Round | None:
-        """One pass. None when the backend could not be reached: nothing is decided on what is not known."""
-        now = self.now()
+        """One pass: observe, decide, apply, and write down what came of it.
+
+        None when the backend could not be reached: nothing is decided on what is not known. A policy that raises or
+        takes too long costs this round: what was decided before stands.
+        """
+        now, began = self.now(), time.perf_counter()
+        state, _ = SchedulerState.objects.get_or_create(pk=1)
         try:
             nodes = self.backend.inventory()
             reconcile(self.backend, self.backend.observe(), now=now)
         except BackendUnavailableError as error:
-            logger.warning("round.backend_away error=%s", error)
+            note_away(state, str(error), now=now)
             return None
+        note_back(state)
         record_inventory(nodes, now=now)
-        chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
+        chosen_by_admin, _ = SchedulerSettings.objects.get_or_create(pk=1)
+        chosen = choose(chosen_by_admin, state, now=now)
+        self.shadow.collect(state)
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
         snapshot = take_snapshot(nodes, now=now, round_number=number)
-        record = Round(at=now, policy=chosen.policy, parameters=chosen.parameters, snapshot=snapshot_to_json(snapshot))
-        began = time.perf_counter()
+        record = Round(at=now, policy=chosen.name, parameters=dict(chosen.parameters), n_jobs=len(snapshot.jobs))
         try:
-            policy = policy_named(chosen.policy, chosen.parameters)
-            plan = decide(snapshot, policy=policy, memory=PolicyMemory(chosen.memory))
-        except Exception as error:
-            # a policy's bug must not end the loop that watches over running jobs
-            logger.exception("round.failed policy=%s", chosen.policy)
-            record.error = f"{type(error).__name__}: {error}"
-            record.save()
+            decided = self._decide(snapshot, chosen)
+        except DecisionError as error:
+            record.error = str(error)
+            self._store(record, snapshot, None, began=began, is_worth_it=state.n_failures < FAILURES_STORED)
+            note_failure(state, chosen, kind=error.kind, message=str(error), round_id=record.pk, now=now)
+            state.save()
             return record
-        record.decide_ms = 1000 * (time.perf_counter() - began)
-        record.plan = plan_to_json(plan)
-        record.applied = apply_plan(plan, backend=self.backend, now=now)
+        self.plan = plan = decided.plan
+        note_success(state, chosen)
+        applied = apply_plan(plan, backend=self.backend, now=now)
+        record.decide_ms, record.applied = 1000 * decided.took_s, applied.actions
         memory = dict(plan.memory.values)
-        if memory != chosen.memory:
+        if memory != chosen_by_admin.memory:
             SchedulerSettings.objects.filter(pk=1).update(memory=memory)
-        self._store(record)
+        self._store(record, snapshot, plan, began=began, is_worth_it=bool(applied.actions))
+        self._history.record(plan, applied, round_id=record.pk, now=now)
+        self._forecasts.keep(plan, applied, now=now)
+        self.shadow.offer(snapshot, plan, chosen_by_admin, state, memory=chosen.memory, round_id=record.pk)
+        self.shadow.collect(state)
+        waiting = {d.job for d in plan.decisions if isinstance(d, Wait)}
+        state.order = [job for job in dict.fromkeys((*plan.order, *sorted(waiting))) if job in waiting]
+        state.round_at, state.decide_ms, state.round_ms = now, record.decide_ms, 1000 * (time.perf_counter() - began)
+        state.save()
         return record
 
-    def _store(self, record: Round) -> None:
+    def _decide(self, snapshot: ClusterSnapshot, chosen: Chosen) -> Decided:
+        """Raises DecisionError, also for settings that mean nothing any more."""
+        try:
+            policy = chosen.policy()
+        except (ValueError, TypeError) as error:
+            raise DecisionError("raised", str(error)) from error
+        self.decider.submit(Task(snapshot, policy, chosen.memory, chosen.limit_s))
+        decided = self.decider.result(waits=True)
+        if decided is None:
+            raise DecisionError("died", "The deciding process has no answer.")
+        return decided
+
+    def _store(
+        self, record: Round, snapshot: ClusterSnapshot, plan: Plan | None, *, began: float, is_worth_it: bool
+    ) -> None:
+        """Rounds that change something, and every STORE_EVERY one that does not. record.pk stays None otherwise."""
         is_due = self._stored_at is None or record.at - self._stored_at >= STORE_EVERY
-        if record.applied or is_due:
-            record.save()
-            self._stored_at = record.at
-            if record.pk % FORGET_EVERY == 0:
-                Round.objects.filter(id__lte=record.pk - N_ROUNDS_KEPT).delete()
+        if not is_worth_it and not is_due:
+            return
+        record.snapshot, record.plan = snapshot_to_json(snapshot), plan_to_json(plan) if plan else None
+        record.round_ms = 1000 * (time.perf_counter() - began)
+        record.save(force_insert=True)
+        self._stored_at = record.at
+        close_forecasts()
+        if record.pk % FORGET_EVERY == 0:
+            Round.objects.filter(id__lte=record.pk - N_ROUNDS_KEPT).delete()
+            forget_old_decisions()
 
 
 class _Ear:

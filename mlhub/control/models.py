@@ -1,18 +1,50 @@
-"""Rounds, as they were decided, and the scheduler's settings, as administrators left them."""
+"""Rounds, the decisions on each job, the scheduler's settings and state, and forecasts to hold against the truth."""
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+
+from mlhub.control.querysets import JobOwnedQuerySet
+from mlhub.jobs.models import Job
 
 
 class SchedulerSettings(models.Model):
-    """One row. A change takes effect in the next round."""
+    """One row, an administrator's. A change takes effect in the next round. shadow_policy: "" = none.
+
+    budget_s: how long a policy may take for a round. memory: the policy's own, between rounds.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     policy = models.CharField(max_length=50, default="mlhub")
     parameters = models.JSONField(default=dict)
-    memory = models.JSONField(default=dict)  # the policy's memory between rounds
+    budget_s = models.FloatField(default=10.0)
+    shadow_policy = models.CharField(max_length=50, blank=True, default="")
+    shadow_parameters = models.JSONField(default=dict)
+    memory = models.JSONField(default=dict)
+    version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
+
+
+class SchedulerState(models.Model):
+    """One row, the loop's: how it goes. failure: {at, policy, kind, message, round}, the newest one.
+
+    stands_in_since: since when the stand-in decides, because the chosen policy failed again and again.
+    order: waiting jobs, the one that gets the next GPUs first. backend_away_since: None = it can be reached.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    round_at = models.DateTimeField(null=True)
+    round_ms = models.FloatField(default=0)
+    decide_ms = models.FloatField(default=0)
+    n_failures = models.PositiveIntegerField(default=0)  # in a row
+    failure = models.JSONField(null=True)
+    settings_version = models.PositiveIntegerField(default=0)  # that the failures are of
+    stands_in_since = models.DateTimeField(null=True)
+    order = models.JSONField(default=list)
+    shadow_memory = models.JSONField(default=dict)
+    backend_away_since = models.DateTimeField(null=True)
+    backend_message = models.TextField(blank=True)
 
 
 class Round(models.Model):
@@ -26,4 +58,77 @@ class Round(models.Model):
     plan = models.JSONField(null=True)
     applied = models.JSONField(default=list)  # [{job, decision, outcome}]
     decide_ms = models.FloatField(default=0)
+    round_ms = models.FloatField(default=0)  # from looking at the backend to the last change
+    n_jobs = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [GinIndex(fields=["applied"], name="round_applied", opclasses=["jsonb_path_ops"])]
+
+
+class JobDecision(models.Model):
+    """A decision on a job that was another than the one before. round_id: where it was stored, if it was."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="decisions")
+    at = models.DateTimeField()
+    round_id = models.BigIntegerField(null=True)
+    policy = models.CharField(max_length=50)
+    decision = models.CharField(max_length=10)  # launch | resize | preempt | keep | wait
+    explanations = models.JSONField(default=list)  # [{reason, sentence, facts}]
+    mode = models.CharField(max_length=20, blank=True)
+    n_workers = models.PositiveIntegerField(default=0)  # from then on
+    n_servers = models.PositiveIntegerField(default=0)
+    nodes = models.JSONField(default=list)
+    predicted_start_at = models.DateTimeField(null=True)
+    predicted_finish_at = models.DateTimeField(null=True)
+
+    objects = JobOwnedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "-id"])]
+
+
+class ShadowDecision(models.Model):
+    """What a second policy would have done in a round. differences: [{job, real, shadow}], the first ones only.
+
+    mean_finish_s, real_mean_finish_s: mean predicted time to the end, over jobs for which both have a prediction.
+    """
+
+    round = models.OneToOneField(Round, on_delete=models.CASCADE, primary_key=True, related_name="shadow")
+    policy = models.CharField(max_length=50)
+    parameters = models.JSONField(default=dict)
+    decide_ms = models.FloatField(default=0)
+    n_jobs = models.PositiveIntegerField(default=0)
+    n_different = models.PositiveIntegerField(default=0)
+    differences = models.JSONField(default=list)
+    mean_finish_s = models.FloatField(null=True)
+    real_mean_finish_s = models.FloatField(null=True)
+    error = models.TextField(blank=True)
+
+
+class Moment(models.TextChoices):
+    """When a forecast was made: by the first round that saw the job, or when it was first launched."""
+
+    SUBMISSION = "submission"
+    LAUNCH = "launch"
+
+
+class Forecast(models.Model):
+    """When a job was expected to end, and when it did. outcome: the state it ended in."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="forecasts")
+    moment = models.CharField(max_length=10, choices=Moment)
+    made_at = models.DateTimeField()
+    policy = models.CharField(max_length=50)
+    start_at = models.DateTimeField(null=True)
+    finish_at = models.DateTimeField()  # P50
+    finish_p90_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True, db_index=True)
+    outcome = models.CharField(max_length=12, blank=True)
+
+    objects = JobOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "moment"], name="forecast_of_job_at_moment")]

@@ -10,7 +10,7 @@ import pytest
 from mlhub.backends.fake import FakeBackend
 from mlhub.control.loop import Loop
 from tests.cast import Cast, make_cast
-from tests.control.test_loop import node
+from tests.control.worlds import node
 from tests.jobs.builders import job
 
 pytestmark = pytest.mark.django_db

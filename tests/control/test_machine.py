@@ -19,7 +19,7 @@ from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import ENDED, HOLDING_GPUS, TRANSITIONS, JobState, Trigger
 from mlhub.wire.exits import Cause
 from tests.cast import make_cast
-from tests.control.test_loop import node
+from tests.control.worlds import node
 from tests.jobs.builders import job
 
 N_NODES, N_SLOTS = 2, 2

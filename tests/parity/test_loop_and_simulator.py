@@ -16,7 +16,6 @@ from mlhub.control.models import Round, SchedulerSettings
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from scheduler import Launch, Plan, Preempt, Resize, policy_named
-from scheduler.records import plan_from_json
 from scheduler.simulator.clusters import uniform_cluster
 from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.engine import simulate
@@ -76,8 +75,9 @@ def lived(trace: Trace, policy: str, cast: Cast) -> Story:
         _train(backend, tick, trained_until)
         record = loop.round()
         assert record is not None
-        assert record.plan is not None, record.error
-        story += told(tick, plan_from_json(record.plan), names)
+        assert not record.error
+        assert loop.plan is not None
+        story += told(tick, loop.plan, names)
         if not todo and not Job.objects.exclude(state=JobState.SUCCEEDED).exists():
             return story
     raise AssertionError("the jobs never ended")

@@ -9,7 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mlhub.backends.local import ClusterFileError
 from mlhub.control.backends import configured_backend
+from mlhub.control.deciders import Apart
 from mlhub.control.loop import Loop
+from mlhub.control.models import Round
+from mlhub.control.shadow import Shadow
+
+SHADOW_NICENESS = 10
 
 
 class Command(BaseCommand):
@@ -20,13 +25,22 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            loop = Loop(configured_backend())
+            loop = Loop(configured_backend(), decider=Apart(), shadow=Shadow(Apart(niceness=SHADOW_NICENESS)))
         except ClusterFileError as error:
             raise CommandError(str(error)) from error
-        if options["once"]:
-            record = loop.round()
-            self.stdout.write("The backend is away." if record is None else f"{record.applied or 'Nothing to do.'}")
-            return
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: setattr(loop, "is_asked_to_end", True))
-        loop.run()
+        try:
+            if options["once"]:
+                record = loop.round()
+                self.stdout.write(_told(record))
+                return
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: setattr(loop, "is_asked_to_end", True))
+            loop.run()
+        finally:
+            loop.close()
+
+
+def _told(record: Round | None) -> str:
+    if record is None:
+        return "The backend is away."
+    return record.error or str(record.applied or "Nothing to do.")

@@ -1,0 +1,9 @@
+"""Reads of what the scheduler wrote about jobs: visible to whoever sees the job."""
+
+from __future__ import annotations
+
+from mlhub.tenants.querysets import TenantOwnedQuerySet
+
+
+class JobOwnedQuerySet(TenantOwnedQuerySet):
+    organisation_path = "job__project__organisation"

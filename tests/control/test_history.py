@@ -1,0 +1,92 @@
+"""What was decided on each job over the rounds, and what was foretold, held against what came."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlhub.control.forecasts import calibration, close_forecasts, newest_ends
+from mlhub.control.history import KEPT_A_JOB, forget_old_decisions
+from mlhub.control.loop import Loop
+from mlhub.control.models import Forecast, JobDecision
+from mlhub.jobs.models import Job
+from tests.cast import make_cast
+from tests.control.worlds import World
+from tests.jobs.builders import live_attempt
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return World(make_cast())
+
+
+def decisions(of: Job) -> list[tuple[str, str]]:
+    found = JobDecision.objects.filter(job=of).order_by("id")
+    return [(d.decision, d.explanations[0]["reason"] if d.explanations else "") for d in found]
+
+
+def test_a_job_s_history_tells_each_decision_once(world: World) -> None:
+    world.settle(policy="fifo")
+    first = world.job(name="first", min_workers=4)
+    second = world.job(name="second", min_workers=4)
+    world.rounds(5)
+    assert decisions(first) == [("launch", "fits")]
+    assert decisions(second) == [("wait", "no_free_gpus")]
+    world.backend.finish(str(live_attempt(first).id))
+    world.rounds(3)
+    assert decisions(second) == [("wait", "no_free_gpus"), ("launch", "fits")]
+    launch = JobDecision.objects.filter(job=second).latest("id")
+    assert (launch.n_workers, sorted(launch.nodes), launch.policy) == (4, ["n0", "n1"], "fifo")
+    assert launch.round_id is not None
+    assert launch.predicted_finish_at is not None
+
+
+def test_a_loop_that_was_restarted_does_not_tell_the_same_again(world: World) -> None:
+    waiting = world.job(is_tried=False)
+    world.rounds(2)
+    world.loop = Loop(world.backend, now=lambda: world.now)
+    world.rounds(2)
+    assert decisions(waiting) == [("wait", "preflight")]
+
+
+def test_a_history_is_bounded(world: World) -> None:
+    one = world.job()
+    other = world.job()
+    JobDecision.objects.bulk_create(
+        JobDecision(job=one, at=world.now, policy="fifo", decision="wait", round_id=i) for i in range(KEPT_A_JOB + 7)
+    )
+    JobDecision.objects.create(job=other, at=world.now, policy="fifo", decision="wait")
+    forget_old_decisions()
+    kept = JobDecision.objects.filter(job=one).order_by("id")
+    assert (kept.count(), kept[0].round_id) == (KEPT_A_JOB, 7)
+    assert JobDecision.objects.filter(job=other).count() == 1
+
+
+def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World) -> None:
+    alone = world.job()
+    world.rounds(3)
+    at_first = {f.moment: f.finish_at for f in Forecast.objects.filter(job=alone)}
+    assert set(at_first) == {"submission", "launch"}
+    assert calibration()[0].n == 0
+    world.backend.finish(str(live_attempt(alone).id))
+    world.rounds(2)
+    close_forecasts()
+    for forecast in Forecast.objects.filter(job=alone):
+        assert forecast.finish_at == at_first[forecast.moment]
+        assert (forecast.outcome, forecast.finished_at) == ("succeeded", Job.objects.get(pk=alone.pk).finished_at)
+    for judged in calibration():
+        assert (judged.n, judged.within_p90) == (1, 1.0)
+        assert judged.median_error is not None
+        assert judged.median_bias is not None
+        assert judged.median_bias < 0 < judged.median_error  # it ended before it was expected to
+    assert newest_ends(10)[0]["job"]["id"] == alone.pk
+
+
+def test_jobs_that_were_cancelled_judge_no_forecast(world: World) -> None:
+    alone = world.job()
+    world.rounds(2)
+    Job.objects.filter(pk=alone.pk).update(finished_at=world.now, state="cancelled")
+    close_forecasts()
+    assert Forecast.objects.filter(job=alone, outcome="cancelled").count() == 2
+    assert [judged.n for judged in calibration()] == [0, 0]
