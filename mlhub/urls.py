@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from mlhub.control import exporter
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
 
@@ -23,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api)),
     path("healthz", health.alive),
     path("readyz", health.ready),
+    path("metrics", exporter.metrics),
     path("admin/", admin.site.urls),
-    re_path(r"^(?!api/|static/|admin/|assets/).*$", dashboard),
+    re_path(r"^(?!api/|static/|admin/|assets/|metrics$).*$", dashboard),
 ]

@@ -13,8 +13,10 @@ MLHUB_HOME = Path(env("MLHUB_HOME", default=str(BASE_DIR / ".mlhub"))).resolve()
 SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+METRICS_TOKEN = env("MLHUB_METRICS_TOKEN", default="")  # what Prometheus shows at /metrics; without one: only locally
+POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its address
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
-ALLOWED_HOSTS = env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS)
+ALLOWED_HOSTS = [*env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS), *([POD_IP] if POD_IP else [])]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 
 INSTALLED_APPS = [

@@ -48,7 +48,20 @@ def test_what_is_shown_is_what_the_chart_renders_to(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_object_fits_the_schema_of_its_kind(name: str) -> None:
-    assert [p for o in rendered(name) for p in problems(o)] == []
+    ours = [o for o in rendered(name) if o["kind"] != "ServiceMonitor"]
+    assert [p for o in ours for p in problems(o)] == []
+
+
+def test_prometheus_finds_the_web_servers_and_the_token() -> None:
+    """A ServiceMonitor is the Prometheus operator's kind; what it points to is ours."""
+    [monitor] = kinds("production", "ServiceMonitor").values()
+    [service] = kinds("production", "Service").values()
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    [endpoint] = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert endpoint["authorization"]["credentials"] == {"name": "mlhub-secrets", "key": "MLHUB_METRICS_TOKEN"}
+    assert kinds("trial", "ServiceMonitor") == {}
 
 
 @pytest.mark.parametrize("name", SHOWN)

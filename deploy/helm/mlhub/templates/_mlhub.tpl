@@ -68,6 +68,7 @@ spec:
         - configMapRef: {name: {{ include "mlhub.name" .root }}}
         - secretRef: {name: {{ include "mlhub.secret" .root }}}
       {{- if eq .component "web" }}
+      env: [{name: MLHUB_POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
       ports: [{name: http, containerPort: 8000}]
       startupProbe:
         httpGet: {path: /healthz, port: http, httpHeaders: [{name: Host, value: localhost}]}
