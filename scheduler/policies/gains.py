@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.forecast import Course, Forecast
@@ -12,41 +13,45 @@ from scheduler.snapshot import JobSnapshot
 MOST_JOBS = 60  # above so many jobs, playing forward costs more than the sentence is worth
 
 
-def gains_of_others(
-    leaver: JobSnapshot,
-    plan: Mapping[str, int],
-    *,
-    view: View,
-    sizes: Mapping[str, Sequence[int]],
-    capacity: int,
-) -> float | None:
-    """Seconds by which all others end earlier in sum under the plan than if everybody who runs stayed as they are.
+class Gains:
+    """Both plans of a round are played forward once, when they are first asked for.
 
-    plan: workers by job. None if there are too many jobs, or some would never run.
+    plan: workers by job. The other plan is that everybody who runs stays as they are.
     """
-    if len(view.jobs) > MOST_JOBS:
-        return None
-    stay = {job.id: n_held(job) for job in view.jobs}
-    before = _courses(stay, view=view, sizes=sizes, capacity=capacity)
-    after = _courses(plan, view=view, sizes=sizes, capacity=capacity)
-    if set(before) != set(after):
-        return None
-    return sum(before[j].finish_s - after[j].finish_s for j in before if j != leaver.id)
 
+    def __init__(
+        self, plan: Mapping[str, int], *, view: View, sizes: Mapping[str, Sequence[int]], capacity: int
+    ) -> None:
+        self._plan, self._view, self._sizes, self._capacity = plan, view, sizes, capacity
 
-def _courses(
-    plan: Mapping[str, int], *, view: View, sizes: Mapping[str, Sequence[int]], capacity: int
-) -> dict[str, Course]:
-    room_s = max((job.checkpoint_s for job in view.jobs if plan[job.id] < n_held(job)), default=0.0)
-    running = []
-    for job in view.jobs:
-        n, had = plan[job.id], n_held(job)
-        if n:
-            delay_s = 0.0 if n == had else restart_cost_s(job) if had else room_s + start_cost_s(job)
-            running.append((job, n, delay_s))
-    queue = sorted(
-        (job for job in view.jobs if not plan[job.id]),
-        key=lambda job: (view.speeds.remaining_s(job, job.min_workers) * job.min_workers, job.id),
-    )
-    forecast = Forecast(view.speeds, sizes=lambda job: sizes[job.id])
-    return forecast.courses(running, queue, free=capacity - sum(plan.values()))
+    def of_others(self, leaver: JobSnapshot) -> float | None:
+        """Seconds by which all others end earlier in sum under the plan.
+
+        None if there are too many jobs, or some would never run.
+        """
+        if len(self._view.jobs) > MOST_JOBS:
+            return None
+        before, after = self._both
+        if set(before) != set(after):
+            return None
+        return sum(before[j].finish_s - after[j].finish_s for j in before if j != leaver.id)
+
+    @cached_property
+    def _both(self) -> tuple[dict[str, Course], dict[str, Course]]:
+        return self._courses({job.id: n_held(job) for job in self._view.jobs}), self._courses(self._plan)
+
+    def _courses(self, plan: Mapping[str, int]) -> dict[str, Course]:
+        jobs = self._view.jobs
+        room_s = max((job.checkpoint_s for job in jobs if plan[job.id] < n_held(job)), default=0.0)
+        running = []
+        for job in jobs:
+            n, had = plan[job.id], n_held(job)
+            if n:
+                delay_s = 0.0 if n == had else restart_cost_s(job) if had else room_s + start_cost_s(job)
+                running.append((job, n, delay_s))
+        queue = sorted(
+            (job for job in jobs if not plan[job.id]),
+            key=lambda job: (self._view.speeds.remaining_s(job, job.min_workers) * job.min_workers, job.id),
+        )
+        forecast = Forecast(self._view.speeds, sizes=lambda job: self._sizes[job.id])
+        return forecast.courses(running, queue, free=self._capacity - sum(plan.values()))

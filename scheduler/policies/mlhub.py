@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
-from scheduler.policies.gains import gains_of_others
+from scheduler.policies.gains import Gains
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
 from scheduler.policies.waterfill import waterfill
 from scheduler.snapshot import JobSnapshot
@@ -135,9 +136,11 @@ class _Case:
 
     def proposal(self, budget: Budget) -> Proposal:
         by_claim = sorted(self.waiting, key=lambda job: (-self.weights[job.id], job.submitted_at_s, job.id))
-        by_claim = [*self.starved, *(job for job in by_claim if job not in self.starved)]
+        starved = {job.id for job in self.starved}
+        by_claim = [*self.starved, *(job for job in by_claim if job.id not in starved)]
         plan = {job.id: budget.granted(job) for job in self.jobs}
-        notes = {job.id: (self._why(job, plan, budget),) for job in self.jobs}
+        reasons = _Reasons(self, plan, budget)
+        notes = {job.id: (reasons.why(job),) for job in self.jobs}
         return Proposal(
             tuple(self._grant(job, budget, notes[job.id]) for job in [*self.running, *by_claim] if plan[job.id]),
             tuple(job.id for job in [*self.running, *by_claim]),
@@ -152,44 +155,6 @@ class _Case:
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
         return Grant(job.id, n, gpu_type, why, n_nodes=n_nodes, least_workers=job.min_workers)
 
-    def _why(self, job: JobSnapshot, plan: Mapping[str, int], budget: Budget) -> Explanation:
-        n, had = plan[job.id], n_held(job)
-        is_crowded = budget.n_left() == 0 or not all(plan.values())
-        if n < had:
-            gain_s = gains_of_others(job, plan, view=self.view, sizes=self.sizes, capacity=self.capacity)
-            if gain_s is not None and gain_s > 0:
-                return Explanation(Reason.MAKES_ROOM, {"given": had - n, "gain_s": gain_s})
-            return Explanation(Reason.WORTH_MORE, {"given": had - n, "times": self._times_worth(job, plan)})
-        if n > had > 0 and all(plan.values()):
-            gain_s = self.left_s(job, had) - self.left_s(job, n) - restart_cost_s(job)
-            return Explanation(Reason.IDLE_GPUS, {"extra": n - had, "gain_s": gain_s, "n_workers": n})
-        if n == had == 0:
-            return Explanation(Reason.UNCHANGED)
-        if n == had:
-            return self._why_not_larger(job, budget)
-        return Explanation(Reason.SHORTENS_AVERAGE if is_crowded else Reason.FITS, {"n_workers": n})
-
-    def _why_not_larger(self, job: JobSnapshot, budget: Budget) -> Explanation:
-        larger = [n for n in self.sizes[job.id] if n > n_held(job) and budget.refusal(job, n) is None]
-        best = min(larger, key=lambda n: (self.left_s(job, n), n), default=n_held(job))
-        gain_s = self.left_s(job, n_held(job)) - self.left_s(job, best)
-        cost_s = restart_cost_s(job)
-        if 0 < gain_s < cost_s:
-            return Explanation(Reason.RESTART_NOT_WORTH_IT, {"gain_s": gain_s, "cost_s": cost_s})
-        return Explanation(Reason.UNCHANGED)
-
-    def _times_worth(self, job: JobSnapshot, plan: Mapping[str, int]) -> float:
-        """How much more a GPU is worth to those who get more, than to the one who loses it."""
-        had, n = n_held(job), plan[job.id]
-        lost = (self.value(job, had) - (self.value(job, n) if n else 0.0)) / (had - n)
-        gained, gpus = 0.0, 0
-        for other in self.jobs:
-            m, had_m = plan[other.id], n_held(other)
-            if m > had_m:
-                gained += self.value(other, m) - (self.value(other, had_m) if had_m else 0.0)
-                gpus += m - had_m
-        return gained / gpus / lost if gpus and lost > 0 else 1.0
-
     def _wake_at_s(self, budget: Budget) -> float | None:
         """When the next cool-down ends, if somebody waits or GPUs stand idle."""
         if not self.waiting and budget.n_left() == 0:
@@ -200,3 +165,56 @@ class _Case:
                 since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
                 ends.append(since_s + max(self.policy.cooldown_s, 2 * restart_cost_s(job)))
         return min(ends, default=None)
+
+
+class _Reasons:
+    """Why each job gets what the plan (workers by job) gives it. What is the same for all is worked out once."""
+
+    def __init__(self, case: _Case, plan: Mapping[str, int], budget: Budget) -> None:
+        self._case, self._plan, self._budget = case, plan, budget
+        self._all_run = all(plan.values())
+        self._is_crowded = budget.n_left() == 0 or not self._all_run
+        self._gains = Gains(plan, view=case.view, sizes=case.sizes, capacity=case.capacity)
+
+    def why(self, job: JobSnapshot) -> Explanation:
+        n, had = self._plan[job.id], n_held(job)
+        if n < had:
+            gain_s = self._gains.of_others(job)
+            if gain_s is not None and gain_s > 0:
+                return Explanation(Reason.MAKES_ROOM, {"given": had - n, "gain_s": gain_s})
+            return Explanation(Reason.WORTH_MORE, {"given": had - n, "times": self._times_worth(job)})
+        if n > had > 0 and self._all_run:
+            gain_s = self._case.left_s(job, had) - self._case.left_s(job, n) - restart_cost_s(job)
+            return Explanation(Reason.IDLE_GPUS, {"extra": n - had, "gain_s": gain_s, "n_workers": n})
+        if n == had == 0:
+            return Explanation(Reason.UNCHANGED)
+        if n == had:
+            return self._why_not_larger(job)
+        return Explanation(Reason.SHORTENS_AVERAGE if self._is_crowded else Reason.FITS, {"n_workers": n})
+
+    def _why_not_larger(self, job: JobSnapshot) -> Explanation:
+        case, had = self._case, n_held(job)
+        larger = [n for n in case.sizes[job.id] if n > had and self._budget.refusal(job, n) is None]
+        best = min(larger, key=lambda n: (case.left_s(job, n), n), default=had)
+        gain_s = case.left_s(job, had) - case.left_s(job, best)
+        cost_s = restart_cost_s(job)
+        if 0 < gain_s < cost_s:
+            return Explanation(Reason.RESTART_NOT_WORTH_IT, {"gain_s": gain_s, "cost_s": cost_s})
+        return Explanation(Reason.UNCHANGED)
+
+    def _times_worth(self, job: JobSnapshot) -> float:
+        """How much more a GPU is worth to those who get more, than to the one who loses it."""
+        had, n = n_held(job), self._plan[job.id]
+        lost = (self._case.value(job, had) - (self._case.value(job, n) if n else 0.0)) / (had - n)
+        return self._gained_by_gpu / lost if lost > 0 and self._gained_by_gpu else 1.0
+
+    @cached_property
+    def _gained_by_gpu(self) -> float:
+        """What a GPU is worth to those who get more; 0 if nobody does."""
+        gained, gpus = 0.0, 0
+        for job in self._case.jobs:
+            n, had = self._plan[job.id], n_held(job)
+            if n > had:
+                gained += self._case.value(job, n) - (self._case.value(job, had) if had else 0.0)
+                gpus += n - had
+        return gained / gpus if gpus else 0.0
