@@ -13,6 +13,8 @@ from scheduler.quota import Ledger
 from scheduler.records import allocation_from_json
 from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase
 
+_REASONS = frozenset(Reason)
+
 
 @dataclass
 class Scene:
@@ -91,7 +93,7 @@ def held_by(job: JobSnapshot) -> Allocation | None:
 
 
 def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty) -> None:
-    reason = _hold(job, scene.snapshot) or empty.never(job, scene.snapshot)
+    reason = _hold(job, scene.snapshot) or empty.never(job)
     reason = reason or scene.ledger_now.never(job.tenant, gpus=job.min_workers)
     if reason is not None:
         scene.settled[job.id] = Wait(job.id, (reason,))
@@ -102,7 +104,7 @@ def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty) -> None:
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
     if job.hold is None:
         return None
-    if job.hold not in set(Reason):
+    if job.hold not in _REASONS:
         raise ValueError(f"job {job.id!r} has the unknown hold {job.hold!r}; it must be a Reason")
     wait_s = max(0.0, (job.hold_until_s or snapshot.now_s) - snapshot.now_s)
     return Explanation(Reason(job.hold), {"wait_s": wait_s})
@@ -136,30 +138,33 @@ def _fits_then(scene: Scene, job: JobSnapshot, target: Allocation) -> bool:
 
 
 class _Empty:
-    """The cluster without jobs: what could never fit. Kinds of jobs are looked up once."""
+    """The cluster without jobs: what could never fit. Types are counted once, kinds of jobs looked up once."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
+        self._have: dict[str, int] = {}  # GPUs by type
+        self._open: dict[str, int] = {}  # those of nodes that take new jobs
+        for node in room.nodes.values():
+            self._have[node.gpu_type] = self._have.get(node.gpu_type, 0) + node.n_gpus
+            self._open[node.gpu_type] = self._open.get(node.gpu_type, 0) + node.n_gpus * node.is_schedulable
+        self._total = sum(self._have.values())
+        self._n_closed = sum(not node.is_schedulable for node in room.nodes.values())
         self._most: dict[tuple[object, ...], int] = {}
 
-    def never(self, job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
-        nodes = snapshot.nodes
+    def never(self, job: JobSnapshot) -> Explanation | None:
         need = job.min_workers
-        if not nodes:
+        if not self._room.nodes:
             return Explanation(Reason.NO_NODES)
-        total = sum(node.n_gpus for node in nodes)
-        if need > total:
-            return Explanation(Reason.LARGER_THAN_CLUSTER, {"need": need, "have": total})
-        types = sorted({node.gpu_type for node in nodes if not job.gpu_types or node.gpu_type in job.gpu_types})
-        per_type = [sum(node.n_gpus for node in nodes if node.gpu_type == t) for t in types]
-        if need > max(per_type, default=0):
+        if need > self._total:
+            return Explanation(Reason.LARGER_THAN_CLUSTER, {"need": need, "have": self._total})
+        types = sorted(t for t in self._have if not job.gpu_types or t in job.gpu_types)
+        have = max((self._have[t] for t in types), default=0)
+        if need > have:
             names = ", ".join(types or job.gpu_types)
-            return Explanation(
-                Reason.LARGER_THAN_TYPE, {"need": need, "types": names, "have": max(per_type, default=0)}
-            )
-        open_types = [sum(n.n_gpus for n in nodes if n.gpu_type == t and n.is_schedulable) for t in types]
-        if need > max(open_types):
-            facts = {"need": need, "have": max(open_types), "closed": sum(not node.is_schedulable for node in nodes)}
+            return Explanation(Reason.LARGER_THAN_TYPE, {"need": need, "types": names, "have": have})
+        have_open = max(self._open[t] for t in types)
+        if need > have_open:
+            facts = {"need": need, "have": have_open, "closed": self._n_closed}
             return Explanation(Reason.NODES_CLOSED, facts)
         most = self._most_workers(job, types)
         if need > most:

@@ -41,7 +41,8 @@ class _Placer:
         self.joining = Joining(scene, proposal, self.targets, self._find_exactly)
 
     def place(self) -> Targets:
-        shrinking, growing = [], []
+        shrinking: list[JobSnapshot] = []
+        growing: set[str] = set()
         for job in self.scene.candidates:
             held, grant = held_by(job), self.grants.get(job.id)
             if held is None or (grant is not None and grant.beside):
@@ -50,12 +51,12 @@ class _Placer:
                 self.then.hold(job, held)
                 self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
             elif grant is not None and self.proposal.is_final:
-                growing.append(job)
+                growing.add(job.id)
             elif grant is not None and grant.n_workers < held.n_workers:
                 shrinking.append(job)
             elif grant is not None:
                 self.then.hold(job, held)
-                growing.append(job)
+                growing.add(job.id)
             else:
                 self.targets.leaving[job.id] = held
         for job in shrinking:
@@ -69,7 +70,7 @@ class _Placer:
                     self._settle(job, grant)
             elif held_by(job) is None:
                 self._launch(job, grant)
-            elif job in growing:
+            elif job.id in growing:
                 self._grow(job, grant)
         if not self.proposal.is_final:
             self._spare_needless_victims(shrinking)

@@ -23,7 +23,8 @@ def why_it_waits(
     """
     jobs = {job.id: job for job in scene.candidates}
     queue = [job_id for job_id in proposal.order if isinstance(decisions.get(job_id), Wait)]
-    queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in set(queue)]
+    in_order = set(queue)
+    queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in in_order]
     waits: dict[str, Decision] = {}
     for job_id, target in scene.returning.items():
         if isinstance(decisions[job_id], Wait):
