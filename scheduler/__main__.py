@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from scheduler.commands import COMMANDS
 from scheduler.simulator.trace import BadInput
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"scheduler: {message}; see {self.prog} --help\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0, or 2 with one line on stderr for input that cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m scheduler", description=__doc__)
+    parser = _Parser(prog="python -m scheduler", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for one in COMMANDS:
         one.add(commands)

@@ -206,7 +206,9 @@ def _bandwidth(bps: float | None) -> float:
     return float("inf") if bps is None else bps
 
 
-def _check_version(value: Mapping[str, Any], what: str) -> None:
+def _check_version(value: Any, what: str) -> None:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is no {what}'s record")
     if value.get("version") not in READ:
         known = " and ".join(str(version) for version in READ)
         raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads versions {known}")

@@ -4,6 +4,6 @@ Each file has add(commands), which adds its parser, with the function that carri
 below is the whole list. What several of them read or write is in files.py and options.py.
 """
 
-from scheduler.commands import bench, explain, interference, replay, simulate
+from scheduler.commands import bench, compare, explain, interference, replay, simulate, trace
 
-COMMANDS = (simulate, replay, explain, interference, bench)
+COMMANDS = (simulate, compare, trace, replay, explain, interference, bench)

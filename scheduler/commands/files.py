@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,35 @@ def write_json(path: str, value: Any) -> None:
     if path == "-":
         print(text)
     else:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_text(path, text + "\n")
+
+
+def write_text(path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def check_can_write(path: str | None) -> None:
+    """Before anything is computed. Raises BadInput for a file that could not be written in the end."""
+    if path is None or path == "-":
+        return
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise BadInput(path, None, f"there is no folder {folder}; make it, or write elsewhere")
+    if Path(path).is_dir():
+        raise BadInput(path, None, "it is a folder; name a file in it")
+
+
+def check_can_fill(path: str | None) -> None:
+    """Before anything is computed. Raises BadInput for a folder that could not be made in the end."""
+    if path is not None and Path(path).exists() and not Path(path).is_dir():
+        raise BadInput(path, None, "it is a file; name a folder")
+
+
+def fill(path: str, files: Mapping[str, str | bytes]) -> None:
+    """Write the files into the folder, which is made if it is not there."""
+    Path(path).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (Path(path) / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def read_rounds(path: str) -> list[RecordedRound]:

@@ -25,9 +25,10 @@ def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None
     parser.add_argument("--json", metavar="OUT", help=f"write {what} here; - is the terminal")
 
 
-def add_world(parser: argparse.ArgumentParser) -> None:
+def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """several: traces and seeds instead of one each."""
     parser.add_argument("--world", choices=sorted(WORLDS), default="counting", help="what is true in the simulation")
-    parser.add_argument("--trace", required=True, metavar="FILE")
+    parser.add_argument("--trace", required=True, metavar="FILE", nargs="+" if several else None)
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
     parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")
     parser.add_argument(
@@ -35,22 +36,55 @@ def add_world(parser: argparse.ArgumentParser) -> None:
         choices=[kind.value for kind in Information],
         help="what the policy knows of the jobs' lengths; if not given, what its authors gave it",
     )
-    parser.add_argument("--seed", type=int, default=0)
+    if several:
+        parser.add_argument("--seeds", type=count, default=1, metavar="N", help="play everything with seeds 0 to N-1")
+    else:
+        parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument(
-        "--period", type=float, metavar="S", help="decide every S seconds only (else as the world does)"
+        "--period", type=seconds, metavar="S", help="decide every S seconds only (else as the world does)"
     )
 
 
-def setting_of(arguments: argparse.Namespace, *, policy: str) -> Setting:
-    """What add_world's options say, for that policy."""
+def setting_of(
+    arguments: argparse.Namespace, *, policy: str, trace: str | None = None, seed: int | None = None
+) -> Setting:
+    """What add_world's options say, for that policy; with one of several traces and seeds, if given."""
+    name = arguments.trace if trace is None else trace
     return Setting(
-        read_trace(read_text(arguments.trace), name=arguments.trace),
+        read_trace(read_text(name), name=name),
         read_cluster(arguments.cluster),
         policy,
         Information(arguments.information) if arguments.information else None,
         data_in(arguments.data) if arguments.data else None,
-        arguments.seed,
+        arguments.seed if seed is None else seed,
     )
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0, for argparse."""
+    return _number(text, least=0)
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    return _number(text, least=1)
+
+
+def seconds(text: str) -> float:
+    """A time above 0, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def _number(text: str, *, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    return int(text)
 
 
 def parameters_in(pairs: Sequence[str]) -> dict[str, Any]:

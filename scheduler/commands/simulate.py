@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from scheduler.commands.files import write_json
+from scheduler.commands.files import check_can_fill, check_can_write, fill, write_json
 from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
 from scheduler.policies import policy_named
-from scheduler.simulator import simulate
-from scheduler.simulator.report import summary
+from scheduler.simulator import Outcome, World, simulate
+from scheduler.simulator.comparison import alone_times, fairness_of
+from scheduler.simulator.figures import can_draw, compared, gantt
+from scheduler.simulator.report import csv_of, curve_rows, curves_of, job_rows, summary
 from scheduler.simulator.worlds import WORLDS
 
 
@@ -20,26 +24,47 @@ def add(commands: Any) -> None:
     add_policy(parser, required=True)
     add_world(parser)
     add_json(parser)
+    parser.add_argument(
+        "--report", metavar="DIR", help="write a table of the jobs, curves and figures into this folder"
+    )
     parser.set_defaults(command=_simulate)
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
+    check_can_write(arguments.json)
+    check_can_fill(arguments.report)
     policy = policy_named(arguments.policy, parameters_in(arguments.param))
     kind = WORLDS[arguments.world]
-    world = kind.make(setting_of(arguments, policy=arguments.policy))
+    setting = setting_of(arguments, policy=arguments.policy)
+    world = kind.make(setting)
+    period_s = kind.period_s if arguments.period is None else arguments.period
     outcome = simulate(
         world,
         policy=policy,
-        period_s=kind.period_s if arguments.period is None else arguments.period,
+        period_s=period_s,
         seed=arguments.seed,
         stopwatch=time.perf_counter,
         on_progress=progress_bar(),
     )
-    figures = summary(outcome, nodes=world.nodes)
+    found = summary(outcome, nodes=world.nodes)
+    if arguments.report:
+        alone = alone_times(kind, setting, period_s=period_s)
+        _report(arguments.report, arguments.policy, outcome, fairness_of(outcome, setting, alone), world)
     if arguments.json:
-        write_json(arguments.json, figures)
+        write_json(arguments.json, found)
     if arguments.json != "-":
-        for key, value in figures.items():
+        for key, value in found.items():
             if key != "jct_s":
                 print(f"{key:14} {json.dumps(value) if isinstance(value, dict) else f'{value:,.3f}'}")
     return 0
+
+
+def _report(folder: str, policy: str, outcome: Outcome, rho: Mapping[str, float], world: World) -> None:
+    curves = curves_of(outcome, nodes=world.nodes, rho=rho)
+    rows = job_rows(outcome, rho=rho)
+    files: dict[str, str | bytes] = {"jobs.csv": csv_of(rows), "curves.csv": csv_of(curve_rows(curves))}
+    if can_draw():
+        files |= compared({policy: curves}) | gantt(outcome, nodes=world.nodes)
+    else:
+        print("scheduler: no figures, for matplotlib is not installed", file=sys.stderr)
+    fill(folder, files)

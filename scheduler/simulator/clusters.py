@@ -92,6 +92,31 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
     return Cluster(tuple(nodes), tuple(racks), tenants_from_list(value.get("tenants") or [], name=name), name)
 
 
+def cluster_to_mapping(cluster: Cluster) -> dict[str, Any]:
+    """What cluster_from_mapping reads, without the tenants; alike nodes of a rack are told one by one."""
+    return {
+        "racks": [
+            {
+                "name": rack.name,
+                "uplink": f"{rack.uplink_bps / 1e9:g}Gbit",
+                "nodes": [_node_to_mapping(node) for node in cluster.nodes if node.rack == rack.name],
+            }
+            for rack in cluster.racks
+        ]
+    }
+
+
+def _node_to_mapping(node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "gpu_type": node.gpu_type,
+        "slots": node.n_gpus,
+        "cpus": int(node.cpus),
+        "memory": f"{node.memory_bytes // (1 << 30)}GiB",
+        "nic": f"{node.nic_bps / 1e9:g}Gbit",
+    }
+
+
 def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:
     node_name = str(_field(node, "name", name, f"a node of rack {rack_name}"))
     where = f"node {node_name}"

@@ -8,38 +8,18 @@ from __future__ import annotations
 import importlib.util
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scheduler.simulator.engine import Outcome
-from scheduler.simulator.report import jobs_curve, utilisation_curve
+from scheduler.simulator.report import Curves
 from scheduler.topology import Node
 
 FloatArray = npt.NDArray[np.float64]
 MOST_GPUS_DRAWN = 256  # more rows than that are thinner than a pixel
 FORMATS = ("png", "svg")
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What the figures of one policy are drawn from. utilisation, jobs: (at_B in seconds, value_B)."""
-
-    jct_s: Sequence[float]
-    rho: Sequence[float]
-    utilisation: tuple[FloatArray, FloatArray]
-    jobs: tuple[FloatArray, FloatArray]
-
-
-def curves_of(outcome: Outcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
-    return Curves(
-        [life.jct_s for life in outcome.lives.values() if life.jct_s is not None],
-        list(rho.values()),
-        utilisation_curve(outcome, nodes=nodes),
-        jobs_curve(outcome),
-    )
 
 
 def can_draw() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -44,6 +46,18 @@ def read_trace(text: str, *, name: str) -> Trace:
         f"{', '.join(POLLUX_COLUMNS)} (Pollux)"
     )
     raise BadInput(name, 1, f"the header is of no known format; known are: {known}")
+
+
+def trace_to_csv(trace: Trace) -> str:
+    """The trace in MLHub's own format."""
+    names = ("job", "submitted_at_s", "n_gpus", "duration_s", "tenant", "model", "priority", "min_gpus", "max_gpus")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for job in trace.jobs:
+        numbers = (job.submitted_at_s, job.n_gpus, job.duration_s)
+        writer.writerow([job.id, *numbers, job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus])
+    return text.getvalue()
 
 
 def _read_tiresias(text: str, name: str) -> Trace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ def busy_intervals(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
 def utilisation_curve(outcome: Outcome, *, nodes: Sequence[Node], n_bins: int = 200) -> tuple[FloatArray, FloatArray]:
     """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
     began_s = min(life.submitted_at_s for life in outcome.lives.values())
-    edges = np.linspace(began_s, max(outcome.ended_at_s, began_s + 1e-9), n_bins + 1)
+    edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
     since_I, to_I = busy_intervals(outcome)
     return _middles(edges), np.diff(job_seconds(edges, since_I, to_I)) / np.diff(edges) / max(
         1, sum(n.n_gpus for n in nodes)
@@ -129,8 +130,34 @@ def jobs_curve(outcome: Outcome, *, n_bins: int = 200) -> tuple[FloatArray, Floa
     lives = list(outcome.lives.values())
     since_J = np.array([life.submitted_at_s for life in lives])
     to_J = np.array([_end_of(life, outcome) for life in lives])
-    edges = np.linspace(since_J.min(), max(outcome.ended_at_s, since_J.min() + 1e-9), n_bins + 1)
+    edges = np.linspace(since_J.min(), max(_last_end_s(outcome), since_J.min() + 1e-9), n_bins + 1)
     return _middles(edges), np.diff(job_seconds(edges, since_J, to_J)) / np.diff(edges)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the figures of one policy are drawn from. utilisation, jobs: (at_B in seconds, value_B)."""
+
+    jct_s: Sequence[float]
+    rho: Sequence[float]
+    utilisation: tuple[FloatArray, FloatArray]
+    jobs: tuple[FloatArray, FloatArray]
+
+
+def curves_of(outcome: Outcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
+    return Curves(
+        [life.jct_s for life in outcome.lives.values() if life.jct_s is not None],
+        list(rho.values()),
+        utilisation_curve(outcome, nodes=nodes),
+        jobs_curve(outcome),
+    )
+
+
+def curve_rows(curves: Curves) -> list[dict[str, float]]:
+    """The curves over time as rows: seconds, share of GPUs held, jobs in the cluster."""
+    at_B, share_B = curves.utilisation
+    found = zip(at_B.tolist(), share_B.tolist(), curves.jobs[1].tolist(), strict=True)
+    return [{"at_s": at_s, "utilisation": share, "jobs": n} for at_s, share, n in found]
 
 
 def job_seconds(at_T: FloatArray, since_I: FloatArray, to_I: FloatArray) -> FloatArray:
@@ -152,6 +179,11 @@ def _middles(edges: FloatArray) -> FloatArray:
 
 def _end_of(life: Life, outcome: Outcome) -> float:
     return outcome.ended_at_s if life.ended_at_s is None else life.ended_at_s
+
+
+def _last_end_s(outcome: Outcome) -> float:
+    """When the last job ended; a policy may have asked to be woken later."""
+    return max((_end_of(life, outcome) for life in outcome.lives.values()), default=0.0)
 
 
 def _cell(value: Any) -> Any:

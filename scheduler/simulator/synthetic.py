@@ -98,6 +98,11 @@ def made_up_day(
     return Trace(f"day of seed {seed}", "mlhub", jobs)
 
 
+def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
+    """The tenants as a cluster file names them."""
+    return [{"name": tenant.name, "weight": tenant.weight} for tenant in tenants]
+
+
 def _job(number: int, row: Mapping[str, Any], n_gpus: int) -> TraceJob:
     n = row["n_gpus"]
     is_elastic = row["family"].is_elastic

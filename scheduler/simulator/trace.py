@@ -14,6 +14,11 @@ class BadInput(ValueError):  # noqa: N818 (it says what it is: an input that is 
 
     def __init__(self, name: str, row: int | None, problem: str) -> None:
         super().__init__(f"{name}{f', row {row}' if row is not None else ''}: {problem}")
+        self.parts = name, row, problem
+
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str, int | None, str]]:
+        """So that it crosses from one process to another."""
+        return BadInput, self.parts
 
 
 @dataclass(frozen=True)

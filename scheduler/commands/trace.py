@@ -1,0 +1,76 @@
+"""trace: make up a day of several tenants, as a trace and a cluster with their quota."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import yaml
+
+from scheduler.commands.files import check_can_write, write_text
+from scheduler.commands.options import count, natural
+from scheduler.simulator.clusters import cluster_to_mapping, uniform_cluster
+from scheduler.simulator.formats import trace_to_csv
+from scheduler.simulator.synthetic import DayTenant, made_up_day, quota_of
+
+_TENANTS = ["research:3:24", "product:2:24", "students:2:8", "partners:1:8"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser("trace", help="make up a day of several tenants")
+    parser.add_argument(
+        "--tenants",
+        nargs="+",
+        default=_TENANTS,
+        metavar="NAME:SHARE:GPUS",
+        help=f"its share of the submissions, and its guaranteed GPUs; {' '.join(_TENANTS)} if not given",
+    )
+    parser.add_argument("--n-jobs", type=count, default=300)
+    parser.add_argument("--nodes", type=count, default=8)
+    parser.add_argument("--gpus", type=count, default=8, help="a node")
+    parser.add_argument("--racks", type=count, default=2)
+    parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--load", type=float, default=1.1, help="GPU time asked for, of that there is in these hours")
+    parser.add_argument("--seed", type=natural, default=0)
+    parser.add_argument("--out", required=True, metavar="FILE", help="the trace, in MLHub's own format")
+    parser.add_argument("--cluster-out", metavar="FILE", help="the cluster, as YAML, with the tenants' quota")
+    parser.set_defaults(command=_trace)
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    check_can_write(arguments.out)
+    check_can_write(arguments.cluster_out)
+    tenants = [_tenant(text, i, len(arguments.tenants)) for i, text in enumerate(arguments.tenants)]
+    n_gpus = arguments.nodes * arguments.gpus
+    day = made_up_day(
+        tenants=tenants,
+        n_jobs=arguments.n_jobs,
+        n_gpus=n_gpus,
+        hours=arguments.hours,
+        load=arguments.load,
+        seed=arguments.seed,
+    )
+    write_text(arguments.out, trace_to_csv(day))
+    if arguments.cluster_out:
+        cluster = uniform_cluster(
+            n_nodes=arguments.nodes, n_gpus=arguments.gpus, n_racks=arguments.racks, uplink_bps=100e9, nic_bps=25e9
+        )
+        text = yaml.safe_dump(cluster_to_mapping(cluster) | {"tenants": quota_of(tenants)}, sort_keys=False)
+        write_text(arguments.cluster_out, text)
+    asked_h = sum(job.n_gpus * job.duration_s for job in day.jobs) / 3600
+    print(f"{len(day.jobs)} jobs of {len(tenants)} tenants, {asked_h:,.0f} GPU hours for {n_gpus} GPUs")
+    return 0
+
+
+def _tenant(text: str, number: int, n_tenants: int) -> DayTenant:
+    """NAME, NAME:SHARE or NAME:SHARE:GPUS. Their busiest hours lie between 11 and 18 o'clock."""
+    name, *numbers = text.split(":")
+    try:
+        share = float(numbers[0]) if numbers else 1.0
+        guarantee = int(numbers[1]) if len(numbers) > 1 else 0
+    except ValueError:
+        share, guarantee = -1.0, 0
+    if not name or len(numbers) > 2 or not 0 <= share < float("inf") or guarantee < 0:
+        raise ValueError(f"--tenants {text!r} is not of the form NAME:SHARE:GPUS, as in research:3:24")
+    peak_h = 11.0 + 7.0 * number / max(1, n_tenants - 1)
+    return DayTenant(name, share, peak_h, weight=float(guarantee or 1), guarantee=guarantee)
