@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_simulate_writes_the_figures_under_their_names(folder: Path) -> None:
     assert simulate("--world counting --information durations --seed 1 --json out.json") == 0
     figures = json.loads((folder / "out.json").read_text())
-    assert set(figures) == FIGURES
+    assert set(figures) >= FIGURES
     assert set(figures["decision_ms"]) == {"mean", "p99"}
     assert figures["jct_s"] == {"a": 100, "b": 140, "c": 160}
     assert figures["avg_jct_s"] == pytest.approx(400 / 3)
@@ -39,7 +39,7 @@ def test_simulate_writes_the_figures_under_their_names(folder: Path) -> None:
 
 def test_figures_on_the_terminal_are_json_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate("--json -") == 0
-    assert set(json.loads(capsys.readouterr().out)) == FIGURES
+    assert set(json.loads(capsys.readouterr().out)) >= FIGURES
 
 
 def test_both_kinds_of_cluster_files_are_the_same_to_a_counting_world(folder: Path) -> None:
