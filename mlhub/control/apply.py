@@ -77,12 +77,7 @@ def _launch(backend: Backend, job: Job, decision: Launch, teller: Teller, *, now
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
-    if attempt is None:
-        return "moved"
-    placed = Attempt.objects.select_related(
-        "job__project__organisation", "job__dataset_version", "job__model_version__code_version"
-    ).get(pk=attempt.pk)
-    return start(backend, placed, now=now)
+    return "moved" if attempt is None else start(backend, attempt, now=now)
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:

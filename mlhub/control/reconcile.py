@@ -44,7 +44,7 @@ def reconcile(backend: Backend, statuses: Sequence[AttemptStatus], *, now: datet
 def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
     """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed."""
     try:
-        backend.launch(launch_spec(attempt))
+        backend.launch(launch_spec(attempts.attempt_to_launch(attempt.id)))
     except LaunchError as error:
         logger.warning("launch.failed attempt=%s cause=%s error=%s", attempt.id, error.cause, error)
         attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)

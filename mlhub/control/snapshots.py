@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Prefetch
 
 from mlhub.backends.protocol import NodeStatus
+from mlhub.control.learnt import Learnt, learnt_of
 from mlhub.control.needs import server_resources, worker_resources
-from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
+from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
-from mlhub.metrics.models import SpeedSample
 from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Organisation
 from scheduler.decisions import Reason
-from scheduler.snapshot import (
-    Allocation,
-    ClusterSnapshot,
-    JobSnapshot,
-    Mode,
-    Phase,
-    Share,
-    SpeedObservation,
-    TenantSnapshot,
-)
+from scheduler.snapshot import Allocation as Holding
+from scheduler.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Share, TenantSnapshot
 from scheduler.topology import Node, Rack
 
 PHASES = {
@@ -33,8 +28,14 @@ PHASES = {
     JobState.RUNNING: Phase.RUNNING,
     JobState.STOPPING: Phase.STOPPING,
 }
-START_S = 15.0  # until there are attempts to learn from
-MAX_OBSERVATIONS = 40
+READ = [
+    "name", "state", "intent", "priority", "submitted_at", "steps_total", "steps_done", "batch_size", "min_workers",
+    "max_workers", "mode", "hyperparameters", "profile", "preflight", "not_before", "dataset_version_id",
+    "project__organisation", "model_version__kind", "model_version__code_version",
+]  # fmt: skip
+READ_OF_ATTEMPTS = [
+    "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome",
+]  # fmt: skip
 
 
 def take_snapshot(nodes: Sequence[NodeStatus], *, now: datetime, round_number: int) -> ClusterSnapshot:
@@ -42,23 +43,33 @@ def take_snapshot(nodes: Sequence[NodeStatus], *, now: datetime, round_number: i
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
         .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
-        .select_related("project__organisation", "model_version", "dataset_version")
-        .prefetch_related("attempts__allocations")
+        .select_related("project", "model_version")
+        .only(*READ)
+        .prefetch_related(Prefetch("attempts", Attempt.objects.only(*READ_OF_ATTEMPTS).order_by("number")))
         .order_by("id")
     )
+    held = _held()
     families = {job.id: family_of(job) for job in jobs}
-    observations = _observations(set(families.values()))
-    start_s = _start_s()
+    learnt = learnt_of(set(families.values()))
     organisations = Organisation.objects.filter(id__in={j.project.organisation_id for j in jobs})
     return ClusterSnapshot(
         now_s=now.timestamp(),
         nodes=tuple(_node(n) for n in nodes),
         racks=tuple(Rack(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())),
-        jobs=tuple(_job(j, families[j.id], observations[families[j.id]], start_s, now) for j in jobs),
+        jobs=tuple(job_snapshot(j, family=families[j.id], learnt=learnt, held=held.get(j.id), now=now) for j in jobs),
         tenants=tuple(_tenant(o) for o in organisations.select_related("quota").order_by("id")),
         seed=round_number,
         round_number=round_number,
     )
+
+
+def _held() -> dict[UUID, tuple[Share, ...]]:
+    """By job: what its live attempt holds, node by node."""
+    found: defaultdict[UUID, tuple[Share, ...]] = defaultdict(tuple)
+    rows = Allocation.objects.filter(attempt__ended_at=None, released_at=None).order_by("id")
+    for job_id, node, slots, n_servers in rows.values_list("attempt__job_id", "node", "slots", "n_servers"):
+        found[job_id] = (*found[job_id], Share(node, tuple(slots), n_servers))
+    return found
 
 
 def _node(node: NodeStatus) -> Node:
@@ -84,24 +95,26 @@ def _tenant(organisation: Organisation) -> TenantSnapshot:
     )
 
 
-def _job(
-    job: Job, family: str, observations: tuple[SpeedObservation, ...], start_s: float, now: datetime
+def job_snapshot(
+    job: Job, *, family: str, learnt: Learnt, held: tuple[Share, ...] | None, now: datetime
 ) -> JobSnapshot:
-    attempts = sorted(job.attempts.all(), key=lambda a: a.number)
+    """job: also one that was never saved, which waits then. held: by its live attempt, if it has one."""
+    attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
+    costs = learnt.costs_of(family)
     return JobSnapshot(
         id=str(job.id),
         name=job.name,
         tenant=str(job.project.organisation_id),
-        submitted_at_s=job.submitted_at.timestamp(),
+        submitted_at_s=(job.submitted_at or now).timestamp(),
         steps_total=job.steps_total,
         steps_done=job.steps_done,
         batch_size=job.batch_size,
         family=family,
         priority=job.priority,
         phase=PHASES[JobState(job.state)],
-        allocation=_allocation(live) if live else None,
+        allocation=_allocation(live, held or ()) if live else None,
         allocated_at_s=live.created_at.timestamp() if live else None,
         training_since_s=live.training_at.timestamp() if live and live.training_at else None,
         mode=_mode(job),
@@ -114,13 +127,15 @@ def _job(
         parameters_bytes=int(job.profile.get("parameters_bytes") or 0),
         example_s=job.profile.get("example_s"),
         step_overhead_s=float(job.profile.get("step_overhead_s") or 0.0),
-        start_s=start_s,
-        observations=observations,
+        start_s=costs.start_s,
+        checkpoint_s=costs.checkpoint_s,
+        observations=learnt.observations.get(family, ()),
         executed_gpu_s=sum(_gpu_s(a, now) for a in attempts),
         last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,
         n_preemptions=sum(a.outcome == "stopped" for a in attempts),
         hold=_hold(job, now),
         hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
+        profile=learnt.profiles.get(family),
     )
 
 
@@ -143,44 +158,9 @@ def _hold(job: Job, now: datetime) -> str | None:
     return None
 
 
-def _allocation(attempt: Attempt) -> Allocation:
-    held = sorted(attempt.allocations.all(), key=lambda a: a.id)
-    return Allocation(
-        mode=Mode(attempt.mode),
-        n_workers=attempt.n_workers,
-        n_servers=attempt.n_servers,
-        shares=tuple(Share(a.node, tuple(a.slots), a.n_servers) for a in held),
-    )
+def _allocation(attempt: Attempt, held: tuple[Share, ...]) -> Holding:
+    return Holding(Mode(attempt.mode), n_workers=attempt.n_workers, n_servers=attempt.n_servers, shares=held)
 
 
 def _gpu_s(attempt: Attempt, now: datetime) -> float:
     return attempt.n_workers * max(0.0, ((attempt.ended_at or now) - attempt.created_at).total_seconds())
-
-
-def _observations(families: Iterable[str]) -> defaultdict[str, tuple[SpeedObservation, ...]]:
-    """By family, oldest first, the newest MAX_OBSERVATIONS each."""
-    found: defaultdict[str, tuple[SpeedObservation, ...]] = defaultdict(tuple)
-    for sample in SpeedSample.objects.filter(family__in=families, n_steps__gt=0).order_by("updated_at", "id"):
-        observation = SpeedObservation(
-            mode=Mode(sample.mode),
-            n_workers=sample.n_workers,
-            n_servers=sample.n_servers,
-            n_nodes=sample.n_nodes,
-            n_racks=sample.n_racks,
-            gpu_type=sample.gpu_type,
-            batch_size=sample.batch_size,
-            step_s=sample.step_s,
-            compute_s=sample.compute_s,
-            sync_s=sample.sync_s,
-            n_steps=sample.n_steps,
-            observed_at_s=sample.updated_at.timestamp(),
-        )
-        found[sample.family] = (*found[sample.family], observation)[-MAX_OBSERVATIONS:]
-    return found
-
-
-def _start_s() -> float:
-    """Seconds from launch to the first step: the median of the newest attempts."""
-    newest = Attempt.objects.exclude(training_at=None).order_by("-id").values_list("created_at", "training_at")[:20]
-    times = sorted((training - created).total_seconds() for created, training in newest)
-    return times[len(times) // 2] if times else START_S

@@ -24,6 +24,7 @@ from mlhub.wire.exits import Cause
 
 BACK_OFF_S = (5.0, 10.0, 30.0, 60.0, 120.0)
 WEIGHTS = "weights.safetensors"
+_STANDING = ["number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version"]
 
 
 @dataclass(frozen=True)
@@ -217,11 +218,18 @@ def _register(job: Job, attempt: Attempt) -> Any:
 
 
 def live_attempts() -> list[Attempt]:
-    """Attempts that hold GPUs, with their jobs."""
-    found = Attempt.objects.live().select_related(
+    """Attempts that hold GPUs, with what of their jobs says where they stand."""
+    found = Attempt.objects.live().select_related("job").only(*_STANDING).order_by("id")
+    return list(found)
+
+
+def attempt_to_launch(attempt_id: UUID) -> Attempt:
+    """With everything that its specification is made of."""
+    found = Attempt.objects.select_related(
         "job__project__organisation", "job__dataset_version__dataset", "job__model_version__code_version"
     )
-    return list(found.prefetch_related("allocations").order_by("id"))
+    placed: Attempt = found.prefetch_related("allocations").get(pk=attempt_id)
+    return placed
 
 
 def _secret(purpose: str, attempt_id: UUID) -> str:
