@@ -13,7 +13,7 @@ from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
 from scheduler.policies.policy import Policy, Proposal, View
 from scheduler.records import allocation_to_json
-from scheduler.snapshot import Allocation, ClusterSnapshot, PolicyMemory
+from scheduler.snapshot import ClusterSnapshot, PolicyMemory
 from scheduler.targets import Targets, place
 from scheduler.waiting import why_it_waits
 
@@ -86,7 +86,7 @@ def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
             allocation, explanations = targets.placed[job.id]
             kind = Launch if held_by(job) is None else Resize
             decisions[job.id] = kind(job.id, allocation, explanations)
-            _book(scene, allocation)
+            scene.room_held.hold_gpus(allocation)  # what it adds to what it holds already
         elif job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())
         elif held_by(job) is not None:
@@ -95,12 +95,6 @@ def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
         else:
             decisions[job.id] = Wait(job.id, ())
     return decisions
-
-
-def _book(scene: Scene, allocation: Allocation) -> None:
-    """In room_held, take what the allocation adds to what the job holds already."""
-    for share in allocation.shares:
-        scene.room_held.gpus[share.node] -= set(share.gpus)
 
 
 _STAYING = {Reason.UNCHANGED, Reason.RESTART_NOT_WORTH_IT}

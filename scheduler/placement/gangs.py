@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.placement.ground import Ground, Ints
 from scheduler.placement.room import Room
 from scheduler.snapshot import Allocation, JobSnapshot, Mode, Share
 from scheduler.topology import Node
@@ -38,34 +43,22 @@ def place_workers(
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
     3. several racks, the roomiest first.
     """
-    spots = [
-        (node, k) for node in room.nodes.values() if node.gpu_type == gpu_type and (k := room.workers_on(job, node)) > 0
-    ]
-    if packing is Packing.ROOMIEST:
-        return _roomiest(spots, n_workers=n_workers)
-    if n_nodes > 1 and (spread := _evenly(spots, n_workers=n_workers, n_nodes=n_nodes, near=near)) is not None:
-        return spread
-    alone = [spot for spot in spots if spot[1] >= n_workers]
-    if alone:
-        node, _ = min(alone, key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
-        return ((node, n_workers),)
-    racks: dict[str, list[Spot]] = {}
-    for spot in spots:
-        racks.setdefault(spot[0].rack, []).append(spot)
-    choices = [
-        chosen for name in sorted(racks) if (chosen := _fill(racks[name], n_workers=n_workers, near=near)) is not None
-    ]
-    if choices:
-        return min(choices, key=lambda chosen: (not _touches(chosen, near), len(chosen)))
-    by_size = sorted(racks.values(), key=lambda rack: (-sum(k for _, k in rack), rack[0][0].rack))
-    if sum(k for _, k in spots) < n_workers:
+    node_S, k_S = room.openings(job, gpu_type)
+    if int(k_S.sum()) < n_workers:
         return None
-    merged: list[Spot] = []
-    for rack in by_size:
-        merged += rack
-        if sum(k for _, k in merged) >= n_workers:
-            break
-    return _fill(merged, n_workers=n_workers, near=near)
+    if packing is Packing.ROOMIEST:
+        return _roomiest(room.ground, node_S, k_S, n_workers=n_workers)
+    key_S = _tightest_first(room.ground, node_S, k_S, near)
+    if n_nodes > 1 and (spread := _evenly(room.ground, node_S, k_S, key_S, n_workers, n_nodes)) is not None:
+        return spread
+    alone_S = k_S >= n_workers
+    if alone_S.any():
+        return ((room.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
+    rack_S = room.ground.rack_N[node_S]
+    rack = _best_rack(room.ground, node_S, k_S, n_workers=n_workers, near=near)
+    chosen_S = rack_S == rack if rack is not None else _roomiest_racks(rack_S, k_S, n_workers=n_workers)
+    spots = [(room.ground.node_N[i], int(k)) for i, k in zip(node_S[chosen_S], k_S[chosen_S], strict=True)]
+    return _fill(spots, n_workers=n_workers, near=near)
 
 
 def place_on(room: Room, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
@@ -78,22 +71,28 @@ def place_on(room: Room, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) 
 def place_servers(room: Room, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 
-    room must already be without what the workers take.
+    The workers themselves are not in the room yet.
     """
     placed: dict[str, int] = {}
-    home = [node for node, _ in spots]
-    elsewhere = sorted(
-        (node for node in room.nodes.values() if node not in home),
-        key=lambda node: (node.rack not in {n.rack for n in home}, -room.cpus[node.name], node.name),
-    )
-    for nodes in (home, elsewhere):
-        left = {node.name: room.servers_on(job, node) for node in nodes}
-        while sum(placed.values()) < n_servers and any(left.values()):
-            for node in nodes:
-                if left[node.name] > 0 and sum(placed.values()) < n_servers:
-                    placed[node.name] = placed.get(node.name, 0) + 1
-                    left[node.name] -= 1
+    workers = {node.name: k for node, k in spots}
+    _deal({node.name: room.servers_on(job, node, workers=k) for node, k in spots}, n_servers, placed)
+    if sum(placed.values()) < n_servers:
+        racks = {node.rack for node, _ in spots}
+        elsewhere = [node for node in room.by_free_cpus() if node.name not in workers]
+        elsewhere.sort(key=lambda node: node.rack not in racks)
+        _deal({node.name: room.servers_on(job, node) for node in elsewhere}, n_servers, placed)
     return placed if sum(placed.values()) == n_servers else None
+
+
+def _deal(room_on: dict[str, int], n_servers: int, placed: dict[str, int]) -> None:
+    """One server a node, round after round, until all are placed or no node has room."""
+    missing = n_servers - sum(placed.values())
+    while missing > 0 and any(room_on.values()):
+        for name in room_on:
+            if room_on[name] > 0 and missing > 0:
+                placed[name] = placed.get(name, 0) + 1
+                room_on[name] -= 1
+                missing -= 1
 
 
 def build_allocation(
@@ -116,9 +115,7 @@ def build_allocation(
     workers = Allocation(mode, sum(k for _, k in spots), 0, tuple(Share(name, gpus[name]) for name in gpus))
     if n_servers == 0:
         return workers
-    room.hold(job, workers)
     servers = place_servers(room, job, spots=spots, n_servers=n_servers)
-    room.release(job, workers)
     if servers is None:
         return None
     names = [*gpus, *(name for name in servers if name not in gpus)]
@@ -128,45 +125,87 @@ def build_allocation(
 
 def _fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
     left = sorted(spots, key=lambda spot: (spot[0].name not in near, -spot[1], spot[0].name))
-    if sum(k for _, k in left) < n_workers:
-        return None
+    largest_left = list(accumulate((k for _, k in reversed(left)), max))[::-1]
     chosen: list[Spot] = []
     missing = n_workers
-    while missing > 0:
-        enough = [spot for spot in left if spot[1] >= missing]
-        if enough:
-            node, _ = min(enough, key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
-            chosen.append((node, missing))
-            break
-        node, k = left.pop(0)
+    for i, (node, k) in enumerate(left):
+        if largest_left[i] >= missing:
+            enough = (spot for spot in left[i:] if spot[1] >= missing)
+            last, _ = min(enough, key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
+            chosen.append((last, missing))
+            return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
         chosen.append((node, k))
         missing -= k
-    return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
+    return None
 
 
-def _evenly(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+def _tightest_first(ground: Ground, node_S: Ints, k_S: Ints, near: Collection[str]) -> Ints:
+    """A number for each node, smallest for a near one, then for the one with the least room, then by name."""
+    key_S = k_S * len(ground.node_N) + ground.rank_N[node_S]
+    if near:
+        is_near_S = np.isin(node_S, [ground.place[name] for name in near if name in ground.place])
+        key_S = key_S + ~is_near_S * ((ground.most_gpus + 1) * len(ground.node_N))
+    return key_S
+
+
+def _evenly(
+    ground: Ground, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
+) -> tuple[Spot, ...] | None:
     """The tightest nodes that take their equal part; racks are not regarded."""
     each, more = divmod(n_workers, n_nodes)
-    part = each + (more > 0)
-    fitting = sorted(
-        (spot for spot in spots if spot[1] >= part), key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name)
-    )
-    if len(fitting) < n_nodes:
+    fitting_S = k_S >= each + (more > 0)
+    if int(fitting_S.sum()) < n_nodes:
         return None
-    chosen = sorted((node for node, _ in fitting[:n_nodes]), key=lambda node: node.name)
+    first = np.argpartition(key_S[fitting_S], n_nodes - 1)[:n_nodes]
+    chosen = sorted((ground.node_N[i] for i in node_S[fitting_S][first]), key=lambda node: node.name)
     return tuple((node, each + (i < more)) for i, node in enumerate(chosen))
 
 
-def _roomiest(spots: list[Spot], *, n_workers: int) -> tuple[Spot, ...] | None:
-    """Of equally empty nodes, the first of the cluster."""
+def _best_rack(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int, near: Collection[str]) -> int | None:
+    """Of the racks with room for all: one with near nodes, then one where the fewest nodes are enough, then by name.
+
+    No node takes all of them. Racks with near nodes: the fewest nodes, if the near ones are taken first.
+    """
+    rack_S = ground.rack_N[node_S]
+    room_R = np.bincount(rack_S, weights=k_S, minlength=len(ground.racks))
+    fitting_R = room_R >= n_workers
+    if not fitting_R.any():
+        return None
+    near_racks = {ground.rack_N[ground.place[name]] for name in near if name in ground.place}
+    choices = []
+    for rack in sorted(near_racks):
+        spots = [(ground.node_N[i], int(k)) for i, k in zip(node_S[rack_S == rack], k_S[rack_S == rack], strict=True)]
+        chosen = _fill(spots, n_workers=n_workers, near=near) if fitting_R[rack] else None
+        if chosen is not None and any(node.name in near for node, _ in chosen):
+            choices.append((len(chosen), rack))
+    if choices:
+        return int(min(choices)[1])
+    # how many nodes of a rack are enough: those with most room first; by how many nodes have how much room
+    n_sizes = ground.most_gpus + 1
+    count_RK = np.bincount(rack_S * n_sizes + k_S, minlength=len(ground.racks) * n_sizes).reshape(-1, n_sizes)
+    missing_R, n_nodes_R = np.full(len(ground.racks), n_workers), np.zeros(len(ground.racks), dtype=np.int64)
+    for k in range(n_sizes - 1, 0, -1):
+        used_R = np.minimum(count_RK[:, k], -(-missing_R // k))
+        n_nodes_R += used_R
+        missing_R = np.maximum(0, missing_R - used_R * k)
+    return int(np.argmin(np.where(fitting_R, n_nodes_R, len(ground.node_N) + 1)))
+
+
+def _roomiest_racks(rack_S: Ints, k_S: Ints, *, n_workers: int) -> NDArray[np.bool_]:
+    """Which nodes are in the fewest racks that have room for all together, those with most room first."""
+    room_R = np.bincount(rack_S, weights=k_S)
+    order_R = np.argsort(-room_R, kind="stable")
+    n_racks = int(np.searchsorted(np.cumsum(room_R[order_R]), n_workers)) + 1
+    return np.isin(rack_S, order_R[:n_racks])
+
+
+def _roomiest(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
+    """Of equally empty nodes, the first of the cluster. There must be room for all."""
     chosen: list[Spot] = []
     missing = n_workers
-    for node, k in sorted(spots, key=lambda spot: -spot[1]):
-        if missing > 0:
-            chosen.append((node, min(k, missing)))
-            missing -= min(k, missing)
-    return tuple(chosen) if missing == 0 else None
-
-
-def _touches(spots: tuple[Spot, ...], near: Collection[str]) -> bool:
-    return any(node.name in near for node, _ in spots)
+    for s in np.argsort(-k_S, kind="stable"):
+        if missing <= 0:
+            break
+        chosen.append((ground.node_N[node_S[s]], min(int(k_S[s]), missing)))
+        missing -= chosen[-1][1]
+    return tuple(chosen)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
+import numpy as np
+
+from scheduler.placement.ground import Ints, ground_of
 from scheduler.snapshot import Allocation, JobSnapshot, Share
 from scheduler.topology import Node
 
@@ -11,28 +14,37 @@ _CPU_GRAIN = 1e-9  # CPUs are sums of floats
 
 Spot = tuple[str, int]  # a node's name and a GPU on it
 
+_NOTHING: tuple[Ints, Ints] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
 
 class Room:
     """What is free on each node. Holding and releasing are exact inverses; nodes that left are passed over.
 
-    A GPU is free when its last occupant left. occupants: who holds it, only where nodes allow sharing and all of them
-    were profiled; gpu_memory_bytes: what they hold of its memory.
+    A GPU is free when its last occupant left. gpus: the free ones by node, to be read only. occupants: who holds it,
+    only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory.
+    Free GPUs, CPUs and memory of all N nodes are kept as arrays, too: gangs are placed by looking at all nodes at once.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes: dict[str, Node] = {node.name: node for node in nodes}
-        self.gpus: dict[str, set[int]] = {node.name: set(range(node.n_gpus)) for node in self.nodes.values()}
-        self.cpus: dict[str, float] = {node.name: node.cpus for node in self.nodes.values()}
-        self.memory_bytes: dict[str, int] = {node.name: node.memory_bytes for node in self.nodes.values()}
+        self.ground = ground_of(tuple(nodes))
+        self.nodes: Mapping[str, Node] = self.ground.nodes
+        self._gpus = dict(self.ground.whole)
+        self._n_free_N = self.ground.n_gpus_N.copy()
+        self._cpus_N = self.ground.cpus_N.copy()
+        self._memory_bytes_N = self.ground.memory_bytes_N.copy()
         self.occupants: dict[Spot, tuple[str, ...]] = {}
         self.gpu_memory_bytes: dict[Spot, int] = {}
 
+    @property
+    def gpus(self) -> Mapping[str, frozenset[int]]:
+        return self._gpus
+
     def copy(self) -> Room:
         twin = Room.__new__(Room)
-        twin.nodes = self.nodes
-        twin.gpus = {name: set(free) for name, free in self.gpus.items()}
-        twin.cpus = dict(self.cpus)
-        twin.memory_bytes = dict(self.memory_bytes)
+        twin.ground, twin.nodes = self.ground, self.nodes
+        twin._gpus = dict(self._gpus)
+        twin._n_free_N = self._n_free_N.copy()
+        twin._cpus_N, twin._memory_bytes_N = self._cpus_N.copy(), self._memory_bytes_N.copy()
         twin.occupants, twin.gpu_memory_bytes = dict(self.occupants), dict(self.gpu_memory_bytes)
         return twin
 
@@ -41,7 +53,7 @@ class Room:
         twin = self.copy()
         for name, gpu in self.occupants:
             if self._takes(job, (name, gpu), beside):
-                twin.gpus[name].add(gpu)
+                twin._set_gpus(name, twin._gpus[name] | {gpu})
                 del twin.occupants[name, gpu]
         return twin
 
@@ -49,70 +61,87 @@ class Room:
         for share in self._present(allocation):
             if self.nodes[share.node].max_jobs_per_gpu > 1:
                 self._occupy(job, share)
-            self.gpus[share.node] -= set(share.gpus)
-            cpus, memory_bytes = needs_of(job, share)
-            self.cpus[share.node] -= cpus
-            self.memory_bytes[share.node] -= memory_bytes
+            self._take(job, share, -1)
+            self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
+
+    def hold_gpus(self, allocation: Allocation) -> None:
+        """Its GPUs only, no CPUs and no memory."""
+        for share in self._present(allocation):
+            self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
 
     def release(self, job: JobSnapshot, allocation: Allocation) -> None:
         for share in self._present(allocation):
             is_shared = self.nodes[share.node].max_jobs_per_gpu > 1
             left = self._vacate(job, share) if is_shared else share.gpus
-            self.gpus[share.node] |= {gpu for gpu in left if gpu < self.nodes[share.node].n_gpus}
-            cpus, memory_bytes = needs_of(job, share)
-            self.cpus[share.node] += cpus
-            self.memory_bytes[share.node] += memory_bytes
+            self._take(job, share, +1)
+            self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
 
     def fits(self, job: JobSnapshot, allocation: Allocation, *, beside: Collection[str] = ()) -> bool:
         """Is every share of it free, on nodes that exist? beside: jobs whose GPUs it may share."""
         for share in allocation.shares:
-            if share.node not in self.nodes:
+            i = self.ground.place.get(share.node)
+            if i is None:
                 return False
-            taken = set(share.gpus) - self.gpus[share.node]
+            taken = set(share.gpus) - self._gpus[share.node]
             if taken and not (beside and all(self._takes(job, (share.node, gpu), beside) for gpu in taken)):
                 return False
             cpus, memory_bytes = needs_of(job, share)
-            if cpus > self.cpus[share.node] + _CPU_GRAIN or memory_bytes > self.memory_bytes[share.node]:
+            if cpus > self._cpus_N[i] + _CPU_GRAIN or memory_bytes > self._memory_bytes_N[i]:
                 return False
         return True
 
     def limit_to(self, other: Room, allocation: Allocation) -> None:
         """On the allocation's nodes, leave free only what is free in both."""
         for share in self._present(allocation):
-            name = share.node
-            self.gpus[name] &= other.gpus[name]
-            self.cpus[name] = min(self.cpus[name], other.cpus[name])
-            self.memory_bytes[name] = min(self.memory_bytes[name], other.memory_bytes[name])
+            i = self.ground.place[share.node]
+            self._set_gpus(share.node, self._gpus[share.node] & other._gpus[share.node])
+            self._cpus_N[i] = min(self._cpus_N[i], other._cpus_N[i])
+            self._memory_bytes_N[i] = min(self._memory_bytes_N[i], other._memory_bytes_N[i])
+
+    def openings(self, job: JobSnapshot, gpu_type: str) -> tuple[Ints, Ints]:
+        """Nodes of that type that can take workers of the job now, as indices, and how many each, shape (S,)."""
+        if job.gpu_types and gpu_type not in job.gpu_types:
+            return _NOTHING
+        node_S = self.ground.open_of(gpu_type)
+        k_S = self._n_free_N[node_S]
+        if job.cpus_per_worker > 0:
+            k_S = np.minimum(k_S, ((self._cpus_N[node_S] + _CPU_GRAIN) / job.cpus_per_worker).astype(np.int64))
+        if job.memory_per_worker_bytes > 0:
+            k_S = np.minimum(k_S, self._memory_bytes_N[node_S] // job.memory_per_worker_bytes)
+        some_S = k_S > 0
+        return node_S[some_S], k_S[some_S]
 
     def workers_on(self, job: JobSnapshot, node: Node) -> int:
         """How many more workers of the job the node can take now; 0 where the job may not go."""
         if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):
             return 0
-        n = len(self.gpus[node.name])
+        i, n = self.ground.place[node.name], len(self._gpus[node.name])
         if job.cpus_per_worker > 0:
-            n = min(n, int((self.cpus[node.name] + _CPU_GRAIN) / job.cpus_per_worker))
+            n = min(n, int((float(self._cpus_N[i]) + _CPU_GRAIN) / job.cpus_per_worker))
         if job.memory_per_worker_bytes > 0:
-            n = min(n, self.memory_bytes[node.name] // job.memory_per_worker_bytes)
+            n = min(n, int(self._memory_bytes_N[i]) // job.memory_per_worker_bytes)
         return max(0, n)
 
-    def servers_on(self, job: JobSnapshot, node: Node) -> int:
-        """How many parameter servers of the job the node can take now."""
+    def servers_on(self, job: JobSnapshot, node: Node, *, workers: int = 0) -> int:
+        """How many parameter servers of the job the node can take now, beside so many of its workers."""
         if not node.is_schedulable:
             return 0
-        n = 1_000_000
+        i, n = self.ground.place[node.name], 1_000_000
         if job.cpus_per_server > 0:
-            n = int((self.cpus[node.name] + _CPU_GRAIN) / job.cpus_per_server)
+            cpus = float(self._cpus_N[i]) - workers * job.cpus_per_worker
+            n = int((cpus + _CPU_GRAIN) / job.cpus_per_server)
         if job.memory_per_server_bytes > 0:
-            n = min(n, self.memory_bytes[node.name] // job.memory_per_server_bytes)
+            memory_bytes = int(self._memory_bytes_N[i]) - workers * job.memory_per_worker_bytes
+            n = min(n, memory_bytes // job.memory_per_server_bytes)
         return max(0, n)
+
+    def by_free_cpus(self) -> list[Node]:
+        """All nodes, the one with the most CPUs left first; of equals by name."""
+        return [self.ground.node_N[i] for i in np.lexsort((self.ground.rank_N, -self._cpus_N))]
 
     def n_free(self, gpu_types: tuple[str, ...] = ()) -> int:
         """Free GPUs on schedulable nodes, of these types (none given: of any)."""
-        return sum(
-            len(self.gpus[node.name])
-            for node in self.nodes.values()
-            if node.is_schedulable and (not gpu_types or node.gpu_type in gpu_types)
-        )
+        return sum(int(self._n_free_N[self.ground.open_of(t)].sum()) for t in gpu_types or self.ground.types)
 
     def mates(self, allocation: Allocation) -> set[str]:
         """Jobs known to hold any of these GPUs."""
@@ -132,7 +161,7 @@ class Room:
     def _occupy(self, job: JobSnapshot, share: Share) -> None:
         for spot in ((share.node, gpu) for gpu in share.gpus):
             there = self.occupants.get(spot, ())
-            if job.profile is None or not (there or spot[1] in self.gpus[share.node]):
+            if job.profile is None or not (there or spot[1] in self._gpus[share.node]):
                 self.occupants.pop(spot, None)
             elif job.id not in there:
                 self.occupants[spot] = (*there, job.id)
@@ -152,6 +181,17 @@ class Room:
                 self.gpu_memory_bytes.pop(spot, None)
                 left.append(gpu)
         return left
+
+    def _take(self, job: JobSnapshot, share: Share, sign: int) -> None:
+        """CPUs and memory of the share; to give them back with sign +1."""
+        cpus, memory_bytes = needs_of(job, share)
+        i = self.ground.place[share.node]
+        self._cpus_N[i] += sign * cpus
+        self._memory_bytes_N[i] += sign * memory_bytes
+
+    def _set_gpus(self, name: str, free: frozenset[int]) -> None:
+        self._gpus[name] = free
+        self._n_free_N[self.ground.place[name]] = len(free)
 
     def _present(self, allocation: Allocation) -> Iterable[Share]:
         return (share for share in allocation.shares if share.node in self.nodes)
