@@ -800,6 +800,7 @@ export interface components {
             name: string;
             description?: string;
             readonly project: components["schemas"]["ProjectBrief"];
+            readonly created_by: components["schemas"]["UserBrief"];
             /** Format: date-time */
             readonly created_at: string;
             readonly latest_version: components["schemas"]["DatasetVersion"] | null;
@@ -1219,6 +1220,7 @@ export interface components {
             name: string;
             description?: string;
             readonly project: components["schemas"]["ProjectBrief"] | null;
+            readonly created_by: components["schemas"]["UserBrief"] | null;
             /** Format: date-time */
             readonly created_at: string;
             /** @description The newest version of the code. */

@@ -47,6 +47,12 @@ export function isStaff(me: Me): boolean {
   return me.is_staff;
 }
 
+/** Whether this person may delete what somebody made there: the maker may, and admins, owners and staff. */
+export function canDelete(me: Me, organisationId: string, maker: { id: string }): boolean {
+  const role = me.memberships.find(({ organisation }) => organisation.id === organisationId)?.role;
+  return me.is_staff || role === "admin" || role === "owner" || (role === "member" && maker.id === me.id);
+}
+
 /** Whether this person may create and change things of the organisation: a member or above, or staff. */
 export function canWrite(me: Me, organisationId: string): boolean {
   const membership = me.memberships.find(({ organisation }) => organisation.id === organisationId);

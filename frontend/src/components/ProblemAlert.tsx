@@ -7,12 +7,15 @@ import { Icon } from "@/components/Icon";
 interface Props {
   /** Nothing is shown when null or undefined. */
   error: unknown;
+  /** Fields whose errors the form shows itself: a problem of these alone is not told twice. */
+  atFields?: readonly string[];
   onRetry?: () => void;
 }
 
-export function ProblemAlert({ error, onRetry }: Props) {
+export function ProblemAlert({ error, atFields = [], onRetry }: Props) {
   if (error === null || error === undefined) return null;
   const problem = error instanceof Problem ? error : undefined;
+  if (problem && problem.errors.length > 0 && problem.errors.every(({ field }) => atFields.includes(field))) return null;
   const detail = problem?.detail ?? (error instanceof Error ? error.message : "Something went wrong.");
   const others = problem?.errors.filter(({ message }) => !detail.includes(message)) ?? [];
   return (

@@ -42,7 +42,7 @@ export function UploadForm<T>({ path, fields, touches, onUploaded, isComplete = 
     <form onSubmit={submit}>
       <Stack>
         {children({ isDisabled: isSending, problem: error instanceof Problem ? error : undefined })}
-        <ProblemAlert error={error} />
+        <ProblemAlert error={error} atFields={Object.keys(fields)} />
         {isSending && <UploadProgress fraction={fraction} onCancel={cancel} />}
         <Group justify="flex-end">
           <Button type="submit" loading={isSending} disabled={!fields.file || !isComplete}>

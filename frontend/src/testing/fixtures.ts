@@ -56,7 +56,7 @@ export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersi
 }
 
 export function dataset(over: Partial<Dataset> = {}): Dataset {
-  return { ...DATASET, description: "", project: VISION, created_at: AT, latest_version: datasetVersion(), ...over };
+  return { ...DATASET, description: "", project: VISION, created_by: ADA, created_at: AT, latest_version: datasetVersion(), ...over };
 }
 
 export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
@@ -87,6 +87,7 @@ export function model(over: Partial<Model> = {}): Model {
     ...MODEL,
     description: "",
     project: VISION,
+    created_by: ADA,
     created_at: AT,
     latest_version: modelVersion(),
     n_trained: 0,

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
-from mlhub.tenants.api.serializers import ProjectBriefSerializer
+from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 
 class VersionFileSerializer(serializers.Serializer[Any]):
@@ -70,11 +70,12 @@ class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     project = ProjectBriefSerializer(read_only=True)
+    created_by = UserBriefSerializer(read_only=True)
     latest_version = serializers.SerializerMethodField()
 
     class Meta:
         model = Dataset
-        fields = ["id", "name", "description", "project", "created_at", "latest_version"]
+        fields = ["id", "name", "description", "project", "created_by", "created_at", "latest_version"]
 
     @extend_schema_field(DatasetVersionSerializer(allow_null=True))
     def get_latest_version(self, dataset: Any) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ class DatasetFilter(django_filters.FilterSet):
 
 
 class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
-    queryset = Dataset.objects.select_related("project__organisation").with_latest_version(preview=False)
+    queryset = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=False)
     serializer_class = s.DatasetSerializer
     filterset_class = DatasetFilter
 
@@ -52,7 +52,7 @@ class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
 
 
 class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
-    queryset = Dataset.objects.select_related("project__organisation").with_latest_version(preview=True)
+    queryset = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=True)
     serializer_class = s.DatasetSerializer
 
     @extend_schema(responses={204: None})
@@ -73,7 +73,7 @@ class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
 
     @property
     def dataset(self) -> Dataset:
-        datasets = Dataset.objects.select_related("project__organisation")
+        datasets = Dataset.objects.select_related("project__organisation", "created_by")
         found: Dataset = datasets.get_visible(self.request.user, self.kwargs["id"])
         return found
 
@@ -95,5 +95,5 @@ class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion])
 
 
 def _shown(dataset: Dataset) -> dict[str, Any]:
-    found = Dataset.objects.select_related("project__organisation").with_latest_version(preview=True)
+    found = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=True)
     return s.DatasetSerializer(found.get(pk=dataset.pk)).data

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.registry.models import Kind, Model, ModelVersion
-from mlhub.tenants.api.serializers import ProjectBriefSerializer
+from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 SOURCES = [("upload", "upload"), ("training", "training")]
 
@@ -97,12 +97,13 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
 
 class ModelSerializer(serializers.ModelSerializer[Model]):
     project = ProjectBriefSerializer(read_only=True, allow_null=True)
+    created_by = UserBriefSerializer(read_only=True, allow_null=True)
     latest_version = serializers.SerializerMethodField(help_text="The newest version of the code.")
     n_trained = serializers.IntegerField(read_only=True)
 
     class Meta:
         model = Model
-        fields = ["id", "name", "description", "project", "created_at", "latest_version", "n_trained"]
+        fields = ["id", "name", "description", "project", "created_by", "created_at", "latest_version", "n_trained"]
 
     @extend_schema_field(ModelVersionSerializer(allow_null=True))
     def get_latest_version(self, model: Any) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ class ModelVersionFilter(django_filters.FilterSet):
 
 
 class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
-    queryset = Model.objects.select_related("project__organisation")
+    queryset = Model.objects.select_related("project__organisation", "created_by")
     serializer_class = s.ModelSerializer
     filterset_class = ModelFilter
 
@@ -73,7 +73,7 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
 
 
 class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
-    queryset = Model.objects.select_related("project__organisation")
+    queryset = Model.objects.select_related("project__organisation", "created_by")
     serializer_class = s.ModelSerializer
 
     def get_queryset(self) -> QuerySet[Model]:
@@ -98,7 +98,7 @@ class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
 
     @property
     def model(self) -> Model:
-        models = Model.objects.select_related("project__organisation")
+        models = Model.objects.select_related("project__organisation", "created_by")
         found: Model = models.get_visible(self.request.user, self.kwargs["id"])
         return found
 

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canDelete, canWrite, useMe } from "@/api/session";
 import { BackLink } from "@/components/BackLink";
 import { ConfirmButton } from "@/components/ConfirmButton";
 import { Loading } from "@/components/Loading";
@@ -33,7 +33,7 @@ export function DatasetPage() {
       </Page>
     );
   }
-  const { name, description, project, latest_version: latest } = dataset.data;
+  const { name, description, project, created_by: maker, latest_version: latest } = dataset.data;
   const shown = parameters.get("version") ?? latest?.id;
 
   async function remove() {
@@ -61,12 +61,14 @@ export function DatasetPage() {
               target={targetOf(latest?.options)}
               onUploaded={(version) => setParameters({ version: version.id })}
             />
-            <ConfirmButton
-              label="Delete"
-              title={`Delete ${name}?`}
-              text="All its versions and their files are deleted. Datasets that jobs use cannot be."
-              action={remove}
-            />
+            {canDelete(me, project.organisation.id, maker) && (
+              <ConfirmButton
+                label="Delete"
+                title={`Delete ${name}?`}
+                text="All its versions and their files are deleted. Datasets that jobs use cannot be."
+                action={remove}
+              />
+            )}
           </>
         )
       }

@@ -83,9 +83,39 @@ describe("Uploading a dataset", () => {
     expect(await within(dialog).findByRole("alert")).toHaveTextContent("Choose another name.");
     expect(within(dialog).getByText(/digits\.csv/)).toBeVisible();
   });
+
+  it("says what is wrong with a field once, at the field", async () => {
+    const message = "A dataset needs a name of at most 100 characters.";
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () =>
+        problem(422, { title: "Refused", code: "invalid", detail: message, errors: [{ field: "name", message }] }),
+      ),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await within(dialog).findAllByText(message)).toHaveLength(1);
+    expect(within(dialog).queryByRole("alert")).not.toBeInTheDocument();
+  });
 });
 
 describe("A dataset's page", () => {
+  it("offers its deletion to who made it and to admins, not to every member", async () => {
+    const maker = { id: "00000000-0000-7000-8000-0000000000c2", username: "grace" };
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ created_by: maker })),
+      answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
+      answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByRole("link", { name: "Train on it" })).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Delete" })).not.toBeInTheDocument();
+  });
+
   it("shows what inspection found: counts, classes and a sample", async () => {
     server.use(
       answers("/api/v1/datasets/{id}", dataset()),

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canDelete, canWrite, useMe } from "@/api/session";
 import { BackLink } from "@/components/BackLink";
 import { ConfirmButton } from "@/components/ConfirmButton";
 import { Loading } from "@/components/Loading";
@@ -33,7 +33,7 @@ export function ModelPage() {
       </Page>
     );
   }
-  const { name, description, project, latest_version: latest } = model.data;
+  const { name, description, project, created_by: maker, latest_version: latest } = model.data;
   const shown = parameters.get("version") ?? latest?.id;
   const isMine = project !== null && canWrite(me, project.organisation.id);
   const home = project === null ? <Badge color="grape">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
@@ -68,12 +68,14 @@ export function ModelPage() {
                 latest={latest}
                 onUploaded={(version) => setParameters({ version: version.id })}
               />
-              <ConfirmButton
-                label="Delete"
-                title={`Delete ${name}?`}
-                text="All its versions are deleted, trained ones too. Models that jobs use cannot be."
-                action={remove}
-              />
+              {maker !== null && canDelete(me, project.organisation.id, maker) && (
+                <ConfirmButton
+                  label="Delete"
+                  title={`Delete ${name}?`}
+                  text="All its versions are deleted, trained ones too. Models that jobs use cannot be."
+                  action={remove}
+                />
+              )}
             </>
           )}
         </>
