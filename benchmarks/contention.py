@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from benchmarks.virtual_nodes import VirtualCluster
-from scheduler.models.bandwidth import all_reduce_wire_s
-from scheduler.models.layout import Layout
+from scheduler.models.flows import Links, settle
+from scheduler.models.layout import Terrain
+from scheduler.snapshot import Allocation, Mode, Share
+from scheduler.topology import Node, Rack
 
 N_BYTES = 4_000_000
 SECONDS = 6.0
@@ -54,7 +56,7 @@ def contention(cluster: VirtualCluster, console: Console) -> list[str]:
     ]
     for number, (name, gangs) in enumerate(CASES):
         measured_s = _measure(cluster, gangs, port=29_400 + 10 * number)
-        foretold_s = [_foretold_s(cluster, gang, gangs) for gang in gangs]
+        foretold_s = _foretold_s(cluster, gangs)
         mean_s, expected_s = sum(measured_s) / len(gangs), sum(foretold_s) / len(gangs)
         rows.append(f"| {name} | {mean_s:.3f} | {expected_s:.3f} | {mean_s / expected_s:.2f} |")
         console.print(rows[-1])
@@ -85,16 +87,16 @@ def _measure(cluster: VirtualCluster, gangs: Sequence[Sequence[int]], *, port: i
     return found
 
 
-def _foretold_s(cluster: VirtualCluster, gang: Sequence[int], gangs: Sequence[Sequence[int]]) -> float:
-    """By the model of rings; an uplink that k gangs cross at the same time gives each its k-th part."""
-    racks = [cluster.nodes[i].rack for i in gang]
-    names = list(dict.fromkeys(racks))
-    crossing = [other for other in gangs if len({cluster.nodes[i].rack for i in other}) > 1]
-    layout = Layout(
-        workers=(1,) * len(gang),
-        servers=(0,) * len(gang),
-        nic_bps=(cluster.nic_bps,) * len(gang),
-        rack=tuple(names.index(rack) for rack in racks),
-        uplink_bps=(cluster.uplink_bps / max(1, len(crossing)),) * len(names),
-    )
-    return all_reduce_wire_s(layout, parameters_bytes=N_BYTES)
+def _foretold_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list[float]:
+    """Seconds by gang: rings that share links max-min fair, all always on, for they do nothing else."""
+    nodes = [Node(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
+    racks = [Rack(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]
+    links, terrain = Links(nodes, racks), Terrain(nodes, racks)
+    flows = []
+    for gang in gangs:
+        shares = tuple(Share(cluster.nodes[i].name, (0,)) for i in gang)
+        ring = Allocation(Mode.ALL_REDUCE, len(gang), 0, shares)
+        flow = links.flow(ring, terrain.layout_of(ring), parameters_bytes=N_BYTES)
+        assert flow is not None
+        flows.append(flow)
+    return [float(s) for s in settle(flows, links.capacity_L, lambda wire_s_F: wire_s_F).wire_s_F]
