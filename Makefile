@@ -98,7 +98,7 @@ chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
 
 ##@ Measure it
-.PHONY: bench-training bench-convergence bench-testbed
+.PHONY: bench-training bench-convergence bench-testbed bench-scheduling
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
 
@@ -107,3 +107,6 @@ bench-convergence: setup  ## How well every scheme learns, beside a slow worker;
 
 bench-testbed: setup  ## Real jobs on virtual nodes under several policies (root); writes benchmarks/results/testbed.md
 	@python -m benchmarks.testbed $(ARGS)
+
+bench-scheduling: setup  ## The scheduler against published figures and its rivals ($MLHUB_TRACES or DATA=folder; QUICK=1)
+	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.commands.files import check_can_fill, fill
+from scheduler.commands.files import check_can_fill, fill, has_matplotlib
 from scheduler.commands.options import add_world, count, parameters_in, setting_of
 from scheduler.commands.progress import Bars
 from scheduler.simulator.comparison import Contestant, Played, alone_times, contestants_in, play, table
@@ -71,12 +70,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     files |= {"table.csv": csv_of(rows), "table.md": markdown_of(rows), "runs.csv": csv_of(_runs(played))}
     files |= {"jobs.csv": csv_of([{**_marks(one), **row} for one in played for row in one.rows])}
     files |= {"curves.csv": csv_of([_marks(one) | row for one in played for row in curve_rows(one.curves)])}
-    if can_draw():
+    if has_matplotlib():
         first = {one.label: one.curves for one in reversed(played)}
         files |= compared({c.label: first[c.label] for c in contestants})
         files |= averages([(row["policy"], row["avg_jct_s"], row["sd_s"]) for row in rows])
-    else:
-        print("scheduler: no figures, for matplotlib is not installed", file=sys.stderr)
     fill(arguments.out, files)
     print(files["table.md"])
     return 0

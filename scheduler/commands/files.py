@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import yaml
 
 from scheduler.simulator.clusters import Cluster, cluster_from_mapping, read_nxgy
+from scheduler.simulator.figures import can_draw
 from scheduler.simulator.rounds import RecordedRound, rounds_from_json
 from scheduler.simulator.trace import BadInput
 from scheduler.simulator.worlds import Data
@@ -58,6 +60,13 @@ def fill(path: str, files: Mapping[str, str | bytes]) -> None:
     Path(path).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (Path(path) / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def has_matplotlib() -> bool:
+    """Says so where it is not there."""
+    if not can_draw():
+        print("scheduler: no figures, for matplotlib is not installed", file=sys.stderr)
+    return can_draw()
 
 
 def read_rounds(path: str) -> list[RecordedRound]:

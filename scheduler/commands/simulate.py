@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
-from collections.abc import Mapping
 from typing import Any
 
-from scheduler.commands.files import check_can_fill, check_can_write, fill, write_json
+from scheduler.commands.files import check_can_fill, check_can_write, fill, has_matplotlib, write_json
 from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
 from scheduler.policies import policy_named
-from scheduler.simulator import Outcome, World, simulate
+from scheduler.simulator import simulate
 from scheduler.simulator.comparison import alone_times, fairness_of
-from scheduler.simulator.figures import can_draw, compared, gantt
+from scheduler.simulator.figures import compared, gantt
 from scheduler.simulator.report import csv_of, curve_rows, curves_of, job_rows, summary
 from scheduler.simulator.worlds import WORLDS
 
@@ -27,6 +25,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--report", metavar="DIR", help="write a table of the jobs, curves and figures into this folder"
     )
+    parser.add_argument("--no-figures", action="store_true", help="the report's tables are enough")
     parser.set_defaults(command=_simulate)
 
 
@@ -49,7 +48,15 @@ def _simulate(arguments: argparse.Namespace) -> int:
     found = summary(outcome, nodes=world.nodes)
     if arguments.report:
         alone = alone_times(kind, setting, period_s=period_s)
-        _report(arguments.report, arguments.policy, outcome, fairness_of(outcome, setting, alone), world)
+        rho = fairness_of(outcome, setting, alone)
+        curves = curves_of(outcome, nodes=world.nodes, rho=rho)
+        files: dict[str, str | bytes] = {
+            "jobs.csv": csv_of(job_rows(outcome, rho=rho)),
+            "curves.csv": csv_of(curve_rows(curves)),
+        }
+        if not arguments.no_figures and has_matplotlib():
+            files |= compared({arguments.policy: curves}) | gantt(outcome, nodes=world.nodes)
+        fill(arguments.report, files)
     if arguments.json:
         write_json(arguments.json, found)
     if arguments.json != "-":
@@ -57,14 +64,3 @@ def _simulate(arguments: argparse.Namespace) -> int:
             if key != "jct_s":
                 print(f"{key:14} {json.dumps(value) if isinstance(value, dict) else f'{value:,.3f}'}")
     return 0
-
-
-def _report(folder: str, policy: str, outcome: Outcome, rho: Mapping[str, float], world: World) -> None:
-    curves = curves_of(outcome, nodes=world.nodes, rho=rho)
-    rows = job_rows(outcome, rho=rho)
-    files: dict[str, str | bytes] = {"jobs.csv": csv_of(rows), "curves.csv": csv_of(curve_rows(curves))}
-    if can_draw():
-        files |= compared({policy: curves}) | gantt(outcome, nodes=world.nodes)
-    else:
-        print("scheduler: no figures, for matplotlib is not installed", file=sys.stderr)
-    fill(folder, files)

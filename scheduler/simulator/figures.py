@@ -54,6 +54,11 @@ def averages(rows: Sequence[tuple[str, float, float]]) -> dict[str, bytes]:
     return _drawn("avg_jct", lambda ax: _bars(ax, rows))
 
 
+def cumulative(name: str, values: Mapping[str, Sequence[float]], label: str) -> dict[str, bytes]:
+    """The share of jobs up to each value, a line for every name in values."""
+    return _drawn(name, lambda ax: _cumulative(ax, values, label))
+
+
 def _drawn(name: str, draw: Any, *, height: float = 3.6) -> dict[str, bytes]:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -11,6 +11,7 @@ from scheduler.simulator.pollux_trace import POLLUX_COLUMNS, read_pollux
 from scheduler.simulator.trace import BadInput, Row, Rows, Trace, TraceJob, unique_jobs
 
 MLHUB_COLUMNS = ("job", "submitted_at_s", "n_gpus", "duration_s")
+MLHUB_EXTRAS = ("step_s", "parameters_bytes", "batch_size")  # for worlds that know of steps and networks
 TIRESIAS_COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
 MURI_COLUMNS = (
     "job_id",
@@ -50,13 +51,14 @@ def read_trace(text: str, *, name: str) -> Trace:
 
 def trace_to_csv(trace: Trace) -> str:
     """The trace in MLHub's own format."""
-    names = ("job", "submitted_at_s", "n_gpus", "duration_s", "tenant", "model", "priority", "min_gpus", "max_gpus")
+    names = (*MLHUB_COLUMNS, "tenant", "model", "priority", "min_gpus", "max_gpus", *MLHUB_EXTRAS)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for job in trace.jobs:
         numbers = (job.submitted_at_s, job.n_gpus, job.duration_s)
-        writer.writerow([job.id, *numbers, job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus])
+        texts = (job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus)
+        writer.writerow([job.id, *numbers, *texts, *(job.extra.get(name) for name in MLHUB_EXTRAS)])
     return text.getvalue()
 
 
@@ -146,6 +148,7 @@ def _mlhub_job(row: Row) -> TraceJob:
         priority=int(priority or 0),
         min_gpus=least,
         max_gpus=most,
+        extra={name: row.number(name) for name in MLHUB_EXTRAS if row.text(name)},
     )
 
 

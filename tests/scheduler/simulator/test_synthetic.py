@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scheduler.simulator.formats import read_trace, trace_to_csv
 from scheduler.simulator.synthetic import DayTenant, made_up_day
 from scheduler.simulator.trace import Trace
 
@@ -49,6 +50,11 @@ def test_jobs_come_in_the_order_of_submission_with_ids_of_their_own() -> None:
     assert [job.submitted_at_s for job in jobs] == sorted(job.submitted_at_s for job in jobs)
     assert len({job.id for job in jobs}) == 400
     assert all((job.min_gpus or job.n_gpus) <= job.n_gpus <= (job.max_gpus or job.n_gpus) for job in jobs)
+
+
+def test_a_day_that_was_written_is_read_as_it_was() -> None:
+    written = trace_to_csv(day())
+    assert read_trace(written, name="day").jobs == day().jobs
 
 
 @pytest.mark.parametrize(

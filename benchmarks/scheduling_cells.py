@@ -1,0 +1,201 @@
+"""The cells of benchmarks/scheduling.md: every simulation with the figure that it is held against.
+
+{data} is the folder of public traces, {here} the benchmarks', {work} the working folder. A cell is one call of
+python -m scheduler simulate; adding a policy, a seed or a trace is a line here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SEEDS = (0, 1, 2, 3, 4)
+LOADS = {"0.5": "workloads-0.5", "1": "workloads", "1.5": "workloads-1.5", "2": "workloads-2.0"}
+WORKLOADS = (1, 2, 3, 4)
+TIRESIAS_IN_POLLUX = {"limits": [57600], "order": "entered", "roomiest": True, "promote_after": 0}
+OPTIMUS_IN_POLLUX = {"moves_at_once": True}
+DAY = "--n-jobs 240 --nodes 8 --gpus 8 --load 1.1"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """group: the table's name; row: which of its rows; label: the policy as tables call it.
+
+    published_s: the average that others give for it, within tolerance. is_quick: part of a quick pass, too.
+    """
+
+    group: str
+    row: str
+    label: str
+    policy: str
+    world: str
+    trace: str
+    cluster: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    profiles: str | None = None
+    information: str | None = None
+    seed: int = 0
+    published_s: float | None = None
+    tolerance: float = 0.0
+    published_jobs: str | None = None  # a file and the keys in it, for a comparison job by job
+    is_quick: bool = False
+    is_judged: bool = False  # with its report: fairness by job, broken guarantees
+
+    @property
+    def key(self) -> str:
+        parts = (self.group, self.row, self.label, *([f"seed {self.seed}"] if self.seed else []))
+        return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(parts)).strip("-").lower()
+
+    def options(self) -> list[str]:
+        """Of python -m scheduler simulate, without what is written."""
+        found = ["--world", self.world, "--trace", self.trace, "--cluster", self.cluster, "--policy", self.policy]
+        for key, value in self.parameters.items():
+            found += ["--param", f"{key}={json.dumps(value, separators=(',', ':'))}"]
+        for name in ("profiles", "information"):
+            value = getattr(self, name)
+            found += ["--data" if name == "profiles" else f"--{name}", value] if value else []
+        return [*found, *(["--seed", str(self.seed)] if self.seed else [])]
+
+
+def all_cells(data: Path) -> list[Cell]:
+    """Raises OSError where a published table is not in the data folder."""
+    return [*_counting(), *_las(), *_pollux_reproduced(data), *_pollux_compared(), *_network(), *_days()]
+
+
+# the simulator proves itself
+
+_TIRESIAS = "{data}/tiresias/60_job.csv"
+_COUNTED: Mapping[tuple[str, str, str], Mapping[str, float]] = {
+    ("60_job, 4 × 4 GPUs", _TIRESIAS, "{data}/tiresias/n4g4.csv"): {
+        "fifo": 200.8, "backfill": 190.7, "srtf": 192.1, "srsf": 195.9
+    },
+    ("60_job, 2 × 4 GPUs", _TIRESIAS, "{data}/tiresias/n2g4.csv"): {
+        "fifo": 1556.5, "backfill": 715.3, "srtf": 519.9, "srsf": 563.4
+    },
+    ("trace3, 8 × 8 GPUs", "{data}/muri/traces/trace3.csv", "{data}/muri/n8g8.csv"): {
+        "fifo": 991_167, "backfill": 480_105, "srtf": 180_116, "srsf": 172_684
+    },
+    ("testbed trace, 8 × 8 GPUs", "{data}/muri/testbed/cluster_trace.csv", "{data}/muri/n8g8.csv"): {
+        "fifo": 747_485, "backfill": 428_066, "srtf": 219_557, "srsf": 215_287
+    },
+}  # fmt: skip
+
+
+def _counting() -> Iterator[Cell]:
+    """To the last digit that is published."""
+    for (row, trace, cluster), published in _COUNTED.items():
+        for policy, average_s in published.items():
+            is_small = "60_job" in row
+            tolerance = 0.05 / average_s if is_small else 1e-4
+            yield Cell(
+                "A1", row, policy, policy, "counting", trace, cluster,
+                published_s=average_s, tolerance=tolerance, is_quick=is_small,
+            )  # fmt: skip
+
+
+def _las() -> Iterator[Cell]:
+    cluster = "{data}/muri/n8g8.csv"
+    for row, trace, average_s in (
+        ("trace3, 8 × 8 GPUs", "{data}/muri/traces/trace3.csv", 312_870),
+        ("testbed trace, 8 × 8 GPUs", "{data}/muri/testbed/cluster_trace.csv", 291_020),
+    ):
+        compatible = {"compatible": True}
+        yield Cell(
+            "A2", row, "las, compatible", "las", "counting", trace, cluster, compatible,
+            published_s=average_s, tolerance=1e-4,
+        )  # fmt: skip
+        yield Cell("A2", row, "las, clean rule", "las", "counting", trace, cluster)
+
+
+def _pollux_cell(group: str, load: str, workload: int, label: str, policy: str, **more: Any) -> Cell:
+    trace = f"{{data}}/pollux/{LOADS[load]}/workload-{workload}.csv"
+    return Cell(
+        group, f"load {load}, workload {workload}", label, policy, "pollux", trace, "{here}/clusters/pollux.yaml",
+        profiles="{data}/pollux", **more,
+    )  # fmt: skip
+
+
+def published_pollux(data: Path, policy: str, load: str) -> dict[str, Any]:
+    """{"jcts": {workload: {job: seconds}}, "avgs": {workload: seconds}}, of Pollux' artifact."""
+    folder = f"{policy}-{float(load):.1f}"
+    text = (data / "pollux/published/results-jobload" / folder / "summary.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _pollux_reproduced(data: Path) -> Iterator[Cell]:
+    """Job by job to 0.1 %."""
+    for label, policy, parameters in (
+        ("tiresias", "las", TIRESIAS_IN_POLLUX),
+        ("optimus", "optimus", OPTIMUS_IN_POLLUX),
+    ):
+        for load in LOADS:
+            averages = published_pollux(data, label, load)["avgs"]
+            for workload in WORKLOADS:
+                yield _pollux_cell(
+                    "A5", load, workload, label, policy, parameters=parameters, tolerance=1e-3,
+                    published_s=averages[f"workload-{workload}"],
+                    published_jobs=f"{label}|{load}|workload-{workload}",
+                    is_quick=load == "0.5" and workload == 1,
+                )  # fmt: skip
+
+
+# the comparison
+
+
+def _pollux_compared() -> Iterator[Cell]:
+    """Held against Pollux' published runs; tiresias and optimus are those of A5."""
+    for load in LOADS:
+        for workload in WORKLOADS:
+            yield _pollux_cell(
+                "pollux", load, workload, "mlhub", "mlhub", is_judged=True, is_quick=load == "0.5" and workload == 1
+            )
+
+
+NETWORK_POLICIES = (
+    "fifo",
+    "backfill",
+    "srtf",
+    "srsf",
+    "las",
+    "fair",
+    "optimus",
+    "priority",
+    "drf",
+    "capacity",
+    "mlhub",
+)
+DAY_POLICIES = NETWORK_POLICIES
+
+
+def _network() -> Iterator[Cell]:
+    """Muri's testbed trace with its network stages; the links' and jobs' hidden truths are drawn by seed."""
+    for seed in SEEDS:
+        for policy in NETWORK_POLICIES:
+            yield Cell(
+                "network", "testbed trace", policy, policy, "network", "{data}/muri/testbed/cluster_trace.csv",
+                "{here}/clusters/network.yaml", information="declared", seed=seed, is_judged=True,
+                is_quick=seed == 0 and policy in ("srsf", "mlhub"),
+            )  # fmt: skip
+
+
+def _days() -> Iterator[Cell]:
+    """A made-up day for every seed, on 64 GPUs of four tenants with guarantees."""
+    for seed in SEEDS:
+        for policy in DAY_POLICIES:
+            yield Cell(
+                "day", "made-up day", policy, policy, "network", f"{{work}}/day-{seed}.csv", "{work}/day.yaml",
+                information="declared", seed=seed, is_judged=True, is_quick=seed == 0 and policy in ("srsf", "mlhub"),
+            )  # fmt: skip
+
+
+def made_up_files(seeds: Sequence[int] = SEEDS) -> dict[str, str]:
+    """Files in the working folder, and the command that makes each."""
+    return {
+        f"day-{seed}.csv": f"trace {DAY} --seed {seed} --out {{work}}/day-{seed}.csv --cluster-out {{work}}/day.yaml"
+        for seed in seeds
+    }
