@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Decision, Explanation, Reason, Wait
+from scheduler.joining import spots_of
 from scheduler.policies.policy import Proposal
 from scheduler.snapshot import Allocation, JobSnapshot
 from scheduler.targets import Targets
@@ -25,16 +26,18 @@ def why_it_waits(
     queue = [job_id for job_id in proposal.order if isinstance(decisions.get(job_id), Wait)]
     in_order = set(queue)
     queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in in_order]
+    shortages, ways_out = _Shortages(scene), _WaysOut(scene, targets)
     waits: dict[str, Decision] = {}
     for job_id, target in scene.returning.items():
         if isinstance(decisions[job_id], Wait):
-            waits[job_id] = Wait(job_id, (_room_is_made(scene, targets, target),))
+            waits[job_id] = Wait(job_id, (ways_out.room_is_made(target),))
     for ahead, job_id in enumerate(queue):
         awaited = targets.awaited.get(job_id)
         if awaited is not None:
-            waits[job_id] = Wait(job_id, (_room_is_made(scene, targets, awaited),))
+            waits[job_id] = Wait(job_id, (ways_out.room_is_made(awaited),))
             continue
-        reasons = _shortage(scene, proposal, jobs[job_id])
+        need = (proposal.sizes.get(job_id) or (jobs[job_id].fixed_workers,))[0]
+        reasons = shortages.of(jobs[job_id], need)
         reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
         if ahead > 0:
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
@@ -42,59 +45,72 @@ def why_it_waits(
     return waits
 
 
-def _shortage(scene: Scene, proposal: Proposal, job: JobSnapshot) -> tuple[Explanation, ...]:
-    """What is missing for the job's least size; nothing if only its turn is."""
-    need = (proposal.sizes.get(job.id) or (job.fixed_workers,))[0]
-    refused = scene.budget.refusal(job, need)
-    if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
-        return (refused,)
-    return _too_few_gpus(scene, job, need) or _no_place(scene, job, need)
+class _Shortages:
+    """What is missing for a job. Nothing changes any more: types are counted once, kinds of jobs looked up once."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene, self._room = scene, scene.room_now
+        self._total: dict[str, int] = {}
+        for node in scene.snapshot.nodes:
+            if node.is_schedulable:
+                self._total[node.gpu_type] = self._total.get(node.gpu_type, 0) + node.n_gpus
+        self._free = {t: scene.room_held.n_free((t,)) for t in self._total}
+        self._unpromised = {t: scene.room_now.n_free((t,)) for t in self._total}
+        self._takes: dict[tuple[object, ...], list[int]] = {}
+
+    def of(self, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
+        """For so many workers; nothing if only its turn is."""
+        refused = self._scene.budget.refusal(job, need)
+        if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
+            return (refused,)
+        usable = tuple(sorted(t for t in self._total if not job.gpu_types or t in job.gpu_types))
+        return self._too_few_gpus(usable, need) or self._no_place(job, usable, need)
+
+    def _too_few_gpus(self, usable: tuple[str, ...], need: int) -> tuple[Explanation, ...]:
+        total = sum(self._total[t] for t in usable)
+        free = sum(self._free[t] for t in usable)
+        unpromised = sum(self._unpromised[t] for t in usable)
+        if unpromised >= need:
+            return ()
+        if free >= need:
+            facts = {"free": free, "total": total, "promised": free - unpromised, "need": need}
+            return (Explanation(Reason.PROMISED_GPUS, facts),)
+        facts = {"free": free, "total": total, "need": need}
+        if len(usable) < len(self._total):
+            return (Explanation(Reason.NO_FREE_GPUS_OF_TYPE, {**facts, "types": ", ".join(usable)}),)
+        return (Explanation(Reason.NO_FREE_GPUS if free == 0 else Reason.TOO_FEW_FREE_GPUS, facts),)
+
+    def _no_place(self, job: JobSnapshot, usable: tuple[str, ...], need: int) -> tuple[Explanation, ...]:
+        """Enough GPUs are free: do they take the gang?"""
+        kind = (job.cpus_per_worker, job.memory_per_worker_bytes, usable)
+        if kind not in self._takes:
+            self._takes[kind] = [int(self._room.openings(job, t)[1].sum()) for t in usable]
+        takes = self._takes[kind]
+        if max(takes, default=0) >= need:
+            return ()
+        if not any(takes):
+            facts = {"cpus": job.cpus_per_worker, "memory_gib": job.memory_per_worker_bytes / 2**30}
+            return (Explanation(Reason.NO_CPU_OR_MEMORY, facts),)
+        free = sum(self._unpromised[t] for t in usable)
+        return (Explanation(Reason.FRAGMENTATION, {"free": free, "need": need}),)
 
 
-def _too_few_gpus(scene: Scene, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
-    nodes = [node for node in scene.snapshot.nodes if node.is_schedulable]
-    types = sorted({node.gpu_type for node in nodes})
-    usable = tuple(t for t in types if not job.gpu_types or t in job.gpu_types)
-    total = sum(node.n_gpus for node in nodes if node.gpu_type in usable)
-    free = scene.room_held.n_free(usable)
-    unpromised = scene.room_now.n_free(usable)
-    if unpromised >= need:
-        return ()
-    if free >= need:
-        facts = {"free": free, "total": total, "promised": free - unpromised, "need": need}
-        return (Explanation(Reason.PROMISED_GPUS, facts),)
-    facts = {"free": free, "total": total, "need": need}
-    if len(usable) < len(types):
-        return (Explanation(Reason.NO_FREE_GPUS_OF_TYPE, {**facts, "types": ", ".join(usable)}),)
-    return (Explanation(Reason.NO_FREE_GPUS if free == 0 else Reason.TOO_FEW_FREE_GPUS, facts),)
+class _WaysOut:
+    """Who is on the way out, and on which GPUs."""
 
+    def __init__(self, scene: Scene, targets: Targets) -> None:
+        self._n_leaving = 0
+        self._who: dict[tuple[str, int], set[str]] = {}
+        for job in scene.snapshot.jobs:
+            held = held_by(job)
+            if held is None or job.id in targets.kept:
+                continue
+            self._n_leaving += job.id in targets.leaving or job.id in targets.placed or job.id in scene.settled
+            for spot in spots_of(held):
+                self._who.setdefault(spot, set()).add(job.id)
 
-def _no_place(scene: Scene, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
-    """Enough GPUs are free: do they take the gang?"""
-    room = scene.room_now
-    nodes = [node for node in scene.snapshot.nodes if room.gpus[node.name] and node.is_schedulable]
-    usable = [node for node in nodes if not job.gpu_types or node.gpu_type in job.gpu_types]
-    by_type: dict[str, int] = {}
-    for node in usable:
-        by_type[node.gpu_type] = by_type.get(node.gpu_type, 0) + room.workers_on(job, node)
-    if max(by_type.values(), default=0) >= need:
-        return ()
-    if not any(by_type.values()):
-        facts = {"cpus": job.cpus_per_worker, "memory_gib": job.memory_per_worker_bytes / 2**30}
-        return (Explanation(Reason.NO_CPU_OR_MEMORY, facts),)
-    free = sum(len(room.gpus[node.name]) for node in usable)
-    return (Explanation(Reason.FRAGMENTATION, {"free": free, "need": need}),)
-
-
-def _room_is_made(scene: Scene, targets: Targets, awaited: Allocation) -> Explanation:
-    """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
-    wanted = {(share.node, gpu) for share in awaited.shares for gpu in share.gpus}
-    in_the_way, on_their_way = 0, 0
-    for job in scene.snapshot.jobs:
-        held = held_by(job)
-        if held is None or job.id in targets.kept:
-            continue
-        on_their_way += job.id in targets.leaving or job.id in targets.placed or job.id in scene.settled
-        in_the_way += any((share.node, gpu) in wanted for share in held.shares for gpu in share.gpus)
-    facts = {"need": awaited.n_workers, "leaving": in_the_way or on_their_way}
-    return Explanation(Reason.ROOM_IS_MADE, facts)
+    def room_is_made(self, awaited: Allocation) -> Explanation:
+        """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
+        in_the_way = {job_id for spot in spots_of(awaited) for job_id in self._who.get(spot, ())}
+        facts = {"need": awaited.n_workers, "leaving": len(in_the_way) or self._n_leaving}
+        return Explanation(Reason.ROOM_IS_MADE, facts)
