@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--param", action="append", default=[], metavar="LABEL.K=V", help="a parameter of one of them")
     add_world(parser, several=True)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for tables and figures")
-    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes at once")
+    parser.add_argument("--processes", type=count, default=os.cpu_count() or 1, metavar="N", help="processes at once")
     parser.set_defaults(command=_compare)
 
 
@@ -99,7 +99,7 @@ _Found = tuple[Played, dict[str, bytes]]
 
 def _played(cells: Sequence[_Cell], arguments: argparse.Namespace) -> Iterator[_Found]:
     """In the order of the cells."""
-    n_processes = min(arguments.jobs, len(cells))
+    n_processes = min(arguments.processes, len(cells))
     progress = multiprocessing.Array("q", 2 * len(cells), lock=False)  # done and all jobs of every cell
     with Bars([cell.title for cell in cells], progress) as bars:
         if n_processes == 1:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from enum import Enum
 from typing import Any
 
+from scheduler.quota import Ledger
 from scheduler.simulator.trace import BadInput, Trace
 from scheduler.snapshot import TenantSnapshot
 
@@ -32,6 +34,10 @@ def tenants_from_list(value: Any, *, name: str) -> tuple[TenantSnapshot, ...]:
     for tenant, snapshot in found.items():
         if snapshot.parent is not None and snapshot.parent not in found:
             raise BadInput(name, None, f"tenant {tenant!r} has the unknown parent {snapshot.parent!r}; add it")
+    try:
+        Ledger(found.values())
+    except ValueError as error:
+        raise BadInput(name, None, str(error)) from error
     return tuple(found.values())
 
 
@@ -69,8 +75,11 @@ def _checked(tenant: str, key: str, value: Any, name: str) -> Any:
         if isinstance(default, bool) and isinstance(value, bool):
             return value
         raise BadInput(name, None, f"tenant {tenant!r} has {key} {value!r}; it must be true or false")
-    if isinstance(default, str):
-        return str(value)
+    if isinstance(default, Enum):
+        kinds = [str(one.value) for one in type(default)]
+        if value not in kinds:
+            raise BadInput(name, None, f"tenant {tenant!r} has {key} {value!r}; it must be {' or '.join(kinds)}")
+        return type(default)(value)
     is_whole = not isinstance(default, float)
     if (
         not isinstance(value, int | float)

@@ -60,6 +60,7 @@ BAD_CLUSTERS = {
         YAML.replace("nic:", "speed:"): "bad.yaml: node n has the unknown field 'speed'; known: count, cpus, gpu_type,",
         YAML + "  - {name: r, uplink: 1Gbit, nodes: []}\n": "bad.yaml: rack 'r' is there twice; give each its own name",
         YAML + "tenants: [{name: alice, parent: x}]\n": "bad.yaml: tenant 'alice' has the unknown parent 'x'; add it",
+        YAML + "tenants: [{name: a, parent: b}, {name: b, parent: a}]\n": "bad.yaml: tenant 'a' is its own ancestor; ",
         YAML + "tenants: [{name: a}, {name: a}]\n": "bad.yaml: tenant 'a' is there twice; give each its own name",
         YAML
         + "tenants: [{name: a, gpus: 3}]\n": "bad.yaml: tenant 'a' has the unknown field 'gpus'; known: name, parent",

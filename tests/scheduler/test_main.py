@@ -92,7 +92,7 @@ def test_a_tenants_limit_in_the_cluster_file_holds(folder: Path) -> None:
 
 def test_compare_plays_all_policies_on_the_same_jobs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policies = "--policies fifo,srtf,short=las --param short.limits=[40]"
-    compared = f"compare --trace day.csv --cluster n2g2.csv {policies} --seeds 2 --jobs 1 --out out"
+    compared = f"compare --trace day.csv --cluster n2g2.csv {policies} --seeds 2 --processes 1 --out out"
     assert run(compared) == 0
     rows = list(csv.DictReader((folder / "out/table.csv").read_text().splitlines()))
     assert [(row["policy"], row["runs"], row["n_completed"]) for row in rows] == [
@@ -112,7 +112,7 @@ def test_compare_plays_all_policies_on_the_same_jobs(folder: Path, capsys: pytes
 
 def test_compare_gives_the_same_in_several_processes(folder: Path) -> None:
     for jobs in (1, 2):
-        command = f"compare --trace day.csv --cluster n2g2.csv --policies fifo,srtf --jobs {jobs} --out out{jobs}"
+        command = f"compare --trace day.csv --cluster n2g2.csv --policies fifo,srtf --processes {jobs} --out out{jobs}"
         assert run(command) == 0
     one, two = ((folder / f"out{jobs}/jobs.csv").read_text() for jobs in (1, 2))
     assert one == two
@@ -137,7 +137,7 @@ def test_compare_refuses_in_one_line_and_writes_nothing(
 ) -> None:
     (folder / "bad.csv").write_text("job,submitted_at_s,n_gpus,duration_s\na,0,0,10\n")
     before = sorted(folder.iterdir())
-    assert run(f"compare --trace day.csv --cluster n2g2.csv --jobs 1 --out out {options}") == 2
+    assert run(f"compare --trace day.csv --cluster n2g2.csv --processes 1 --out out {options}") == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
