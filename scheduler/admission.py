@@ -40,6 +40,10 @@ class Scene:
     pending: dict[str, Allocation] = field(default_factory=dict)  # resizes whose job has not left its GPUs yet
     beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def free_by_node(self) -> dict[str, int]:
+        """By node that takes jobs, its GPUs that nobody is certain to keep."""
+        return {node.name: len(self.room_then.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}
+
 
 def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
     """Sort the jobs. Raises ValueError for a snapshot that contradicts itself."""

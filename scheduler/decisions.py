@@ -56,6 +56,8 @@ class Reason(StrEnum):
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
     LENT = "lent"
+    FAIR_GOODPUT = "fair_goodput"
+    GOODPUT_ELSEWHERE = "goodput_elsewhere"
     # why a job shares GPUs, or does not
     SHARES_WITH = "shares_with"
     SHARES_WHAT_IS_LEFT = "shares_what_is_left"
@@ -117,6 +119,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.RECLAIMED: "{tenant} uses {used} GPUs and is guaranteed {guarantee:g}; what is above that was lent, "
     "and others below their guarantee need it.",
     Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
+    Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
+    Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",
 }
 
 

@@ -46,6 +46,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
         snapshot.nodes,
         snapshot.pairs,
         max((node.max_jobs_per_gpu for node in snapshot.nodes if node.is_schedulable), default=1),
+        scene.free_by_node,
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2

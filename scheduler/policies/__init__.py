@@ -15,6 +15,7 @@ from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
 from scheduler.policies.optimus import Optimus
 from scheduler.policies.policy import Grant, Policy, Proposal, View
+from scheduler.policies.pollux import Pollux
 from scheduler.policies.priority import Priority
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
@@ -30,6 +31,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "drf": Drf,
     "capacity": Capacity,
     "optimus": Optimus,
+    "pollux": Pollux,
     "mlhub": Mlhub,
 }
 

@@ -25,7 +25,8 @@ class Capacity:
     GPU-time first, and nobody is held up. reclaims: jobs above their queue's guarantee leave for those below theirs.
 
     1. those that run within their queue's guarantee are confirmed, the longest running first;
-    2. those that wait within the guarantee of their queue, the least served queue (used / guaranteed) first;
+    2. those that wait, where their queue stays within its guarantee with all that runs in it, the least served queue
+       (used / guaranteed) first;
     3. those that run above a guarantee, where there is room still;
     4. what is left is lent, job by job to the least served queue.
     Without reclaims, 3 comes before 2.
@@ -61,8 +62,8 @@ class _Queues:
         self.policy = policy
         self.tenants = {tenant.id: tenant for tenant in view.tenants}
         present = {job.tenant for job in (*view.jobs, *view.settled)}
-        in_use = sum(n_held(job) for job in view.settled)
-        self.guarantee = guarantees(view.tenants, present, budget.n_left() + in_use)
+        n_gpus = sum(node.n_gpus for node in view.nodes if node.is_schedulable)
+        self.guarantee = guarantees(view.tenants, present, n_gpus)
         self.used = {t: budget.gpus_of_tenant(t) for t in present}
         self.running: dict[str, list[JobSnapshot]] = {}
         self.waiting: dict[str, list[JobSnapshot]] = {}
@@ -110,8 +111,11 @@ class _Queues:
         return Explanation(Reason.RECLAIMED, facts)
 
     def is_within(self, job: JobSnapshot) -> bool:
-        n_workers = n_held(job) or job.fixed_workers
-        return self.used[job.tenant] + n_workers <= self.guarantee[job.tenant] + 1e-9
+        """Is its queue within its guarantee with the job? Who waits counts after all that runs in the same queue."""
+        used = self.used[job.tenant] + (n_held(job) or job.fixed_workers)
+        if not n_held(job):
+            used += sum(n_held(other) for other in self.running.get(job.tenant, ()))
+        return used <= self.guarantee[job.tenant] + 1e-9
 
     def _is_over_quota(self, job: JobSnapshot) -> bool:
         refused = self.budget.refusal(job, job.fixed_workers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,8 +19,9 @@ class View:
     """What a policy decides over: waiting and running jobs that may start, change or stop in this round.
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
-    nodes: all of the cluster, for what it holds in sum; which of them are free is the budget's and placement's to say.
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
+    nodes: all of the cluster. free(): by node that takes jobs, its GPUs that nobody is certain to keep: what candidates
+    hold counts as free. For policies that search over places; the others leave nodes to placement.
     """
 
     now_s: float
@@ -32,6 +33,7 @@ class View:
     nodes: tuple[Node, ...] = ()
     pairs: tuple[PairObservation, ...] = ()
     max_jobs_per_gpu: int = 1
+    free: Callable[[], Mapping[str, int]] = dict
 
 
 @dataclass(frozen=True)

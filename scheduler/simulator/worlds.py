@@ -106,7 +106,8 @@ def _pollux(setting: Setting) -> World:
     data = setting.needed_data("pollux")
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
     if setting.policy in ADAPTS_BATCHES and setting.information in (None, Information.DECLARED):
-        return AdaptivePolluxWorld(setting.trace, setting.cluster, applications)
+        shares = setting.policy != "pollux"  # whose agents know their own job only
+        return AdaptivePolluxWorld(setting.trace, setting.cluster, applications, shares_families=shares)
     knows = setting.information is Information.DURATIONS or (
         setting.information is None and setting.policy == "optimus"
     )
