@@ -20,6 +20,7 @@ from mlhub.runtime.launcher.api import IngestApi
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
 from tests.runtime.gang import ROOT, Gang, write_blobs
+from tests.runtime.test_script import gang as script_gang
 
 
 @dataclass
@@ -178,6 +179,21 @@ def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(in
     assert kinds.count("result") == 1
     assert "metrics" in kinds
     assert set(ingest.artifacts) == {"weights.safetensors", "metadata.json"}
+
+
+WRITING = """
+from torch.utils.tensorboard import SummaryWriter
+with SummaryWriter() as writer:
+    writer.add_scalar("loss", 0.5, 7)
+"""
+
+
+@pytest.mark.dist
+def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
+    pod = _launch(script_gang(tmp_path, WRITING), ingest)
+    assert pod.wait(60) == ExitCode.DONE
+    told = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
+    assert [(report["step"], report["values"]) for report in told] == [(7, {"train/loss": 0.5})]
 
 
 @pytest.mark.dist

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.pickup import Pickup, variables
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
@@ -59,6 +60,8 @@ class Launcher:
         return self._end(code)
 
     def _train(self) -> int:
+        is_script = self.pod.spec.model.kind == "script"
+        pickup = Pickup(self.pod.work, self.reporter) if is_script and self.pod.is_reporter else None
         with self.pod.output.open("ab") as output:
             self.trainer = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.runtime.trainer"],
@@ -66,10 +69,15 @@ class Launcher:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 preexec_fn=_die_with_parent,
+                env={**os.environ, **variables(self.pod.work)} if is_script else None,
             )
+        if pickup is not None:
+            pickup.start()
         if self.is_stopping:
             self.trainer.terminate()
         code = self.trainer.wait()
+        if pickup is not None:
+            pickup.end()
         if code < 0 and not self.shipper.is_refused:
             name = signal.Signals(-code).name
             cause = Cause.OUT_OF_MEMORY if -code == signal.SIGKILL else Cause.KILLED

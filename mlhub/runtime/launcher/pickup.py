@@ -1,0 +1,96 @@
+"""Picks up what a script tells others: TensorBoard's event files and MLflow's file store, as metrics of the job.
+
+A script that writes `SummaryWriter` scalars or calls `mlflow.log_metric` needs no line of ours. Only what is said in
+this attempt counts, by the time in each entry: a package may bring old files along.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mlhub.runtime.reporting import Reporter
+
+PERIOD_S = 1.0
+MLFLOW_STORE = "mlruns"
+EVENT_FILES = "events.out.tfevents.*"
+VARIABLES = {"MLFLOW_ALLOW_FILE_STORE": "true"}  # MLflow asks for it since 3.7; the store's address is added per pod
+
+Point = tuple[int, str, float]  # step, name, value
+
+
+def variables(work: Path) -> dict[str, str]:
+    """What the script's environment must say, so that plain MLflow calls land where they are found."""
+    return {**VARIABLES, "MLFLOW_TRACKING_URI": (work / MLFLOW_STORE).as_uri()}
+
+
+class Pickup(threading.Thread):
+    """Looks below `work` once a second until told to end; then once more."""
+
+    def __init__(self, work: Path, reporter: Reporter) -> None:
+        super().__init__(name="pickup", daemon=True)
+        self._work, self._reporter = work, reporter
+        self._since_s = time.time()
+        self._events: dict[Path, Any] = {}
+        self._offsets: dict[Path, int] = {}
+        self._is_ending = threading.Event()
+
+    def run(self) -> None:
+        while not self._is_ending.wait(PERIOD_S):
+            self._look()
+        self._look()
+
+    def end(self, *, timeout_s: float = 10.0) -> None:
+        self._is_ending.set()
+        self.join(timeout_s)
+
+    def _look(self) -> None:
+        by_step: dict[int, dict[str, float]] = {}
+        for step, name, value in (*self._tensorboard(), *self._mlflow()):
+            by_step.setdefault(max(0, step), {})[_named(name)] = value
+        for step in sorted(by_step):
+            self._reporter.metrics(step=step, epoch=0.0, values=by_step[step])
+
+    def _tensorboard(self) -> Iterator[Point]:
+        for path in sorted(self._work.rglob(EVENT_FILES)):
+            if path not in self._events:
+                # late: only pods that need it pay for the import
+                from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+                self._events[path] = EventFileLoader(str(path))
+            for event in self._events[path].Load():
+                if event.wall_time >= self._since_s:
+                    yield from _scalars(event)
+
+    def _mlflow(self) -> Iterator[Point]:
+        """<store>/<experiment>/<run>/metrics/<name>, a line each: milliseconds, value, step."""
+        for metrics in sorted((self._work / MLFLOW_STORE).glob("*/*/metrics")):
+            for path in sorted(path for path in metrics.rglob("*") if path.is_file()):
+                for line in self._new_lines(path):
+                    at_ms, value, *step = line.split()
+                    if float(at_ms) / 1000 >= self._since_s - 1:
+                        yield int(step[0]) if step else 0, str(path.relative_to(metrics)), float(value)
+
+    def _new_lines(self, path: Path) -> list[bytes]:
+        """Whole lines since the last look."""
+        offset = self._offsets.get(path, 0)
+        with path.open("rb") as file:
+            file.seek(offset)
+            whole, end, _ = file.read().rpartition(b"\n")
+        self._offsets[path] = offset + len(whole) + len(end)
+        return whole.splitlines()
+
+
+def _scalars(event: Any) -> Iterator[Point]:
+    """EventFileLoader gives every summary in TensorBoard's newer form: a tensor, a scalar one has one number."""
+    for value in event.summary.value:
+        if value.HasField("tensor") and len(value.tensor.float_val) == 1:
+            yield int(event.step), str(value.tag), float(value.tensor.float_val[0])
+
+
+def _named(name: str) -> str:
+    """As report() does: "loss" is train/loss, a name with a slash stays."""
+    return name if "/" in name else f"train/{name}"

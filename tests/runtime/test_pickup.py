@@ -1,0 +1,64 @@
+"""What scripts tell TensorBoard and MLflow, as the job's own metrics."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from torch.utils.tensorboard import SummaryWriter
+
+from mlhub.runtime.launcher.pickup import MLFLOW_STORE, Pickup, variables
+from mlhub.runtime.reporting import Reporter
+
+
+def points(path: Path) -> dict[tuple[int, str], float]:
+    reports = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(r["step"], name): value for r in reports for name, value in r["values"].items()}
+
+
+def looked_at(work: Path) -> dict[tuple[int, str], float]:
+    pickup = Pickup(work, Reporter(work / "reports.jsonl"))
+    pickup.start()
+    pickup.end()
+    return points(work / "reports.jsonl")
+
+
+def log(work: Path, name: str, *lines: str) -> None:
+    """As MLflow's file store writes them."""
+    path = work / MLFLOW_STORE / "0" / "9f" / "metrics" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write("".join(lines))
+
+
+def test_scalars_for_tensorboard_become_metrics(tmp_path: Path) -> None:
+    pickup = Pickup(tmp_path, Reporter(tmp_path / "reports.jsonl"))
+    writer = SummaryWriter(str(tmp_path / "runs" / "first"))
+    pickup.start()
+    for step in (1, 2):
+        writer.add_scalar("loss", 1 / step, step)
+        writer.add_scalar("eval/accuracy", step / 4, step)
+        writer.add_text("note", "not a number", step)
+    writer.close()
+    pickup.end()
+    assert points(tmp_path / "reports.jsonl") == {
+        (1, "train/loss"): 1.0, (1, "eval/accuracy"): 0.25, (2, "train/loss"): 0.5, (2, "eval/accuracy"): 0.5,
+    }  # fmt: skip
+
+
+def test_metrics_of_mlflow_become_metrics(tmp_path: Path) -> None:
+    now_ms = int(time.time() * 1000) + 500
+    log(tmp_path, "loss", f"{now_ms} 0.5 0\n", f"{now_ms} 0.25 1\n", f"{now_ms} 0.1")
+    log(tmp_path, "eval/accuracy", f"{now_ms} 0.9 1\n")
+    assert looked_at(tmp_path) == {(0, "train/loss"): 0.5, (1, "train/loss"): 0.25, (1, "eval/accuracy"): 0.9}
+
+
+def test_what_a_package_brings_along_is_not_the_jobs(tmp_path: Path) -> None:
+    log(tmp_path, "loss", "1600000000000 0.5 0\n")
+    (tmp_path / "reports.jsonl").touch()
+    assert looked_at(tmp_path) == {}
+
+
+def test_scripts_are_told_where_mlflow_is_to_write(tmp_path: Path) -> None:
+    assert variables(tmp_path)["MLFLOW_TRACKING_URI"] == f"file://{tmp_path}/{MLFLOW_STORE}"
