@@ -52,6 +52,9 @@ class Reason(StrEnum):
     SERVED_MORE = "served_more"
     WORTH_MORE = "worth_more"
     FAIR_SHARE = "fair_share"
+    LINKS_GIVE = "links_give"
+    BETTER_LINKS = "better_links"
+    MOVES = "moves"
     HIGHER_BAND = "higher_band"
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
@@ -112,6 +115,9 @@ SENTENCES: Mapping[Reason, str] = {
     "{least:.2f} would be worth it.",
     Reason.NOT_PROFILED: "It was never profiled, and shares no GPU before that.",
     Reason.PARTNER_LEAVES: "{partner}, whose GPUs it shared, leaves them.",
+    Reason.LINKS_GIVE: "On {place} its gradients get {gbps:.1f} Gb/s.",
+    Reason.BETTER_LINKS: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be {other_gbps:.1f}.",
+    Reason.MOVES: "On other nodes it ends {gain_s:.0f} s earlier, others counted in; the restart costs {cost_s:.0f} s.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
     Reason.HIGHER_BAND: "Its priority is {priority}; {next_job}, a band above with {next_priority}, goes first.",
     Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its largest share, "

@@ -6,16 +6,20 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from scheduler.admission import Scene, held_by
-from scheduler.decisions import Explanation
+from scheduler.decisions import Explanation, Reason
 from scheduler.joining import Joining, Targets
+from scheduler.models.cost import restart_cost_s
 from scheduler.models.speeds import Speeds
-from scheduler.placement.gangs import build_allocation, place_on, place_workers
+from scheduler.placement.candidates import candidate_places
+from scheduler.placement.gangs import Packing, Spot, build_allocation, place_on, place_workers
 from scheduler.placement.room import Room
 from scheduler.policies.policy import Grant, Proposal
+from scheduler.pricing import Pricing
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
 __all__ = ["Targets", "place"]
 
+MOST_MOVES = 4  # that are considered in one round
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
 
 
@@ -26,7 +30,8 @@ def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
     2. running jobs that shrink choose first, among their own GPUs;
     3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
        is kept free for them; who shares GPUs goes where those go that it is to be beside;
-    4. who was to shrink or leave, but is in nobody's way, stays as it is.
+    4. who was to shrink or leave, but is in nobody's way, stays as it is;
+    5. where places are priced, a running job that lies badly moves to a free place, if that repays its restart.
     """
     return _Placer(scene, proposal, speeds).place()
 
@@ -38,7 +43,10 @@ class _Placer:
         self.grants = {grant.job: grant for grant in proposal.grants}
         self.now, self.then = scene.room_now, scene.room_then
         self.targets = Targets()
+        self.choices: dict[str, list[Allocation]] = {}  # that were compared last
         self.joining = Joining(scene, proposal, self.targets, self._find_exactly)
+        is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
+        self.pricing = Pricing(scene, speeds) if is_priced else None
 
     def place(self) -> Targets:
         shrinking: list[JobSnapshot] = []
@@ -74,6 +82,8 @@ class _Placer:
                 self._grow(job, grant)
         if not self.proposal.is_final:
             self._spare_needless_victims(shrinking)
+        if self.pricing is not None:
+            self._move(self.pricing)
         return self.targets
 
     def _settle(self, job: JobSnapshot, grant: Grant) -> None:
@@ -153,7 +163,7 @@ class _Placer:
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
         )
-        self.targets.placed[job.id] = (allocation, explanations)
+        self.targets.placed[job.id] = (allocation, explanations + self._why(job, grant, allocation))
 
     def _await(self, job: JobSnapshot, allocation: Allocation) -> None:
         self.then.hold(job, allocation)
@@ -164,7 +174,7 @@ class _Placer:
         """Is it clearly better to wait for the place that others are about to leave?"""
         if later is None or later == allocation:
             return False
-        return self.speeds.step_s_on(job, allocation) > (1 + SCATTERED) * self.speeds.step_s_on(job, later)
+        return self._step_s(job, allocation) > (1 + SCATTERED) * self._step_s(job, later)
 
     def _smaller(self, job: JobSnapshot, grant: Grant) -> Grant | None:
         """Half the size, where that will do."""
@@ -198,22 +208,60 @@ class _Placer:
             else:
                 self.then.hold(job, smaller)
 
+    # 5
+
+    def _move(self, pricing: Pricing) -> None:
+        """The worst place first; the own GPUs count as free."""
+        badly: list[tuple[float, str, Allocation]] = []
+        for job_id in self.targets.kept:
+            grant, held = self.grants.get(job_id), held_by(self.jobs[job_id])
+            if grant is None or held is None or grant.packing is not Packing.PRICED or job_id in self.targets.awaited:
+                continue
+            if grant.n_workers == held.n_workers and not grant.beside and pricing.is_bad(self.jobs[job_id], held):
+                badly.append((-pricing.step_s(self.jobs[job_id], held), job_id, held))
+        for _, job_id, held in sorted(badly, key=lambda bad: bad[:2])[:MOST_MOVES]:
+            job, grant = self.jobs[job_id], self.grants[job_id]
+            self.then.release(job, held)
+            found = self._find_exactly(self._with_own(self.now, job, held), job, grant)
+            gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
+            if found is not None and self.then.fits(job, found) and pricing.pays(job, gain_s):
+                facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}
+                why = replace(grant, explanations=(Explanation(Reason.MOVES, facts),))
+                del self.targets.kept[job_id]
+                self._settle_on(job, found, why)
+            else:
+                self.then.hold(job, held)
+
     # finding a place
+
+    def _step_s(self, job: JobSnapshot, allocation: Allocation) -> float:
+        """The price of a place; where places have none, the step there alone."""
+        if self.pricing is None or self.grants[job.id].packing is not Packing.PRICED:
+            return self.speeds.step_s_on(job, allocation)
+        return self.pricing.step_s(job, allocation)
+
+    def _why(self, job: JobSnapshot, grant: Grant, allocation: Allocation) -> tuple[Explanation, ...]:
+        """What its links give it there, where that was asked."""
+        if self.pricing is None or grant.packing is not Packing.PRICED:
+            return ()
+        return self.pricing.why(job, allocation, self.choices.get(job.id, ()))
 
     def _find(self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None) -> Allocation | None:
         """The best of the grant's size and, where that would be scattered, of smaller ones: less may be faster."""
         found = self._find_exactly(room, job, grant, keep=keep)
         least = grant.least_workers or grant.n_workers
-        if found is None or grant.n_workers <= least:
+        if grant.n_workers <= least:
             return found
-        best_s = self.speeds.step_s_on(job, found)
+        if found is None:
+            return None
+        best_s = self._step_s(job, found)
         expected_s = self.speeds.plain_step_s(job, grant.n_workers, gpu_type=grant.gpu_type, n_nodes=grant.n_nodes)
         per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
         n = grant.n_workers
         while best_s > expected_s * (1 + SCATTERED) and n > least:
             n = max(least, n - 1 if n <= per_node else n // 2)
             smaller = self._find_exactly(room, job, replace(grant, n_workers=n, n_nodes=0), keep=keep)
-            if smaller is not None and (step_s := self.speeds.step_s_on(job, smaller)) < best_s * 1.02:
+            if smaller is not None and (step_s := self._step_s(job, smaller)) < best_s * 1.02:
                 found, best_s = smaller, min(best_s, step_s)
         return found
 
@@ -224,6 +272,20 @@ class _Placer:
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
         if grant.spots:
             spots = place_on(room, job, grant.spots)
+        elif self.pricing is not None and grant.packing is Packing.PRICED:
+            busy = self.pricing.contention.busy
+            places = candidate_places(
+                room,
+                job,
+                n_workers=grant.n_workers,
+                gpu_type=grant.gpu_type,
+                busy=busy,
+                near=near,
+                n_nodes=grant.n_nodes,
+            )
+            built = [self._build(room, job, spots, keep) for spots in places]
+            self.choices[job.id] = [choice for choice in built if choice is not None]
+            return self.pricing.best(job, self.choices[job.id])
         else:
             spots = place_workers(
                 room,
@@ -234,8 +296,12 @@ class _Placer:
                 packing=grant.packing,
                 n_nodes=grant.n_nodes,
             )
-        if spots is None:
-            return None
+        return None if spots is None else self._build(room, job, spots, keep)
+
+    def _build(
+        self, room: Room, job: JobSnapshot, spots: tuple[Spot, ...], keep: Allocation | None
+    ) -> Allocation | None:
+        """The mode that is fastest on these spots, and as many servers as find room."""
         layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})
         mode, n_servers = self.speeds.best_mode(job, layout)
         allocation: Allocation | None

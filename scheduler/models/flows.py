@@ -22,7 +22,7 @@ Stepping = Callable[[Floats], Floats]  # wire seconds of every flow, shape (F,) 
 
 _EVEN = 1e-9  # links that fill up at the same level
 _STILL = 1e-3  # relative change of a duty cycle at which it has settled
-_MOST_TURNS = 40
+MOST_TURNS = 40
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,18 @@ class Settled:
         return spread_F
 
 
-def settle(flows: Sequence[Flow], capacity_L: Floats, stepping: Stepping) -> Settled:
+def settle(
+    flows: Sequence[Flow],
+    capacity_L: Floats,
+    stepping: Stepping,
+    *,
+    duty_F: Floats | None = None,
+    most_turns: int = MOST_TURNS,
+) -> Settled:
     """The fixed point between demand and speed: a longer wire time is a higher duty cycle, which slows the others.
 
     1. rates while on, from the duty cycles; 2. wire seconds and steps from the rates; 3. duty = wire / step, half of
-    the way at each turn, until nothing moves by more than 0.1 %.
+    the way at each turn, until nothing moves by more than 0.1 %. duty_F: where to begin; else as if all were alone.
     """
     links = sorted({link for flow in flows for link in flow.links})
     column = {link: i for i, link in enumerate(links)}
@@ -126,9 +133,9 @@ def settle(flows: Sequence[Flow], capacity_L: Floats, stepping: Stepping) -> Set
     uses_FL = bits_FL / unit_F[:, None]
     alone_s = (bits_FL / capacity).max(axis=1)
     low_s = stepping(alone_s)
-    duty = np.minimum(1.0, alone_s / np.maximum(low_s, 1e-12))
+    duty = np.minimum(1.0, alone_s / np.maximum(low_s, 1e-12)) if duty_F is None else duty_F
     wire_s, step_s = alone_s, low_s
-    for _ in range(_MOST_TURNS):
+    for _ in range(most_turns):
         wire_s = unit_F / rates_when_on(uses_FL, capacity, duty)
         step_s = stepping(wire_s)
         new = np.minimum(1.0, wire_s / np.maximum(step_s, 1e-12))

@@ -32,6 +32,7 @@ PRIOR_ERROR = 0.5  # of the prior alone
 MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
 DEFAULT_NIC_BPS = 10e9
+ALONE = 0.95  # of its links' bandwidth: who had so much was measured as if alone
 NEWEST = 3  # measurements of one shape and batch that count
 
 Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU type
@@ -58,7 +59,7 @@ class SpeedModel:
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
         newest = _newest_means(observations)
         self._n_measured = len(newest)
-        self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest}
+        self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
         self._fit_compute(newest, (overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s))
         self._fit_sync(newest)
 
@@ -87,16 +88,19 @@ class SpeedModel:
             synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
             self._n_synced[mode] = len({_shape_of(o) for o in synced})
             for crosses in (False, True):
-                rows = [
-                    (sync_terms(observed_layout(o, nic_bps=self._nic_bps), mode, parameters_bytes=self._bytes), o)
-                    for o in synced
-                    if (o.n_nodes > 1) is crosses
-                ]
+                rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
                 self._sync[mode, crosses] = fit_sync(rows)
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
-            by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
+            if o.share >= ALONE:
+                by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
         self._exposed = {shape: np.array(sorted(points)) for shape, points in by_shape.items()}
+
+    def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
+        """Of a measurement's place; where others sent over its links, its bytes took as much longer."""
+        layout = observed_layout(o, nic_bps=self._nic_bps)
+        latency, wires, crowding = sync_terms(layout, o.mode, parameters_bytes=self._bytes)
+        return latency, wires / o.share, crowding / o.share
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Seconds of one forward and backward pass over so many examples on each worker."""
@@ -111,6 +115,14 @@ class SpeedModel:
             return 0.0
         terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
         return float(self._sync[mode, layout.n_nodes > 1] @ np.array(terms))
+
+    def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
+        """As sync_s, in two: what does not depend on bandwidth, and what does, with all of it alone."""
+        if self._bytes == 0 and not self._n_measured:
+            return 0.0, 0.0
+        terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
+        latency_s, *wires_s = (float(s) for s in self._sync[mode, layout.n_nodes > 1] * np.array(terms))
+        return latency_s, sum(wires_s)
 
     def step_s_B(  # noqa: N802 (arrays wear their axes)
         self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
@@ -211,7 +223,7 @@ def _newest_means(observations: Sequence[SpeedObservation]) -> list[SpeedObserva
     """One observation by shape and batch: the mean of the newest, weighted by their steps."""
     groups: dict[tuple[object, ...], list[SpeedObservation]] = {}
     for o in sorted(observations, key=lambda o: o.observed_at_s):
-        groups.setdefault((*_shape_of(o), o.batch_size), []).append(o)
+        groups.setdefault((*_shape_of(o), o.batch_size, round(o.share, 1)), []).append(o)
     return [_mean(group[-NEWEST:]) for group in groups.values()]
 
 

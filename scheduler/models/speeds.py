@@ -79,6 +79,21 @@ class Speeds:
         """On this very allocation."""
         return self._worth(job, self.terrain.layout_of(allocation), allocation.mode)
 
+    def step_and_pass_s(self, job: JobSnapshot, allocation: Allocation) -> tuple[float, float]:
+        """Seconds of an optimiser step on this very allocation, at its batch, and of the computation of one pass."""
+        layout, mode, model = self.terrain.layout_of(allocation), allocation.mode, self.model(job)
+        key = ("pass", layout, mode, job.batch_size, job.max_local_batch, job.max_batch_size, job.noise_scale)
+        if key not in model.memo:
+            if job.max_batch_size is not None and job.noise_scale is not None:
+                batch, passes = self.best_batch(job, allocation)
+            else:
+                batches = batches_of(job, layout.n_workers)
+                batch, passes = round(float(batches.size_B[0])), round(float(batches.passes_B[0]))
+            examples = np.array([batch / layout.n_workers / passes])
+            step_s = model.step_s(layout, mode, batch_size=batch, passes=passes)
+            model.memo[key] = (step_s, float(model.compute_s(examples, layout, mode)[0]))
+        return cast("tuple[float, float]", model.memo[key])
+
     def present_step_s(self, job: JobSnapshot) -> float:
         """On what the job holds, with the benefit of the doubt as in step_s. Raises ValueError if that is nothing."""
         if job.allocation is None:

@@ -18,10 +18,14 @@ Spot = tuple[Node, int]  # a node and how many workers go there
 
 
 class Packing(StrEnum):
-    """How a gang is laid on nodes. TIGHT: as said above. ROOMIEST: the emptiest node first, as many as it takes."""
+    """How a gang is laid on nodes. TIGHT: as said above. ROOMIEST: the emptiest node first, as many as it takes.
+
+    PRICED: of several places the one that is fastest for it, less what it takes from others on the links.
+    """
 
     TIGHT = "tight"
     ROOMIEST = "roomiest"
+    PRICED = "priced"
 
 
 def place_workers(
@@ -58,7 +62,7 @@ def place_workers(
     rack = _best_rack(room.ground, node_S, k_S, n_workers=n_workers, near=near)
     chosen_S = rack_S == rack if rack is not None else _roomiest_racks(rack_S, k_S, n_workers=n_workers)
     spots = [(room.ground.node_N[i], int(k)) for i, k in zip(node_S[chosen_S], k_S[chosen_S], strict=True)]
-    return _fill(spots, n_workers=n_workers, near=near)
+    return fill(spots, n_workers=n_workers, near=near)
 
 
 def place_on(room: Room, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
@@ -123,7 +127,8 @@ def build_allocation(
     return Allocation(mode, workers.n_workers, n_servers, shares)
 
 
-def _fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+def fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+    """The largest nodes first, the last workers on the tightest that takes them; None without room for all."""
     left = sorted(spots, key=lambda spot: (spot[0].name not in near, -spot[1], spot[0].name))
     largest_left = list(accumulate((k for _, k in reversed(left)), max))[::-1]
     chosen: list[Spot] = []
@@ -175,7 +180,7 @@ def _best_rack(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int, near:
     choices = []
     for rack in sorted(near_racks):
         spots = [(ground.node_N[i], int(k)) for i, k in zip(node_S[rack_S == rack], k_S[rack_S == rack], strict=True)]
-        chosen = _fill(spots, n_workers=n_workers, near=near) if fitting_R[rack] else None
+        chosen = fill(spots, n_workers=n_workers, near=near) if fitting_R[rack] else None
         if chosen is not None and any(node.name in near for node, _ in chosen):
             choices.append((len(chosen), rack))
     if choices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +16,14 @@ _CPU_GRAIN = 1e-9  # CPUs are sums of floats
 Spot = tuple[str, int]  # a node's name and a GPU on it
 
 _NOTHING: tuple[Ints, Ints] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+class Watcher(Protocol):
+    """Is told who comes to a room and who leaves it."""
+
+    def add(self, job: JobSnapshot, allocation: Allocation) -> None: ...
+
+    def remove(self, job_id: str) -> None: ...
 
 
 class Room:
@@ -34,6 +43,7 @@ class Room:
         self._memory_bytes_N = self.ground.memory_bytes_N.copy()
         self.occupants: dict[Spot, tuple[str, ...]] = {}
         self.gpu_memory_bytes: dict[Spot, int] = {}
+        self.watcher: Watcher | None = None  # of this room, not of its copies
 
     @property
     def gpus(self) -> Mapping[str, frozenset[int]]:
@@ -41,7 +51,7 @@ class Room:
 
     def copy(self) -> Room:
         twin = Room.__new__(Room)
-        twin.ground, twin.nodes = self.ground, self.nodes
+        twin.ground, twin.nodes, twin.watcher = self.ground, self.nodes, None
         twin._gpus = dict(self._gpus)
         twin._n_free_N = self._n_free_N.copy()
         twin._cpus_N, twin._memory_bytes_N = self._cpus_N.copy(), self._memory_bytes_N.copy()
@@ -58,6 +68,8 @@ class Room:
         return twin
 
     def hold(self, job: JobSnapshot, allocation: Allocation) -> None:
+        if self.watcher is not None:
+            self.watcher.add(job, allocation)
         for share in self._present(allocation):
             if self.nodes[share.node].max_jobs_per_gpu > 1:
                 self._occupy(job, share)
@@ -70,6 +82,8 @@ class Room:
             self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
 
     def release(self, job: JobSnapshot, allocation: Allocation) -> None:
+        if self.watcher is not None:
+            self.watcher.remove(job.id)
         for share in self._present(allocation):
             is_shared = self.nodes[share.node].max_jobs_per_gpu > 1
             left = self._vacate(job, share) if is_shared else share.gpus

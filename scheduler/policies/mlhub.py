@@ -17,6 +17,7 @@ from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
+from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
 from scheduler.policies.waterfill import waterfill
@@ -32,7 +33,7 @@ class Mlhub:
     last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that waited
     longer gets its least size before all others. rank_power: 0 = equal shares, large = shortest first. min_gain: least
     relative speed-up for which a job is given more workers. stickiness: what holding a size is worth by itself, for
-    predictions are not exact.
+    predictions are not exact. prices_places: places are compared by what their links give, and take from others.
     """
 
     margin: float = 1.0
@@ -43,6 +44,7 @@ class Mlhub:
     rank_power: float = 0.75
     min_gain: float = 0.03
     stickiness: float = 0.1
+    prices_places: bool = True
     name: str = "mlhub"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
@@ -153,7 +155,8 @@ class _Case:
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
         n, gpu_type = budget.granted(job), budget.gpu_type(job)
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
-        return Grant(job.id, n, gpu_type, why, n_nodes=n_nodes, least_workers=job.min_workers)
+        packing = Packing.PRICED if self.policy.prices_places else Packing.TIGHT
+        return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=job.min_workers)
 
     def _wake_at_s(self, budget: Budget) -> float | None:
         """When the next cool-down ends, if somebody waits or GPUs stand idle."""

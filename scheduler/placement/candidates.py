@@ -1,0 +1,85 @@
+"""Places worth comparing for a gang: packed, in each of the quieter racks, spread, across the quietest racks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from scheduler.placement.gangs import Spot, fill, place_workers
+from scheduler.placement.ground import Ints
+from scheduler.placement.room import Room
+from scheduler.snapshot import JobSnapshot
+
+Busy = Callable[[str, str], float]  # (kind of link, name) -> how many gangs send over it on average
+
+MOST_RACKS = 4  # that are tried, the quietest with room first
+MOST_PLACES = 8
+
+
+def candidate_places(
+    room: Room,
+    job: JobSnapshot,
+    *,
+    n_workers: int,
+    gpu_type: str,
+    busy: Busy,
+    near: Collection[str] = (),
+    n_nodes: int = 0,
+) -> list[tuple[Spot, ...]]:
+    """At most MOST_PLACES, different ones, the one that place_workers has first; none if the gang does not fit.
+
+    1. as place_workers has it; where that is one node, there is nothing to compare;
+    2. inside each of the quietest racks that take it: spread as wished, packed, and on the quietest nodes;
+    3. where no rack takes it, across racks: the quietest first, and the roomiest first.
+    """
+    first = place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
+    if first is None or (len(first) == 1 and n_nodes < 2):
+        return [first] if first else []
+    node_S, k_S = room.openings(job, gpu_type)
+    rack_S = room.ground.rack_N[node_S]
+    room_R = np.bincount(rack_S, weights=k_S, minlength=len(room.ground.racks))
+    quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", room.ground.racks[r]), 2), -room_R[r]))
+    fitting = [rack for rack in quiet if room_R[rack] >= n_workers][:MOST_RACKS]
+    found: list[tuple[Spot, ...] | None] = [first]
+    racks = [_spots(room, node_S, k_S, rack_S == rack) for rack in fitting]
+    for spots in racks:
+        if n_nodes > 1:
+            found.append(_spread(spots, n_workers=n_workers, n_nodes=n_nodes, near=near))
+        found.append(fill(spots, n_workers=n_workers, near=near))
+    found += [_on_quiet_nodes(spots, n_workers=n_workers, busy=busy) for spots in racks]
+    for order in (quiet, sorted(quiet, key=lambda r: -room_R[r])) if not fitting else ():
+        enough = int(np.searchsorted(np.cumsum(room_R[order]), n_workers)) + 1
+        spots = _spots(room, node_S, k_S, np.isin(rack_S, order[:enough]))
+        found += [fill(spots, n_workers=n_workers, near=near), _on_quiet_nodes(spots, n_workers=n_workers, busy=busy)]
+    different: dict[frozenset[tuple[str, int]], tuple[Spot, ...]] = {}
+    for place in found:
+        if place is not None:
+            different.setdefault(frozenset((node.name, k) for node, k in place), place)
+    return list(different.values())[:MOST_PLACES]
+
+
+def _spots(room: Room, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[Spot]:
+    return [(room.ground.node_N[i], int(k)) for i, k in zip(node_S[chosen_S], k_S[chosen_S], strict=True)]
+
+
+def _spread(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+    """Evenly over the tightest of these nodes that take their part."""
+    each, more = divmod(n_workers, n_nodes)
+    fitting = [spot for spot in spots if spot[1] >= each + (more > 0)]
+    fitting.sort(key=lambda spot: (spot[0].name not in near, spot[1], spot[0].name))
+    if len(fitting) < n_nodes:
+        return None
+    nodes = sorted((node for node, _ in fitting[:n_nodes]), key=lambda node: node.name)
+    return tuple((node, each + (i < more)) for i, node in enumerate(nodes))
+
+
+def _on_quiet_nodes(spots: list[Spot], *, n_workers: int, busy: Busy) -> tuple[Spot, ...]:
+    """The nodes whose NICs are least used; of equals the largest. There must be room for all."""
+    chosen: list[Spot] = []
+    missing = n_workers
+    for node, k in sorted(spots, key=lambda spot: (round(busy("nic", spot[0].name), 1), -spot[1], spot[0].name)):
+        if missing > 0:
+            chosen.append((node, min(k, missing)))
+            missing -= min(k, missing)
+    return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
