@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 
 from mlhub.control.models import SchedulerSettings
-from mlhub.core.errors import InvalidInputError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.tenants.models import User
-from scheduler import policy_named
+from scheduler import parameters_of, policy_named
+
+SHOWN = ("policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters")
+GUIDE = "See docs/guides/operating-the-scheduler.md."
 
 
-def set_scheduler(*, policy: str | None, parameters: dict[str, Any] | None, actor: User) -> SchedulerSettings:
-    """Takes effect in the next round. Another policy begins with an empty memory.
+def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) -> SchedulerSettings:
+    """Takes effect in the next round. Another policy begins with its default parameters and an empty memory.
 
-    Raises InvalidInputError for an unknown policy or parameter.
+    changes: any of SHOWN; a shadow_policy "" ends the shadow. version: the one that was seen.
+    Raises InvalidInputError for an unknown policy or parameter, ConflictError for a stale version.
     """
     with transaction.atomic():
         SchedulerSettings.objects.get_or_create(pk=1)
         chosen = SchedulerSettings.objects.select_for_update().get(pk=1)
-        before = {"policy": chosen.policy, "parameters": chosen.parameters}
-        if policy is not None and policy != chosen.policy:
-            chosen.policy, chosen.parameters, chosen.memory = policy, {}, {}
-        if parameters is not None:
-            chosen.parameters = parameters
-        try:
-            policy_named(chosen.policy, chosen.parameters)
-        except (ValueError, TypeError) as error:
-            field = "policy" if parameters is None else "parameters"
-            raise InvalidInputError(str(error), field=field, remedy="See docs/guides/scheduling.md.") from error
+        if version is not None and version != chosen.version:
+            raise ConflictError(
+                "Somebody else changed the scheduler meanwhile.",
+                code="stale",
+                remedy="Look again.",
+                version=chosen.version,
+            )
+        before = {name: getattr(chosen, name) for name in SHOWN}
+        if changes.get("policy", chosen.policy) != chosen.policy:
+            chosen.parameters, chosen.memory = {}, {"resizing": chosen.memory.get("resizing", {})}
+        if changes.get("shadow_policy", chosen.shadow_policy) != chosen.shadow_policy:
+            chosen.shadow_parameters = {}
+        for name, value in changes.items():
+            setattr(chosen, name, value)
+        check_policy(chosen.policy, chosen.parameters)
+        if chosen.shadow_policy:
+            check_policy(chosen.shadow_policy, chosen.shadow_parameters, prefix="shadow_")
+        chosen.version += 1
         chosen.save()
+        after = {name: getattr(chosen, name) for name in SHOWN}
         append(
             "scheduler.changed",
             organisation=None,
@@ -39,6 +53,24 @@ def set_scheduler(*, policy: str | None, parameters: dict[str, Any] | None, acto
             subject_id=None,
             actor=actor,
             before=before,
-            after={"policy": chosen.policy, "parameters": chosen.parameters},
+            after=after,
         )
     return chosen
+
+
+def check_policy(policy: str, parameters: Mapping[str, Any], *, prefix: str = "") -> None:
+    """Raises InvalidInputError whose field is the policy, or the one parameter that is wrong."""
+    try:
+        parameters_of(policy)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field=f"{prefix}policy", remedy=GUIDE) from error
+    for name, value in parameters.items():
+        _check_parameters(policy, {name: value}, field=f"{prefix}parameters.{name}")
+    _check_parameters(policy, parameters, field=f"{prefix}parameters")
+
+
+def _check_parameters(policy: str, parameters: Mapping[str, Any], *, field: str) -> None:
+    try:
+        policy_named(policy, parameters)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(str(error), field=field, remedy=GUIDE) from error

@@ -1,4 +1,4 @@
-"""Reads that join jobs with the cluster: who is on which slot, what an organisation uses, who waits and why."""
+"""Reads that join jobs with the cluster: who is on which slot, and what an organisation uses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from django.db.models import Sum
 
 from mlhub.clusters.models import Node, Rack
+from mlhub.control.standing import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
-from mlhub.jobs.states import HOLDING_GPUS, JobState
+from mlhub.jobs.states import HOLDING_GPUS
 from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
 
@@ -53,30 +54,8 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
             "running_jobs": Job.objects.holding_gpus().count(),
             "queued_jobs": Job.objects.queued().count(),
         },
+        "backend": backend_standing(user),
     }
-
-
-def why(job: Job) -> dict[str, Any]:
-    """Why the job is where it is: the newest round's reasons."""
-    return {
-        "job": str(job.id),
-        "state": job.state,
-        "headline": _headline(job),
-        "explanations": job.explanations,
-        "predicted_start_at": job.predicted_start_at,
-        "predicted_finish_at": job.predicted_finish_at,
-        "predicted_finish_p90_at": job.predicted_finish_p90_at,
-    }
-
-
-def _headline(job: Job) -> str:
-    if job.failure:
-        return str(job.failure["message"])
-    if job.explanations:
-        return str(job.explanations[0]["sentence"])
-    if job.state == JobState.QUEUED:
-        return "It has not been looked at yet; the next scheduling round is some seconds away."
-    return f"The job is {job.state}."
 
 
 def _job(job: Job) -> dict[str, Any]:

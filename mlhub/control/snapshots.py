@@ -38,8 +38,13 @@ READ_OF_ATTEMPTS = [
 ]  # fmt: skip
 
 
-def take_snapshot(nodes: Sequence[NodeStatus], *, now: datetime, round_number: int) -> ClusterSnapshot:
-    """Everything that wants GPUs or holds some, with what was measured of it and its family."""
+def take_snapshot(
+    nodes: Sequence[NodeStatus], *, now: datetime, round_number: int, supposed: Sequence[Job] = ()
+) -> ClusterSnapshot:
+    """Everything that wants GPUs or holds some, with what was measured of it and its family.
+
+    supposed: jobs that were never saved, as if they had been submitted.
+    """
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
         .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
@@ -48,6 +53,7 @@ def take_snapshot(nodes: Sequence[NodeStatus], *, now: datetime, round_number: i
         .prefetch_related(Prefetch("attempts", Attempt.objects.only(*READ_OF_ATTEMPTS).order_by("number")))
         .order_by("id")
     )
+    jobs += supposed
     held = _held()
     families = {job.id: family_of(job) for job in jobs}
     learnt = learnt_of(set(families.values()))

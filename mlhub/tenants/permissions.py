@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from mlhub.core.errors import NotAllowedError
@@ -34,6 +35,12 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
         if not super().has_permission(request, view) or not request.user.is_staff:
             return False
         return not isinstance(request.auth, ApiToken) or "admin" in request.auth.scopes
+
+
+def require_administrator(request: Request, view: APIView) -> None:
+    """Raises PermissionDenied for everybody but platform administrators."""
+    if not IsPlatformAdministrator().has_permission(request, view):
+        raise PermissionDenied("Only platform administrators may do this.")
 
 
 def role_of(user: User, organisation: Organisation) -> Role | None:

@@ -9,6 +9,8 @@ import pytest
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.control.loop import Loop
+from mlhub.control.models import SchedulerSettings
+from mlhub.events.models import Event
 from tests.cast import Cast, make_cast
 from tests.control.worlds import node
 from tests.jobs.builders import job
@@ -27,6 +29,15 @@ def play(cast: Cast) -> Any:
     loop = Loop(FakeBackend([node("n0"), node("n1", "r1")]), now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     loop.round()
     return running
+
+
+def set_policy(name: str, **others: Any) -> None:
+    SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": name, **others})
+
+
+def running_loop() -> Loop:
+    """On four GPUs, of which organisation A may have three."""
+    return Loop(FakeBackend([node("n0"), node("n1", "r1")]), now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def slots(cast: Cast, user: Any) -> list[Any]:
@@ -88,3 +99,116 @@ def test_rounds_name_everybody_s_jobs_and_are_for_administrators(cast: Cast) -> 
     assert detail["plan"]
     for path in ("/api/v1/rounds", f"/api/v1/rounds/{shown['id']}"):
         assert cast.client(cast.charlie).get(path).status_code == 403
+
+
+def test_an_administrator_sets_parameters_budget_and_shadow_and_the_wrong_one_is_named(cast: Cast) -> None:
+    root, path = cast.client(cast.root), "/api/v1/scheduler/settings"
+    shown = root.get(path).json()
+    known = {policy["name"]: policy["parameters"] for policy in shown["known"]}
+    name, default = next((k, v) for k, v in known["mlhub"].items() if isinstance(v, int | float))
+    changed = root.patch(path, {"parameters": {name: default}, "budget_s": 3, "shadow_policy": "srtf"}).json()
+    assert (changed["parameters"], changed["budget_s"], changed["shadow_policy"]) == ({name: default}, 3, "srtf")
+    for wrong, field in (
+        ({"parameters": {name: default, "luck": 7}}, "parameters.luck"),
+        ({"parameters": {name: "much"}}, f"parameters.{name}"),
+        ({"shadow_policy": "chance"}, "shadow_policy"),
+        ({"shadow_parameters": {"luck": 7}}, "shadow_parameters.luck"),
+        ({"budget_s": 0}, "budget_s"),
+    ):
+        refused = root.patch(path, wrong)
+        assert refused.status_code == 422
+        assert [e["field"] for e in refused.json()["errors"]] == [field]
+    assert root.patch(path, {"policy": "fifo", "version": shown["version"]}).status_code == 409
+    assert root.get(path).json()["policy"] == "mlhub"
+    assert root.patch(path, {"shadow_policy": ""}).json()["shadow_policy"] == ""
+    audit = Event.objects.filter(kind="scheduler.changed").order_by("id")
+    assert (audit.count(), audit[0].actor, audit[0].facts["after"]["budget_s"]) == (2, cast.root, 3)
+
+
+def queue(cast: Cast, user: Any, **query: Any) -> Any:
+    return cast.client(user).get("/api/v1/queue", query).json()
+
+
+def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> None:
+    set_policy("fifo")
+    loop = running_loop()
+    job(cast.project_a, cast.bob, name="running", min_workers=3)
+    loop.round()
+    for name, priority in (("low", -1), ("high", 9), ("usual", 0)):
+        job(cast.project_a, cast.bob, name=name, min_workers=3, priority=priority)
+    job(cast.project_b, cast.charlie, name="hers", min_workers=3, priority=5)
+    loop.round()
+    assert [(j["name"], j["place"]) for j in queue(cast, cast.root)["results"]] == [
+        ("high", 1), ("hers", 2), ("usual", 3), ("low", 4),
+    ]  # fmt: skip
+    assert [(j["name"], j["place"]) for j in queue(cast, cast.charlie)["results"]] == [("hers", 2)]
+    first = queue(cast, cast.bob, limit=2)
+    assert [j["name"] for j in first["results"]] == ["high", "usual"]
+    assert [j["name"] for j in cast.client(cast.bob).get(first["next"]).json()["results"]] == ["low"]
+    assert cast.client(cast.bob).get("/api/v1/queue", {"limit": "x"}).status_code == 422
+
+
+def test_a_job_tells_its_place_and_its_history(cast: Cast) -> None:
+    set_policy("fifo")
+    loop = running_loop()
+    running = job(cast.project_a, cast.bob, name="running", min_workers=3)
+    waiting = job(cast.project_a, cast.bob, name="waiting", min_workers=3)
+    loop.round()
+    loop.round()
+    why = cast.client(cast.victor).get(f"/api/v1/jobs/{waiting.id}/why").json()
+    assert why["place"] == 1
+    assert [d["decision"] for d in why["history"]] == ["wait"]
+    assert why["history"][0]["explanations"][0]["sentence"]
+    told = cast.client(cast.bob).get(f"/api/v1/jobs/{running.id}/why").json()
+    assert told["place"] is None
+    (launch,) = told["history"]
+    assert (launch["decision"], launch["n_workers"], launch["policy"]) == ("launch", 3, "fifo")
+    assert cast.client(cast.charlie).get(f"/api/v1/jobs/{waiting.id}/why").status_code == 404
+
+
+def test_rounds_about_a_job_show_its_people_only_what_was_done_to_it(cast: Cast) -> None:
+    set_policy("fifo")
+    loop = running_loop()
+    ours = job(cast.project_a, cast.bob, name="ours", min_workers=2, max_workers=2)
+    hers = job(cast.project_b, cast.charlie, name="hers", min_workers=2, max_workers=2)
+    loop.round()
+    path = f"/api/v1/rounds?job={ours.id}"
+    (shown,) = cast.client(cast.bob).get(path).json()["results"]
+    assert shown["applied"] == [{"job": str(ours.id), "decision": "launch", "outcome": "launched"}]
+    assert str(hers.id) not in cast.client(cast.bob).get(path).content.decode()
+    assert cast.client(cast.charlie).get(path).status_code == 404
+    assert cast.client(cast.bob).get("/api/v1/rounds?job=nonsense").status_code == 422
+    (everything,) = cast.client(cast.root).get("/api/v1/rounds").json()["results"]
+    assert len(everything["applied"]) == 2
+    assert everything["n_jobs"] == 2
+
+
+def test_failures_and_machines_that_are_away_are_shown_and_their_words_to_administrators_only(cast: Cast) -> None:
+    loop = running_loop()
+    loop.round()
+    loop.backend.is_away = True  # type: ignore[attr-defined]
+    loop.round()
+    for user, words in ((cast.root, "The backend cannot be reached."), (cast.bob, "")):
+        status = cast.client(user).get("/api/v1/scheduler/status").json()
+        assert (status["backend_away_since"] is not None, status["backend_message"]) == (True, words)
+        standing = cast.client(user).get("/api/v1/cluster").json()["backend"]
+        assert (standing["away_since"] is not None, standing["message"]) == (True, words)
+    loop.backend.is_away = False  # type: ignore[attr-defined]
+    SchedulerSettings.objects.filter(pk=1).update(parameters={"luck": 7})
+    loop.round()
+    told = cast.client(cast.root).get("/api/v1/scheduler/status").json()
+    assert told["backend_away_since"] is None
+    assert "luck" in told["failure"]["message"]
+    assert told["n_failures"] == 1
+    assert cast.client(cast.bob).get("/api/v1/scheduler/status").json()["failure"] is None
+
+
+def test_insight_shows_calibration_and_shadow_to_administrators_only(cast: Cast) -> None:
+    path = "/api/v1/scheduler/insight"
+    set_policy("fifo", shadow_policy="srtf")
+    play(cast)
+    shown = cast.client(cast.root).get(path).json()
+    assert [m["moment"] for m in shown["calibration"]] == ["submission", "launch"]
+    assert (shown["shadow"]["policy"], shown["shadow"]["n_rounds"]) == ("srtf", 1)
+    for user, status in ((cast.alice, 403), (None, 401)):
+        assert cast.client(user).get(path).status_code == status

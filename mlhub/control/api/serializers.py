@@ -1,4 +1,4 @@
-"""The JSON of the cluster, quotas, reasons, rounds and the scheduler's settings."""
+"""The JSON of the cluster, and of quotas and their use."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from mlhub.control.models import Round, SchedulerSettings
-from mlhub.jobs.api.serializers import STATES, ExplanationSerializer
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
 from mlhub.tenants.models import Quota
 
@@ -60,9 +58,17 @@ class TotalsSerializer(serializers.Serializer[Any]):
     queued_jobs = serializers.IntegerField()
 
 
+class BackendStandingSerializer(serializers.Serializer[Any]):
+    """away_since: null = the machines can be reached. message: why not, for administrators."""
+
+    away_since = serializers.DateTimeField(allow_null=True)
+    message = serializers.CharField(allow_blank=True)
+
+
 class ClusterSerializer(serializers.Serializer[Any]):
     racks = RackSerializer(many=True)
     totals = TotalsSerializer()
+    backend = BackendStandingSerializer()
 
 
 class QuotaUsedSerializer(serializers.Serializer[Any]):
@@ -89,53 +95,3 @@ class QuotaChangeSerializer(serializers.Serializer[None]):
     max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
     max_storage_bytes = serializers.IntegerField(min_value=0, allow_null=True, required=False)
     version = serializers.IntegerField(required=False)
-
-
-class WhySerializer(serializers.Serializer[Any]):
-    job = serializers.UUIDField()
-    state = serializers.ChoiceField(choices=STATES)
-    headline = serializers.CharField()
-    explanations = ExplanationSerializer(many=True)
-    predicted_start_at = serializers.DateTimeField(allow_null=True)
-    predicted_finish_at = serializers.DateTimeField(allow_null=True)
-    predicted_finish_p90_at = serializers.DateTimeField(allow_null=True)
-
-
-class RoundSerializer(serializers.ModelSerializer[Round]):
-    applied = serializers.ListField(child=serializers.DictField(), read_only=True)
-
-    class Meta:
-        model = Round
-        fields = ["id", "at", "policy", "parameters", "applied", "decide_ms", "error"]
-        read_only_fields = fields
-
-
-class RoundDetailSerializer(RoundSerializer):
-    """With what it saw and answered: `python -m scheduler replay` decides it again."""
-
-    snapshot = serializers.DictField(read_only=True)
-    plan = serializers.DictField(read_only=True, allow_null=True)
-
-    class Meta(RoundSerializer.Meta):
-        fields = [*RoundSerializer.Meta.fields, "snapshot", "plan"]
-        read_only_fields = fields
-
-
-class SchedulerSettingsSerializer(serializers.ModelSerializer[SchedulerSettings]):
-    parameters = serializers.DictField()
-    policies = serializers.SerializerMethodField(help_text="The names there are.")
-
-    class Meta:
-        model = SchedulerSettings
-        fields = ["policy", "parameters", "policies", "updated_at"]
-        read_only_fields = ["policies", "updated_at"]
-
-    def get_policies(self, _: SchedulerSettings) -> list[str]:
-        from scheduler.policies import POLICIES
-
-        return sorted(POLICIES)
-
-
-class SchedulerChangeSerializer(serializers.Serializer[None]):
-    policy = serializers.CharField(max_length=50, required=False)
-    parameters = serializers.DictField(required=False)

@@ -2,14 +2,19 @@
 
 from django.urls import path
 
+from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
+from mlhub.control.api.whatif import WhatIfView
 
 urlpatterns = [
     path("cluster", views.ClusterView.as_view()),
     path("organisations/<uuid:id>/quota", views.QuotaView.as_view()),
-    path("jobs/<uuid:id>/why", views.WhyView.as_view()),
-    path("queue", views.QueueView.as_view()),
-    path("rounds", views.RoundsView.as_view()),
-    path("rounds/<int:id>", views.RoundView.as_view()),
-    path("scheduler/settings", views.SchedulerSettingsView.as_view()),
+    path("jobs/<uuid:id>/why", scheduling.WhyView.as_view()),
+    path("queue", scheduling.QueueView.as_view()),
+    path("what-if", WhatIfView.as_view()),
+    path("rounds", scheduling.RoundsView.as_view()),
+    path("rounds/<int:id>", scheduling.RoundView.as_view()),
+    path("scheduler/settings", scheduling.SchedulerSettingsView.as_view()),
+    path("scheduler/status", scheduling.SchedulerStatusView.as_view()),
+    path("scheduler/insight", scheduling.InsightView.as_view()),
 ]

@@ -50,9 +50,9 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
         body = read_body(s.JobSubmitSerializer, request)
         user = caller(request)
-        dataset_version = _dataset_version(user, body)
-        model_version = _model_version(user, body)
-        project = _project(user, body, dataset_version)
+        dataset_version = dataset_version_of(user, body)
+        model_version = model_version_of(user, body)
+        project = project_of(user, body, dataset_version)
         key = request.headers.get("Idempotency-Key", "")
         if len(key) > 255:
             raise InvalidInputError(
@@ -127,7 +127,7 @@ def _shown(job: Job) -> dict[str, Any]:
     return s.JobSerializer(Job.objects.with_what_is_shown().get(pk=job.pk)).data
 
 
-def _dataset_version(user: User, body: dict[str, Any]) -> DatasetVersion:
+def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion:
     versions = DatasetVersion.objects.select_related("dataset__project__organisation")
     found: DatasetVersion | None
     if (version_id := body.pop("dataset_version", None)) is not None:
@@ -141,7 +141,7 @@ def _dataset_version(user: User, body: dict[str, Any]) -> DatasetVersion:
     return found
 
 
-def _model_version(user: User, body: dict[str, Any]) -> ModelVersion:
+def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
     versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
     found: ModelVersion | None
     if (version_id := body.pop("model_version", None)) is not None:
@@ -159,7 +159,7 @@ def _model_version(user: User, body: dict[str, Any]) -> ModelVersion:
     return found
 
 
-def _project(user: User, body: dict[str, Any], dataset_version: DatasetVersion) -> Project:
+def project_of(user: User, body: dict[str, Any], dataset_version: DatasetVersion) -> Project:
     project_id = body.pop("project", None) or dataset_version.dataset.project_id
     found: Project = Project.objects.select_related("organisation").get_visible(user, project_id, field="project")
     return found

@@ -1,0 +1,146 @@
+"""Why jobs are where they are, the queue, rounds, and the scheduler's settings, standing and forecasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.db.models import Case, IntegerField, Value, When
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.control import actions, standing
+from mlhub.control.api import scheduling as s
+from mlhub.control.forecasts import calibration, newest_ends
+from mlhub.control.models import Round, SchedulerSettings
+from mlhub.core.api.views import read_body
+from mlhub.core.errors import InvalidInputError
+from mlhub.jobs.models import Job
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.permissions import IsPlatformAdministrator, require_administrator
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+N_QUEUE, MOST_QUEUE = 50, 200
+N_ENDS = 20
+UNSEEN = 2**31 - 1  # the place of a job that no round has seen: after all others
+
+
+class WhyView(APIView):
+    @extend_schema(responses=s.WhySerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """Why the job waits, runs or has failed, in words and numbers; and what was decided on it before."""
+        job: Job = Job.objects.get_visible(request.user, id)
+        return Response(s.WhySerializer(standing.why(job)).data)
+
+
+class QueueView(APIView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("limit", int, description=f"At most {MOST_QUEUE}."),
+            OpenApiParameter("after", int, description="Only jobs behind that place."),
+            OpenApiParameter("organisation", str),
+        ],
+        responses=s.QueueSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons."""
+        limit, after = _whole(request, "limit", N_QUEUE), _whole(request, "after", 0)
+        limit = max(1, min(limit, MOST_QUEUE))
+        places = standing.places()
+        waiting = Job.objects.visible_to(request.user).queued()
+        if organisation := request.query_params.get("organisation"):
+            waiting = waiting.filter(project__organisation=serializers.UUIDField().run_validation(organisation))
+        ids = sorted(waiting.values_list("id", flat=True), key=lambda id: (places.get(str(id), UNSEEN), str(id)))
+        ids = [id for id in ids if places.get(str(id), UNSEEN) > after]
+        rank = Case(*(When(pk=id, then=Value(i)) for i, id in enumerate(ids[:limit])), output_field=IntegerField())
+        shown = Job.objects.with_what_is_shown().filter(pk__in=ids[:limit]).order_by(rank) if ids else []
+        following = None
+        if len(ids) > limit and (last := places.get(str(ids[limit - 1]))) is not None:
+            query = {**request.query_params.dict(), "after": str(last)}
+            following = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
+        found = {"next": following, "previous": None, "results": shown}
+        return Response(s.QueueSerializer(found, context={"places": places}).data)
+
+
+class RoundsView(generics.ListAPIView[Round]):
+    """What the scheduler decided, newest first. Rounds name everybody's jobs, so others than platform administrators
+    must name a job of theirs, and see only what was done to it."""
+
+    serializer_class = s.RoundSerializer
+    filter_backends = []
+
+    @extend_schema(parameters=[OpenApiParameter("job", str, description="Only rounds that acted on this job.")])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if self._job() is None:
+            require_administrator(request, self)
+        return super().get(request, *args, **kwargs)
+
+    def get_queryset(self) -> Any:
+        job = self._job()
+        if job is not None:
+            return standing.rounds_about(job)
+        return Round.objects.defer("snapshot", "plan").select_related("shadow")
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        job = self._job()
+        return {**super().get_serializer_context(), "job_id": str(job.id) if job else None}
+
+    def _job(self) -> Job | None:
+        asked = self.request.query_params.get("job") if self.request else None
+        if not asked:
+            return None
+        job_id = serializers.UUIDField().run_validation(asked)
+        found: Job = Job.objects.get_visible(self.request.user, job_id, field="job")
+        return found
+
+
+class RoundView(generics.RetrieveAPIView[Round]):
+    queryset = Round.objects.select_related("shadow")
+    serializer_class = s.RoundDetailSerializer
+    permission_classes = [IsPlatformAdministrator]
+    lookup_field = "id"
+
+
+class SchedulerSettingsView(APIView):
+    @extend_schema(responses=s.SchedulerSettingsSerializer)
+    def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
+        """The policy that decides, its parameters, and what there is to choose from."""
+        chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
+        return Response(s.SchedulerSettingsSerializer(chosen).data)
+
+    @extend_schema(request=s.SchedulerChangeSerializer, responses=s.SchedulerSettingsSerializer)
+    def patch(self, request: Request) -> Response:
+        """Platform administrators only; counts from the next round on. 422 names an unknown policy or parameter."""
+        require_administrator(request, self)
+        body = read_body(s.SchedulerChangeSerializer, request)
+        return Response(s.SchedulerSettingsSerializer(actions.set_scheduler(actor=caller(request), **body)).data)
+
+
+class SchedulerStatusView(APIView):
+    @extend_schema(responses=s.SchedulerStatusSerializer)
+    def get(self, request: Request) -> Response:
+        """How the scheduler does: what decides, when the last round was, whether something failed."""
+        return Response(s.SchedulerStatusSerializer(standing.status(caller(request))).data)
+
+
+class InsightView(APIView):
+    permission_classes = [IsPlatformAdministrator]
+
+    @extend_schema(responses=s.InsightSerializer)
+    def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
+        """How forecasts came true, and what the shadow would have done. Platform administrators only."""
+        found = {"calibration": calibration(), "ends": newest_ends(N_ENDS), "shadow": standing.shadow_summary()}
+        return Response(s.InsightSerializer(found).data)
+
+
+def _whole(request: Request, name: str, otherwise: int) -> int:
+    text = request.query_params.get(name)
+    if not text:
+        return otherwise
+    if not text.isdecimal() or len(text) > 9:
+        raise InvalidInputError(f"{name} is {text!r}.", field=name, remedy="Give a whole number.")
+    return int(text)

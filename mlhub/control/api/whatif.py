@@ -1,0 +1,198 @@
+"""What if: the question's and the answer's JSON, and the view. Whoever asks names and sees their own jobs only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.clusters.models import Node
+from mlhub.control import whatif
+from mlhub.control.actions import check_policy
+from mlhub.control.supposing import Supposed, suppose_job
+from mlhub.core.api.views import read_body
+from mlhub.core.errors import InvalidInputError
+from mlhub.jobs.api.serializers import MAX_WORKERS, ExplanationSerializer, JobSubmitSerializer
+from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import ENDED
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.permissions import require_administrator
+from scheduler import policy_named
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+MOST = 20  # changes of one kind in a question
+
+
+class JobWishSerializer(serializers.Serializer[None]):
+    """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
+
+    job = serializers.UUIDField()
+    priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
+    n_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
+    min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
+    max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
+
+
+class QuotaWishSerializer(serializers.Serializer[None]):
+    """null lifts a limit."""
+
+    organisation = serializers.UUIDField()
+    max_gpus = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+
+
+class NewNodesSerializer(serializers.Serializer[None]):
+    nodes = serializers.IntegerField(min_value=1, max_value=1000, default=1)
+    gpus = serializers.IntegerField(min_value=1, max_value=64)
+    gpu_type = serializers.CharField(max_length=100, required=False, allow_blank=True)
+
+
+class PolicyWishSerializer(serializers.Serializer[None]):
+    name = serializers.CharField(max_length=50)
+    parameters = serializers.DictField(required=False)
+
+
+class WhatIfSerializer(serializers.Serializer[None]):
+    """What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators."""
+
+    submit = JobSubmitSerializer(required=False)
+    cancel = serializers.ListField(child=serializers.UUIDField(), required=False, max_length=MOST)
+    jobs = serializers.ListField(child=JobWishSerializer(), required=False, max_length=MOST)
+    quotas = serializers.ListField(child=QuotaWishSerializer(), required=False, max_length=MOST)
+    add_nodes = NewNodesSerializer(required=False)
+    remove_nodes = serializers.ListField(child=serializers.CharField(), required=False, max_length=1000)
+    policy = PolicyWishSerializer(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"submit": "Say what would be different."})
+        return attrs
+
+
+class ProspectSerializer(serializers.Serializer[Any]):
+    """What would become of a job. n_workers: 0 while it waits."""
+
+    decision = serializers.CharField()
+    mode = serializers.CharField(allow_blank=True)
+    n_workers = serializers.IntegerField()
+    n_servers = serializers.IntegerField()
+    start_at = serializers.DateTimeField(allow_null=True)
+    finish_at = serializers.DateTimeField(allow_null=True)
+    finish_p90_at = serializers.DateTimeField(allow_null=True)
+    explanations = ExplanationSerializer(many=True)
+
+
+class EffectSerializer(serializers.Serializer[Any]):
+    """deltas: seconds, positive = later."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    role = serializers.ChoiceField(choices=["submitted", "cancelled", "changed", "other"])
+    before = ProspectSerializer(allow_null=True)
+    after = ProspectSerializer(allow_null=True)
+    start_delta_s = serializers.FloatField(allow_null=True)
+    finish_delta_s = serializers.FloatField(allow_null=True)
+
+
+class WhatIfAnswerSerializer(serializers.Serializer[Any]):
+    """basis: what the prediction of a supposed job rests on: measured, tried_out (its speed was), guessed, or blank.
+
+    n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
+    """
+
+    policy = serializers.CharField()
+    as_of = serializers.DateTimeField()
+    decide_ms = serializers.FloatField()
+    n_jobs = serializers.IntegerField()
+    basis = serializers.CharField(allow_blank=True)
+    effects = EffectSerializer(many=True)
+
+
+class WhatIfView(APIView):
+    required_scope = "read"  # nothing is changed by it
+
+    @extend_schema(request=WhatIfSerializer, responses=WhatIfAnswerSerializer)
+    def post(self, request: Request) -> Response:
+        """When jobs would start and end if something were different: the live policy decides on both. 422 as for the
+        real thing."""
+        body = read_body(WhatIfSerializer, request)
+        user = caller(request)
+        if any(name in body for name in ("add_nodes", "remove_nodes", "policy")):
+            require_administrator(request, self)
+        supposed = _supposed(user, body.get("submit"))
+        question = whatif.Question(
+            supposed=(supposed.job,) if supposed else (),
+            cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
+            changed=tuple(str(wish["job"]) for wish in body.get("jobs", ())),
+            changes=tuple(_changes(user, body)),
+            policy=_policy(body.get("policy")),
+        )
+        found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
+        shown = {"basis": supposed.basis if supposed else "", **{k: getattr(found, k) for k in found.__annotations__}}
+        return Response(WhatIfAnswerSerializer(shown).data)
+
+
+def _supposed(user: User, raw: dict[str, Any] | None) -> Supposed | None:
+    if raw is None:
+        return None
+    body = dict(raw)
+    dataset_version = dataset_version_of(user, body)
+    model_version = model_version_of(user, body)
+    project = project_of(user, body, dataset_version)
+    return suppose_job(project, dataset_version=dataset_version, model_version=model_version, actor=user, **body)
+
+
+def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
+    found = []
+    for number, wish in enumerate(body.get("jobs", ())):
+        found.append(whatif.with_job(str(_job(user, wish["job"], field=f"jobs.{number}.job").id), **_wishes(wish)))
+    for number, wish in enumerate(body.get("quotas", ())):
+        field = f"quotas.{number}.organisation"
+        organisation: Organisation = Organisation.objects.get_visible(user, wish["organisation"], field=field)
+        limits = {name: wish[name] for name in ("max_gpus", "max_running_jobs") if name in wish}
+        found.append(whatif.with_quota(str(organisation.id), **limits))
+    if removed := body.get("remove_nodes"):
+        there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
+        for name in removed:
+            if name not in there:
+                raise InvalidInputError(f"There is no node {name!r}.", field="remove_nodes", remedy="See /cluster.")
+        found.append(whatif.without_nodes(removed))
+    if added := body.get("add_nodes"):
+        found.append(whatif.with_nodes(added["nodes"], n_gpus=added["gpus"], gpu_type=added.get("gpu_type", "")))
+    return found
+
+
+def _wishes(wish: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {name: wish[name] for name in ("priority", "min_workers", "max_workers") if name in wish}
+    if (exactly := wish.get("n_workers")) is not None:
+        changes |= {"min_workers": exactly, "max_workers": exactly}
+    if changes.get("min_workers", 1) > changes.get("max_workers", MAX_WORKERS):
+        raise InvalidInputError("min_workers is above max_workers.", field="jobs", remedy="Give at most max_workers.")
+    return changes
+
+
+def _job(user: User, job_id: Any, *, field: str) -> Job:
+    job: Job = Job.objects.get_visible(user, job_id, field=field)
+    if job.state in ENDED:
+        raise InvalidInputError(f"{job.name} has ended.", field=field, remedy="Name a job that waits or runs.")
+    return job
+
+
+def _policy(raw: dict[str, Any] | None) -> Any:
+    if raw is None:
+        return None
+    check_policy(raw["name"], raw.get("parameters") or {})
+    return policy_named(raw["name"], raw.get("parameters") or {})
+
+
+def _visible(user: User, ids: Sequence[str]) -> set[str]:
+    return {str(id) for id in Job.objects.visible_to(user).filter(id__in=ids).values_list("id", flat=True)}

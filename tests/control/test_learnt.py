@@ -1,0 +1,69 @@
+"""What the snapshot says of a family is what its attempts took, also for a loop that has only just begun."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from mlhub.control.learnt import CHECKPOINT_S, START_S, learnt_of
+from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.models import SpeedSample
+from mlhub.metrics.speeds import family_of
+from tests.cast import make_cast
+from tests.control.worlds import World
+from tests.jobs.builders import live_attempt
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return World(make_cast())
+
+
+def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = None) -> None:
+    """The job's live attempt took so long to its first step, and to leave."""
+    attempt = live_attempt(job)
+    began = attempt.created_at
+    training_at = began + timedelta(seconds=start_s)
+    Attempt.objects.filter(pk=attempt.pk).update(training_at=training_at)
+    if leave_s is not None:
+        left_at = training_at + timedelta(seconds=100 + leave_s)
+        Attempt.objects.filter(pk=attempt.pk).update(
+            stop_asked_at=training_at + timedelta(seconds=100), ended_at=left_at, outcome="stopped"
+        )
+    SpeedSample.objects.create(
+        attempt=attempt, family=family_of(job), mode="all_reduce", n_workers=1, n_servers=0, n_nodes=1, n_racks=1,
+        gpu_type="cpu-slot", batch_size=32, step_s=0.3, compute_s=0.2, sync_s=0.06, input_s=0.04, n_steps=500,
+        updated_at=world.now,
+    )  # fmt: skip
+
+
+def test_without_attempts_there_are_priors(world: World) -> None:
+    costs = learnt_of({"unheard-of"}).costs_of("unheard-of")
+    assert (costs.start_s, costs.checkpoint_s) == (START_S, CHECKPOINT_S)
+
+
+def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran(world: World) -> None:
+    slow = world.job(name="slow", max_workers=1)
+    quick = world.job(name="quick", max_workers=1, hyperparameters={"lr": 0.5})
+    world.rounds(2)
+    trained(world, slow, start_s=40, leave_s=9)
+    trained(world, quick, start_s=4)
+    learnt = learnt_of({family_of(slow), family_of(quick), "new"})
+    assert learnt.costs_of(family_of(slow)).start_s == 40
+    assert learnt.costs_of(family_of(slow)).checkpoint_s == 9
+    assert learnt.costs_of(family_of(quick)).start_s == 4
+    assert learnt.costs_of(family_of(quick)).checkpoint_s == 9  # the only one known
+    assert learnt.costs_of("new").start_s == 22
+
+
+def test_stages_of_a_family_become_its_profile(world: World) -> None:
+    job = world.job(max_workers=1)
+    world.rounds(2)
+    trained(world, job, start_s=4)
+    profile = learnt_of({family_of(job)}).profiles[family_of(job)]
+    assert (profile.cpu_io_s, profile.gpu_s, profile.network_s) == (0.04, 0.2, 0.06)
+    world.round()
+    assert world.loop.plan is not None
