@@ -107,6 +107,14 @@ class FakeBackend:
         gang.cause, gang.message = cause, message
         self._end(gang, GangPhase.FAILED, 1)
 
+    def lose_worker(self, attempt_id: str, message: str = "1 of the workers were lost.") -> None:
+        """Of a gang that survives it; any other fails."""
+        gang = self._gangs[AttemptId(attempt_id)]
+        if gang.spec.survives_lost_workers:
+            gang.message = message
+        else:
+            self.fail(attempt_id, Cause.KILLED, message)
+
     def lose_node(self, name: str) -> None:
         """The node is gone, with every gang that had a pod on it."""
         self.nodes = [

@@ -38,7 +38,10 @@ class PodStatus:
 
 @dataclass(frozen=True)
 class AttemptStatus:
-    """One gang as it is now. cause and message explain FAILED (and STOPPED when pods did not save)."""
+    """One gang as it is now. cause and message explain FAILED (and STOPPED when pods did not save).
+
+    message of a gang that runs: what became of workers that it survives.
+    """
 
     attempt_id: AttemptId
     phase: GangPhase

@@ -8,6 +8,7 @@ from mlhub.control.needs import server_resources, worker_resources
 from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt
+from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.launch import AttemptId, LaunchSpec, Mode, PodPlacement, Role
 
 
@@ -27,6 +28,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id),
         gang_secret=gang_secret_of(attempt.id),
+        survives_lost_workers=attempt.n_workers > 1 and parse(job.strategy).scheme.survives,
         checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
         labels={
             "organisation": job.project.organisation.name,

@@ -83,6 +83,8 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: d
     if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
         attempts.note_running(attempt, now=status.started_at or now)
         state = JobState.RUNNING
+    if status.phase is GangPhase.RUNNING and status.message:
+        attempts.note_lost_workers(attempt, message=status.message, now=now)
     if state is JobState.STOPPING:
         if status.phase is not GangPhase.STOPPING:
             backend.stop(status.attempt_id, grace_s=settings.STOP_GRACE_S)

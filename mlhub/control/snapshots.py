@@ -30,7 +30,7 @@ PHASES = {
 }
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "steps_total", "steps_done", "batch_size", "min_workers",
-    "max_workers", "mode", "hyperparameters", "profile", "preflight", "not_before", "dataset_version_id",
+    "max_workers", "mode", "strategy", "hyperparameters", "profile", "preflight", "not_before", "dataset_version_id",
     "project__organisation", "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [

@@ -14,6 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
+from mlhub.events.actions import append
+from mlhub.events.models import Event
 from mlhub.jobs.causes import MEANINGS, Fault, failure
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
@@ -97,6 +99,24 @@ def note_running(attempt: Attempt, *, now: datetime) -> bool:
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=now)
         return advance(attempt.job_id, trigger=Trigger.PODS_RUN, attempt_id=attempt.id, now=now) is not None
+
+
+def note_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
+    """The gang goes on without some of its workers: told once for each message."""
+    told = {"kind": "attempt.workers_lost", "subject_id": attempt.job_id}
+    if Event.objects.filter(**told, facts__attempt_id=str(attempt.id), facts__message=message).exists():
+        return
+    job = Job.objects.select_related("project__organisation").get(pk=attempt.job_id)
+    append(
+        "attempt.workers_lost",
+        organisation=job.project.organisation,
+        subject_kind="job",
+        subject_id=job.id,
+        at=now,
+        attempt_id=attempt.id,
+        number=attempt.number,
+        message=message,
+    )
 
 
 def note_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:

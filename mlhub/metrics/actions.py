@@ -17,7 +17,7 @@ from mlhub.events.wakes import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
 from mlhub.metrics.reports import at, read_report
-from mlhub.metrics.speeds import learn
+from mlhub.metrics.speeds import as_gang, learn
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -198,6 +198,7 @@ def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: i
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     now = timezone.now()
+    report = as_gang(attempt, report)
     job = Job.objects.filter(pk=attempt.job_id)
     job.update(
         steps_done=report.steps_done,

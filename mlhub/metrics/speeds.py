@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import SpeedSample
+from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.report import ProgressReport
 
 PARTS = ("step_s", "compute_s", "sync_s", "input_s")
@@ -17,10 +19,26 @@ MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; the
 
 
 def family_of(job: Job) -> str:
-    """Jobs of one family run the same code on the same dataset: they are expected to be as fast."""
+    """Jobs of one family run the same code on the same dataset, in step alike: they are expected to be as fast."""
     code = job.model_version.code_version_id or job.model_version_id
     shape = json.dumps(job.hyperparameters, sort_keys=True)
+    if job.strategy:
+        shape += json.dumps(job.strategy, sort_keys=True)
     return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
+
+
+def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
+    """The report with the gang's times: seconds from one step of the whole gang to the next.
+
+    Where workers go at their own pace, step_s is what one of them takes for its part of the work; n of them make n in
+    that time. Of a step in k parts (soft-sync's group, the first k of n) each takes one.
+    """
+    strategy = parse(attempt.job.strategy)
+    if strategy.scheme.is_lockstep or attempt.n_workers < 2:
+        return report
+    parts = int(strategy.parameters.get("group") or strategy.parameters.get("k") or 1)
+    n_at_once = attempt.n_workers / parts
+    return replace(report, **{part: getattr(report, part) / n_at_once for part in PARTS})
 
 
 def learn(attempt: Attempt, report: ProgressReport) -> None:

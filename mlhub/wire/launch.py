@@ -98,7 +98,10 @@ class PodPlacement:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """A gang to start, all or nothing. Launching the same attempt twice makes one gang."""
+    """A gang to start, all or nothing. Launching the same attempt twice makes one gang.
+
+    survives_lost_workers: the gang goes on without a worker that ends badly, as long as it is not worker 0.
+    """
 
     attempt_id: AttemptId
     job_id: str
@@ -115,6 +118,7 @@ class LaunchSpec:
     checkpoint_uri: str  # file:///dir shared by the job's attempts
     labels: dict[str, str] = field(default_factory=dict)  # organisation, project, job name: for people, never for logic
     start_timeout_s: float = 120.0
+    survives_lost_workers: bool = False
     version: int = WIRE_VERSION
 
     @property

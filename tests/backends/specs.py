@@ -54,8 +54,9 @@ def gang(
     node: str = "node-1",
     slots: tuple[int, ...] = (0,),
     memory_bytes: int = 2**30,
+    survives: bool = False,
 ) -> LaunchSpec:
-    """A gang whose first worker is on `node`; a second one on node-2."""
+    """A gang whose first worker is on `node`; a second one on node-2. survives: workers but the first may be lost."""
     nodes = [node, "node-2"]
     pods = [
         PodPlacement(Role.WORKER, i, nodes[i % 2], Resources(1, 1, memory_bytes), slots=slots) for i in range(workers)
@@ -74,4 +75,5 @@ def gang(
         token="attempt-token",
         gang_secret="00ff",
         checkpoint_uri="file:///nowhere",
+        survives_lost_workers=survives,
     )

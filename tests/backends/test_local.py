@@ -250,3 +250,26 @@ def test_a_wrong_cluster_file_is_refused_with_the_place_and_the_remedy(tmp_path:
 def test_a_missing_cluster_file_names_the_variable() -> None:
     with pytest.raises(ClusterFileError, match="MLHUB_CLUSTER_FILE"):
         read_cluster(Path("/nowhere/cluster.yaml"))
+
+
+def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(local: LocalBackend) -> None:
+    spec = gang(["run", "exit 64"], workers=2, servers=1, survives=True)
+    local.launch(spec)
+    status = wait(lambda: (s := of(local, spec)) and s.message and s)
+    assert status.phase is GangPhase.RUNNING
+    assert "worker 1 on node-2" in status.message
+    local.stop(spec.attempt_id, grace_s=10)
+    stopped = ended(local, spec)
+    assert (stopped.phase, stopped.cause) == (GangPhase.STOPPED, None)
+
+
+def test_a_gang_that_lost_a_worker_succeeds_with_the_others(local: LocalBackend) -> None:
+    spec = gang(["done", "exit 64"], workers=2, servers=1, survives=True)
+    local.launch(spec)
+    assert ended(local, spec).phase is GangPhase.SUCCEEDED
+
+
+def test_no_gang_survives_its_first_worker(local: LocalBackend) -> None:
+    spec = gang(["exit 64", "run"], workers=2, servers=1, survives=True)
+    local.launch(spec)
+    assert ended(local, spec).phase is GangPhase.FAILED

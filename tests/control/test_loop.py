@@ -8,6 +8,7 @@ import pytest
 
 from mlhub.control.loop import Loop
 from mlhub.control.models import SchedulerSettings
+from mlhub.events.models import Event
 from mlhub.jobs import actions, attempts
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.tenants.actions import set_quota
@@ -281,3 +282,26 @@ def test_every_policy_brings_all_jobs_to_their_end(world: World, policy: str) ->
         if all(state(j) == "succeeded" for j in jobs):
             break
     assert [state(j) for j in jobs] == ["succeeded"] * 6
+
+
+def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_people_are_told(world: World) -> None:
+    loose = world.job(strategy={"name": "asp"}, mode="parameter_server", min_workers=2, max_workers=2)
+    world.rounds(2)
+    (launch,) = world.backend.launches
+    assert launch.survives_lost_workers
+    world.backend.lose_worker(launch.attempt_id, "1 of the workers were lost: killed.")
+    world.rounds(3)
+    assert state(loose) == "running"
+    (told,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)
+    assert "killed" in told.facts["message"]
+
+
+def test_a_gang_in_lockstep_is_started_again_when_a_worker_is_lost(world: World) -> None:
+    world.job(mode="parameter_server", min_workers=2, max_workers=2)
+    world.rounds(2)
+    (launch,) = world.backend.launches
+    assert not launch.survives_lost_workers
+    world.backend.lose_worker(launch.attempt_id)
+    world.rounds(2)
+    world.round(after_s=300)
+    assert len(world.backend.launches) == 2

@@ -156,6 +156,29 @@ def test_progress_moves_the_job_and_teaches_the_speed(attempt: Attempt) -> None:
     assert sample.compute_s + sample.sync_s == pytest.approx(sample.step_s)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "step_s"),
+    [
+        ({}, 0.1),
+        ({"name": "bsp"}, 0.1),
+        ({"name": "asp"}, 0.05),
+        ({"name": "ssp", "staleness": 3}, 0.05),
+        ({"name": "softsync", "group": 2}, 0.1),
+    ],
+)
+def test_a_step_is_the_whole_gang_s_also_where_workers_go_at_their_own_pace(
+    cast: Cast, strategy: dict[str, Any], step_s: float
+) -> None:
+    attempt = opened(job(cast.project_a, cast.bob, strategy=strategy))
+    for number, done in enumerate((10, 20, 30)):
+        assert post(attempt, number, progress(done)).status_code == 200
+    sample = SpeedSample.objects.get(attempt=attempt)
+    attempt.refresh_from_db()
+    attempt.job.refresh_from_db()
+    assert [sample.step_s, attempt.measured_step_s, attempt.job.step_s] == [pytest.approx(step_s)] * 3
+    assert sample.compute_s + sample.sync_s + sample.input_s <= sample.step_s * 1.0001
+
+
 def test_an_artifact_is_kept_once_under_its_hash_and_refused_under_another(attempt: Attempt) -> None:
     client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}"})
     content = b"weights" * 1000

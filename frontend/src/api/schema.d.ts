@@ -406,7 +406,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Why the job waits, runs or has failed, in words and numbers. */
+        /** @description Why the job waits, runs or has failed, in words and numbers; and what was decided on it before. */
         get: operations["jobs_why_retrieve"];
         put?: never;
         post?: never;
@@ -634,8 +634,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Jobs that wait, each with the reasons of the newest round; newest first, as all lists. */
-        get: operations["queue_list"];
+        /** @description Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons. */
+        get: operations["queue_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -651,7 +651,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What the scheduler decided, newest first. Platform administrators only: rounds name everybody's jobs. */
+        /**
+         * @description What the scheduler decided, newest first. Rounds name everybody's jobs, so others than platform administrators
+         *     must name a job of theirs, and see only what was done to it.
+         */
         get: operations["rounds_list"];
         put?: never;
         post?: never;
@@ -677,6 +680,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/scheduler/insight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How forecasts came true, and what the shadow would have done. Platform administrators only. */
+        get: operations["scheduler_insight_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/scheduler/settings": {
         parameters: {
             query?: never;
@@ -684,7 +704,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The policy that decides, and its parameters. */
+        /** @description The policy that decides, its parameters, and what there is to choose from. */
         get: operations["scheduler_settings_retrieve"];
         put?: never;
         post?: never;
@@ -693,6 +713,23 @@ export interface paths {
         head?: never;
         /** @description Platform administrators only; counts from the next round on. 422 names an unknown policy or parameter. */
         patch: operations["scheduler_settings_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/scheduler/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How the scheduler does: what decides, when the last round was, whether something failed. */
+        get: operations["scheduler_status_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/teams": {
@@ -748,12 +785,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description When jobs would start and end if something were different: the live policy decides on both. 422 as for the
+         *     real thing.
+         */
+        post: operations["what_if_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Actor: {
             username: string;
+        };
+        Applied: {
+            /** Format: uuid */
+            job: string;
+            decision: string;
+            /** @description launched, resized, preempted, moved (somebody was first), delayed, failed */
+            outcome: string;
         };
         Attempt: {
             /** Format: uuid */
@@ -783,9 +847,27 @@ export interface components {
             readonly measured_step_s: number | null;
             readonly placement: components["schemas"]["Placement"][];
         };
+        /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
+        BackendStanding: {
+            /** Format: date-time */
+            away_since: string | null;
+            message: string;
+        };
+        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
+        CalibrationMoment: {
+            moment: components["schemas"]["MomentEnum"];
+            n: number;
+            /** Format: double */
+            within_p90: number | null;
+            /** Format: double */
+            median_error: number | null;
+            /** Format: double */
+            median_bias: number | null;
+        };
         Cluster: {
             racks: components["schemas"]["Rack"][];
             totals: components["schemas"]["Totals"];
+            backend: components["schemas"]["BackendStanding"];
         };
         /** @description The code that weights were trained with. */
         CodeVersion: {
@@ -864,11 +946,73 @@ export interface components {
             number: number;
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
+        /**
+         * @description A decision that was another than the one before. n_workers, mode and nodes: from then on, of launch and resize.
+         *
+         *     round: where it was stored; null when that round changed nothing.
+         */
+        Decision: {
+            readonly id: number;
+            /** Format: date-time */
+            readonly at: string;
+            readonly round: number | null;
+            readonly policy: string;
+            readonly decision: string;
+            readonly explanations: components["schemas"]["Explanation"][];
+            readonly mode: string;
+            readonly n_workers: number;
+            readonly n_servers: number;
+            readonly nodes: string[];
+            /** Format: date-time */
+            readonly predicted_start_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_at: string | null;
+        };
+        Difference: {
+            /** Format: uuid */
+            job: string;
+            real: components["schemas"]["Side"];
+            shadow: components["schemas"]["Side"];
+        };
         /** @description Addresses of what can be downloaded. */
         Downloads: {
             weights: string | null;
             package: string | null;
             metadata: string | null;
+        };
+        /** @description deltas: seconds, positive = later. */
+        Effect: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            role: components["schemas"]["EffectRoleEnum"];
+            before: components["schemas"]["Prospect"] | null;
+            after: components["schemas"]["Prospect"] | null;
+            /** Format: double */
+            start_delta_s: number | null;
+            /** Format: double */
+            finish_delta_s: number | null;
+        };
+        /**
+         * @description * `submitted` - submitted
+         *     * `cancelled` - cancelled
+         *     * `changed` - changed
+         *     * `other` - other
+         * @enum {string}
+         */
+        EffectRoleEnum: "submitted" | "cancelled" | "changed" | "other";
+        /** @description A forecast that came to its end; seconds from made_at. */
+        End: {
+            job: components["schemas"]["JobName"];
+            moment: components["schemas"]["MomentEnum"];
+            policy: string;
+            /** Format: date-time */
+            made_at: string;
+            /** Format: double */
+            foretold_s: number;
+            /** Format: double */
+            actual_s: number;
+            within_p90: boolean | null;
         };
         /** @description actor: null for the platform itself. */
         Event: {
@@ -916,6 +1060,12 @@ export interface components {
          * @enum {string}
          */
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
+        /** @description How well the scheduler foretells, and what its shadow would have done. */
+        Insight: {
+            calibration: components["schemas"]["CalibrationMoment"][];
+            ends: components["schemas"]["End"][];
+            shadow: components["schemas"]["ShadowSummary"] | null;
+        };
         /**
          * @description * `run` - run
          *     * `pause` - pause
@@ -1094,6 +1244,11 @@ export interface components {
             readonly attempts: components["schemas"]["Attempt"][];
             readonly cursor: string;
         };
+        JobName: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
         /**
          * @description * `queued` - queued
          *     * `starting` - starting
@@ -1146,6 +1301,15 @@ export interface components {
             target_metric?: string;
             /** Format: double */
             target_value?: number | null;
+        };
+        /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
+        JobWishRequest: {
+            /** Format: uuid */
+            job: string;
+            priority?: number;
+            n_workers?: number;
+            min_workers?: number;
+            max_workers?: number;
         };
         /**
          * @description * `package` - Package
@@ -1309,12 +1473,24 @@ export interface components {
             /** @description The module of a package (default: model, or the single file), or the path of a script. */
             entry?: string;
         };
+        /**
+         * @description * `submission` - Submission
+         *     * `launch` - Launch
+         * @enum {string}
+         */
+        MomentEnum: "submission" | "launch";
         MyMembership: {
             readonly organisation: components["schemas"]["OrganisationBrief"];
             readonly role: components["schemas"]["Role"];
         };
         NameRequest: {
             name: string;
+        };
+        NewNodesRequest: {
+            /** @default 1 */
+            nodes: number;
+            gpus: number;
+            gpu_type?: string;
         };
         Next: {
             /** @description The number of the line that is wanted next. */
@@ -1541,11 +1717,19 @@ export interface components {
         PatchedRoleRequest: {
             role?: components["schemas"]["Role"];
         };
+        /** @description What to change. version: the one that was seen; 409 when it is stale. */
         PatchedSchedulerChangeRequest: {
             policy?: string;
             parameters?: {
                 [key: string]: unknown;
             };
+            /** Format: double */
+            budget_s?: number;
+            shadow_policy?: string;
+            shadow_parameters?: {
+                [key: string]: unknown;
+            };
+            version?: number;
         };
         Placement: {
             node: string;
@@ -1567,6 +1751,19 @@ export interface components {
             /** Format: date-time */
             at: string;
             attempt_number: number;
+        };
+        Policy: {
+            name: string;
+            /** @description Each parameter with its default. */
+            parameters: {
+                [key: string]: unknown;
+            };
+        };
+        PolicyWishRequest: {
+            name: string;
+            parameters?: {
+                [key: string]: unknown;
+            };
         };
         /**
          * @description * `pending` - Pending
@@ -1598,6 +1795,103 @@ export interface components {
             /** Format: uuid */
             team?: string | null;
         };
+        /** @description What would become of a job. n_workers: 0 while it waits. */
+        Prospect: {
+            decision: string;
+            mode: string;
+            n_workers: number;
+            n_servers: number;
+            /** Format: date-time */
+            start_at: string | null;
+            /** Format: date-time */
+            finish_at: string | null;
+            /** Format: date-time */
+            finish_p90_at: string | null;
+            explanations: components["schemas"]["Explanation"][];
+        };
+        /** @description In the order in which the scheduler serves them. next: the address of what comes after these. */
+        Queue: {
+            next: string | null;
+            previous: string | null;
+            results: components["schemas"]["QueuedJob"][];
+        };
+        /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
+        QueuedJob: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly project: components["schemas"]["ProjectBrief"];
+            readonly created_by: components["schemas"]["UserBrief"];
+            /** Format: uuid */
+            readonly cloned_from: string | null;
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            readonly model_version: components["schemas"]["ModelVersionBrief"];
+            readonly epochs: number;
+            readonly batch_size: number;
+            readonly hyperparameters: {
+                [key: string]: unknown;
+            };
+            readonly seed: number;
+            readonly mode: components["schemas"]["ModeEnum"];
+            /** @description {}: MLHub's choice. */
+            readonly strategy: {
+                [key: string]: unknown;
+            };
+            readonly min_workers: number;
+            readonly max_workers: number;
+            readonly priority: number;
+            readonly target_metric: string;
+            /** Format: double */
+            readonly target_value: number | null;
+            readonly state: components["schemas"]["JobState"];
+            readonly intent: components["schemas"]["IntentEnum"];
+            readonly reason: string;
+            readonly explanations: components["schemas"]["Explanation"][];
+            readonly preflight: components["schemas"]["PreflightEnum"];
+            readonly profile: {
+                [key: string]: unknown;
+            };
+            readonly failure: components["schemas"]["Failure"] | null;
+            readonly steps_done: number;
+            readonly steps_total: number;
+            /** Format: double */
+            readonly epoch: number;
+            /** Format: double */
+            readonly step_s: number | null;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            readonly progress: number;
+            readonly result_metrics: {
+                [key: string]: number;
+            };
+            /** Format: uuid */
+            readonly result_version: string | null;
+            /** Format: date-time */
+            readonly submitted_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: double */
+            readonly waited_s: number | null;
+            /** Format: double */
+            readonly trained_s: number | null;
+            /** Format: double */
+            readonly jct_s: number | null;
+            /** Format: date-time */
+            readonly predicted_start_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_at: string | null;
+            /** Format: date-time */
+            readonly predicted_finish_p90_at: string | null;
+            /** Format: date-time */
+            readonly first_predicted_finish_at: string | null;
+            /** @description The newest attempt, also after the end. */
+            readonly current_attempt: components["schemas"]["Attempt"] | null;
+            readonly place: number | null;
+        };
         /** @description null = no limit. */
         Quota: {
             readonly max_gpus: number | null;
@@ -1617,6 +1911,13 @@ export interface components {
             gpus: number;
             running_jobs: number;
             storage_bytes: number;
+        };
+        /** @description null lifts a limit. */
+        QuotaWishRequest: {
+            /** Format: uuid */
+            organisation: string;
+            max_gpus?: number | null;
+            max_running_jobs?: number | null;
         };
         Rack: {
             name: string;
@@ -1641,18 +1942,21 @@ export interface components {
          * @enum {string}
          */
         Role: "owner" | "admin" | "member" | "viewer";
+        /** @description round_ms: from looking at the backend to the last change; of it decide_ms the policy. */
         Round: {
             readonly id: number;
             /** Format: date-time */
             readonly at: string;
             readonly policy: string;
             readonly parameters: unknown;
-            readonly applied: {
-                [key: string]: unknown;
-            }[];
+            readonly applied: components["schemas"]["Applied"][];
             /** Format: double */
             readonly decide_ms: number;
+            /** Format: double */
+            readonly round_ms: number;
+            readonly n_jobs: number;
             readonly error: string;
+            readonly shadow: components["schemas"]["ShadowBrief"] | null;
         };
         /** @description With what it saw and answered: `python -m scheduler replay` decides it again. */
         RoundDetail: {
@@ -1661,12 +1965,14 @@ export interface components {
             readonly at: string;
             readonly policy: string;
             readonly parameters: unknown;
-            readonly applied: {
-                [key: string]: unknown;
-            }[];
+            readonly applied: components["schemas"]["Applied"][];
             /** Format: double */
             readonly decide_ms: number;
+            /** Format: double */
+            readonly round_ms: number;
+            readonly n_jobs: number;
             readonly error: string;
+            readonly shadow: components["schemas"]["ShadowDetail"] | null;
             readonly snapshot: {
                 [key: string]: unknown;
             };
@@ -1674,15 +1980,54 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description kind: raised, overran (its time), died (with its process). round: where it is stored, if it is. */
+        SchedulerFailure: {
+            /** Format: date-time */
+            at: string;
+            policy: string;
+            kind: string;
+            message: string;
+            round: number | null;
+        };
+        /** @description shadow_policy: "" = none. budget_s: how long a policy may take for a round. */
         SchedulerSettings: {
             policy?: string;
             parameters: {
                 [key: string]: unknown;
             };
-            /** @description The names there are. */
-            readonly policies: string[];
+            /** Format: double */
+            budget_s?: number;
+            shadow_policy?: string;
+            shadow_parameters: {
+                [key: string]: unknown;
+            };
+            readonly version: number;
             /** Format: date-time */
             readonly updated_at: string;
+            /** @description The names there are. */
+            readonly policies: string[];
+            readonly known: components["schemas"]["Policy"][];
+        };
+        /** @description policy: what decides now; another than chosen_policy while that one's stand-in does. n_failures: in a row. */
+        SchedulerStatus: {
+            policy: string;
+            chosen_policy: string;
+            /** Format: date-time */
+            stands_in_since: string | null;
+            n_failures: number;
+            /** @description The newest one; for administrators. */
+            failure: components["schemas"]["SchedulerFailure"] | null;
+            /** Format: date-time */
+            round_at: string | null;
+            /** Format: double */
+            round_ms: number;
+            /** Format: double */
+            decide_ms: number;
+            n_waiting: number;
+            /** Format: date-time */
+            backend_away_since: string | null;
+            /** @description For administrators. */
+            backend_message: string;
         };
         /**
          * @description * `read` - read
@@ -1699,6 +2044,63 @@ export interface components {
         Servers: {
             job: components["schemas"]["SlotJob"];
             n: number;
+        };
+        /**
+         * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
+         *     policy's.
+         */
+        ShadowBrief: {
+            readonly policy: string;
+            /** Format: double */
+            readonly decide_ms: number;
+            readonly n_jobs: number;
+            readonly n_different: number;
+            /** Format: double */
+            readonly mean_finish_s: number | null;
+            /** Format: double */
+            readonly real_mean_finish_s: number | null;
+            readonly error: string;
+        };
+        /**
+         * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
+         *     policy's.
+         */
+        ShadowDetail: {
+            readonly policy: string;
+            /** Format: double */
+            readonly decide_ms: number;
+            readonly n_jobs: number;
+            readonly n_different: number;
+            /** Format: double */
+            readonly mean_finish_s: number | null;
+            /** Format: double */
+            readonly real_mean_finish_s: number | null;
+            readonly error: string;
+            readonly parameters: unknown;
+            readonly differences: components["schemas"]["Difference"][];
+        };
+        /** @description Over the newest rounds. mean_finish_s: mean predicted time to the end, the shadow's and the real policy's. */
+        ShadowSummary: {
+            policy: string;
+            n_rounds: number;
+            n_failed: number;
+            n_decisions: number;
+            n_different: number;
+            /** Format: double */
+            decide_ms: number | null;
+            /** Format: double */
+            mean_finish_s: number | null;
+            /** Format: double */
+            real_mean_finish_s: number | null;
+            last_error: string;
+        };
+        /** @description What a policy would do with a job. */
+        Side: {
+            decision: string;
+            reason?: string;
+            mode?: string;
+            n_workers?: number;
+            n_servers?: number;
         };
         Slot: {
             index: number;
@@ -1855,18 +2257,46 @@ export interface components {
             /** @description The column to predict, of CSV and Parquet. */
             target?: string;
         };
+        /**
+         * @description basis: what the prediction of a supposed job rests on: measured, tried_out (its speed was), guessed, or blank.
+         *
+         *     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
+         */
+        WhatIfAnswer: {
+            policy: string;
+            /** Format: date-time */
+            as_of: string;
+            /** Format: double */
+            decide_ms: number;
+            n_jobs: number;
+            basis: string;
+            effects: components["schemas"]["Effect"][];
+        };
+        /** @description What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators. */
+        WhatIfRequest: {
+            submit?: components["schemas"]["JobSubmitRequest"];
+            cancel?: string[];
+            jobs?: components["schemas"]["JobWishRequest"][];
+            quotas?: components["schemas"]["QuotaWishRequest"][];
+            add_nodes?: components["schemas"]["NewNodesRequest"];
+            remove_nodes?: string[];
+            policy?: components["schemas"]["PolicyWishRequest"];
+        };
+        /** @description place: among all that wait, from 1. history: newest first. */
         Why: {
             /** Format: uuid */
             job: string;
             state: components["schemas"]["JobState"];
             headline: string;
             explanations: components["schemas"]["Explanation"][];
+            place: number | null;
             /** Format: date-time */
             predicted_start_at: string | null;
             /** Format: date-time */
             predicted_finish_at: string | null;
             /** Format: date-time */
             predicted_finish_p90_at: string | null;
+            history: components["schemas"]["Decision"][];
         };
     };
     responses: never;
@@ -3042,13 +3472,14 @@ export interface operations {
             };
         };
     };
-    queue_list: {
+    queue_retrieve: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
-                cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Only jobs behind that place. */
+                after?: number;
+                /** @description At most 200. */
                 limit?: number;
+                organisation?: string;
             };
             header?: never;
             path?: never;
@@ -3061,7 +3492,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PaginatedJobList"];
+                    "application/json": components["schemas"]["Queue"];
                 };
             };
         };
@@ -3071,6 +3502,8 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
+                /** @description Only rounds that acted on this job. */
+                job?: string;
                 /** @description Number of results to return per page. */
                 limit?: number;
             };
@@ -3107,6 +3540,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RoundDetail"];
+                };
+            };
+        };
+    };
+    scheduler_insight_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Insight"];
                 };
             };
         };
@@ -3151,6 +3603,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SchedulerSettings"];
+                };
+            };
+        };
+    };
+    scheduler_status_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulerStatus"];
                 };
             };
         };
@@ -3272,6 +3743,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    what_if_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WhatIfRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["WhatIfRequest"];
+                "multipart/form-data": components["schemas"]["WhatIfRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIfAnswer"];
+                };
             };
         };
     };

@@ -73,6 +73,7 @@ class Record:
     start_timeout_s: float
     members: tuple[Member, ...]
     stop: Stop | None
+    survives_lost_workers: bool = False
 
     @classmethod
     def of(cls, service: Object) -> Record:
@@ -91,6 +92,7 @@ class Record:
             start_timeout_s=gang["start_timeout_s"],
             members=tuple(Member(Role(role), index, node) for role, index, node in gang["pods"]),
             stop=Stop.from_json(annotations[names.STOP]) if names.STOP in annotations else None,
+            survives_lost_workers=gang.get("survives_lost_workers", False),
         )
 
 
@@ -131,7 +133,8 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
     """The gang's status, and whether the rest must be asked to leave: a pod failed, only servers are left, no start."""
     workers = [p for p in pods if p.member.role is Role.WORKER]
     has_ended = all(p.ending is not None for p in pods)
-    done = all(p.ending is not None and p.ending.code == 0 for p in workers)
+    lost = [p for p in workers if record.survives_lost_workers and p.member.index > 0 and p.has_failed]
+    done = all(p.ending is not None and (p.ending.code == 0 or p in lost) for p in workers)
     stop, wanted = record.stop, None
     cause: Cause | None = None
     message = ""
@@ -140,16 +143,17 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
         wanted = Stop("done", now, SERVER_GRACE_S)
     elif stop is not None and stop.why == "asked":
         phase = GangPhase.STOPPED if has_ended else GangPhase.STOPPING
-        if has_ended and any(p.ending is not None and p.ending.cause is not Cause.PREEMPTED for p in workers):
+        saved = [p.ending is None or p.ending.cause is Cause.PREEMPTED or p in lost for p in workers]
+        if has_ended and not all(saved):
             cause, message = first_failure(pods)
-    elif stop is not None or any(p.has_failed for p in pods):
+    elif stop is not None or any(p.has_failed for p in pods if p not in lost):
         phase = GangPhase.FAILED if has_ended else GangPhase.STOPPING
         wanted = Stop("failed", now, FAILURE_GRACE_S)
         cause, message = first_failure(pods)
         if stop is not None and stop.why == "start":
             cause, message = stop.cause, stop.message
     elif all(p.has_started for p in pods):
-        phase = GangPhase.RUNNING
+        phase, message = GangPhase.RUNNING, _words_on_lost(lost)
     else:
         phase = GangPhase.STARTING
         wanted = _start_is_hopeless(record, pods, now=now)
@@ -166,6 +170,14 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
         wanted=wanted if stop is None and not has_ended else None,
         pods=tuple(pods),
     )
+
+
+def _words_on_lost(lost: Sequence[PodState]) -> str:
+    """ "" while nobody was lost."""
+    if not lost:
+        return ""
+    cause, message = first_failure(lost)
+    return f"{len(lost)} of the workers were lost, and the others go on: {cause}: {message}"
 
 
 def first_failure(pods: Sequence[PodState]) -> tuple[Cause, str]:

@@ -31,6 +31,7 @@ def record(spec: LaunchSpec, gang: Gang) -> Manifest:
     members = {
         "pods": [[p.role, p.index, p.node] for p in spec.pods],
         "start_timeout_s": spec.start_timeout_s,
+        **({"survives_lost_workers": True} if spec.survives_lost_workers else {}),
     }
     metadata = _metadata(spec, gang, gang.name)
     metadata["annotations"] |= {names.GANG: json.dumps(members, sort_keys=True)}

@@ -56,7 +56,8 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
     stop = read_json(folder.stop)
     workers = [p for p in pods if p.placement.role is Role.WORKER]
     all_ended = all(p.exit is not None for p in pods)
-    done = all(p.exit is not None and p.exit["code"] == 0 for p in workers)
+    lost = [p for p in workers if launch.survives_lost_workers and p.placement.index > 0 and p.has_failed]
+    done = all(p.exit is not None and (p.exit["code"] == 0 or p in lost) for p in workers)
     launched = read_json(folder.launched) or {"at": time.time()}
     cause, message = None, ""
     if done:
@@ -65,17 +66,17 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
             folder.ask_to_stop(grace_s=SERVER_GRACE_S, why="done")
     elif stop is not None and stop["why"] == "asked":
         phase = GangPhase.STOPPED if all_ended else GangPhase.STOPPING
-        unsaved = [p for p in workers if p.exit is not None and p.cause is not Cause.PREEMPTED]
+        unsaved = [p for p in workers if p.exit is not None and p.cause is not Cause.PREEMPTED and p not in lost]
         if all_ended and unsaved:
             cause, message = _first_failure(pods)
-    elif any(p.has_failed for p in pods) or stop is not None:
+    elif any(p.has_failed for p in pods if p not in lost) or stop is not None:
         phase = GangPhase.FAILED if all_ended else GangPhase.STOPPING
         folder.ask_to_stop(grace_s=FAILURE_GRACE_S, why="failed")
         cause, message = _first_failure(pods)
         if stop is not None and stop["why"] == "start_timeout":
             cause, message = Cause.TIMEOUT, f"The gang did not start within {launch.start_timeout_s:.0f} s."
     elif all(p.has_started for p in pods):
-        phase = GangPhase.RUNNING
+        phase, message = GangPhase.RUNNING, _words_on_lost(lost)
     else:
         phase = GangPhase.STARTING
         if time.time() - launched["at"] > launch.start_timeout_s:
@@ -90,6 +91,14 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
         started_at=datetime.fromtimestamp(launched["at"], UTC),
         ended_at=datetime.fromtimestamp(ended_at, UTC) if ended_at is not None else None,
     )
+
+
+def _words_on_lost(lost: list[PodState]) -> str:
+    """ "" while nobody was lost."""
+    if not lost:
+        return ""
+    cause, message = _first_failure(lost)
+    return f"{len(lost)} of the workers were lost, and the others go on: {cause}: {message}"
 
 
 def _first_failure(pods: list[PodState]) -> tuple[Cause, str]:

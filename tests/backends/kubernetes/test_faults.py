@@ -157,3 +157,20 @@ def test_a_missing_right_is_told(server: ApiServer, backend: KubernetesBackend) 
     server.rules = ()
     with pytest.raises(BackendUnavailableError, match=r'right is missing.*cannot list resource "services"'):
         backend.observe()
+
+
+def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
+    spec = gang(workers=2, servers=1, survives=True)
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    lost = next(p["metadata"] for p in pods(server) if p["metadata"]["name"].endswith("worker-1"))
+    kubelet.end(lost["namespace"], lost["name"], 64)
+    status = wait(lambda: (s := of(backend, spec)) and s.message and s)
+    assert status.phase is RUNNING
+    assert "worker 1 on node-2" in status.message
+    for pod in pods(server):
+        if pod["metadata"]["name"] != lost["name"]:
+            kubelet.end(pod["metadata"]["namespace"], pod["metadata"]["name"], 0)
+    assert reach(backend, spec, GangPhase.SUCCEEDED, GangPhase.FAILED).phase is GangPhase.SUCCEEDED
