@@ -57,6 +57,15 @@ describe("The cluster's page", () => {
     expect(within(node).getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Unusable");
   });
 
+  it("says that the machines cannot be reached, and why to whom may know", async () => {
+    const backend = { away_since: "2026-03-02T09:00:00Z", message: "Connection refused by the API server." };
+    server.use(answers("/api/v1/cluster", cluster({ backend })));
+    renderPage("/cluster");
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("The machines cannot be reached");
+    expect(alert).toHaveTextContent("Connection refused by the API server.");
+  });
+
   it("follows the stream: a job that ends frees its GPU on screen", async () => {
     let now = cluster();
     server.use(http.get("/api/v1/cluster", () => HttpResponse.json<Cluster>(now)));

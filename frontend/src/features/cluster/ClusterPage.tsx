@@ -1,11 +1,13 @@
 // The machines as they are now: racks, their nodes, and who is on each GPU.
-import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Cluster, Rack } from "@/api/types";
 import { Answer } from "@/components/Answer";
 import { Empty } from "@/components/Empty";
+import { Icon } from "@/components/Icon";
 import { Page } from "@/components/Page";
+import { When } from "@/components/When";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { clusterQuery } from "@/features/cluster/queries";
 import { bandwidth } from "@/features/cluster/words";
@@ -16,8 +18,9 @@ export function ClusterPage() {
   return (
     <Page title="Cluster" subtitle="The machines as they are now, and who is on each GPU.">
       <Answer of={cluster}>
-        {({ totals, racks }) => (
+        {({ totals, racks, backend }) => (
           <>
+            <Away backend={backend} />
             <Totals totals={totals} />
             {racks.length === 0 && (
               <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
@@ -29,6 +32,19 @@ export function ClusterPage() {
         )}
       </Answer>
     </Page>
+  );
+}
+
+/** Whatever is shown below is then as it was seen last. */
+function Away({ backend }: { backend: Cluster["backend"] }) {
+  if (backend.away_since === null) return null;
+  return (
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The machines cannot be reached">
+      <Text size="sm">
+        Since <When at={backend.away_since} />. What runs goes on; nothing is started or stopped until they are back.
+        {backend.message !== "" && ` ${backend.message}`}
+      </Text>
+    </Alert>
   );
 }
 
