@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from scheduler.snapshot import Allocation
+from scheduler.snapshot import Allocation, Mode
 from scheduler.topology import Node, Rack
 
 _SERIALS = count()
@@ -15,6 +15,7 @@ _SERIALS = count()
 
 _NEWEST: list[tuple[tuple[Node, ...], tuple[Rack, ...], Terrain]] = []
 _MOST_TERRAINS = 4
+_MOST_LAYOUTS = 100_000  # of real allocations that are remembered
 
 
 def terrain_of(nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> Terrain:
@@ -62,10 +63,19 @@ class Layout:
         return Layout(self.workers, servers, self.nic_bps, self.rack, self.uplink_bps, self.gpu_type)
 
 
+Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU type
+
+
+def shape_of(layout: Layout, mode: Mode) -> Shape:
+    """What tells measurements of a layout from those of others."""
+    return mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type
+
+
 class Terrain:
     """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
 
-    serial: no two terrains of a process have the same, so that what was worked out for one can be remembered.
+    serial: no two terrains of a process have the same, so that what was worked out for one can be remembered. memo: for
+    those who build tables on top of it (ways.py).
     """
 
     def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
@@ -80,6 +90,7 @@ class Terrain:
             nodes_of_type.sort(key=lambda node: (node.rack, node.name))
         self._typical: dict[tuple[str, int, int], Layout] = {}
         self._known: dict[Allocation, Layout] = {}
+        self.memo: dict[object, object] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
         kinds = [_usual_node(alike) for alike in self._by_type.values()]
         self.nic_bps = min((nic_bps for _, nic_bps, _ in kinds), default=10e9)
@@ -87,10 +98,13 @@ class Terrain:
 
     def layout_of(self, allocation: Allocation) -> Layout:
         """The layout of a real allocation. A node that left counts with an infinitely fast NIC."""
-        if allocation not in self._known:
+        found = self._known.get(allocation)
+        if found is None:
             parts = [(len(s.gpus), s.n_servers, self._nodes.get(s.node)) for s in allocation.shares]
-            self._known[allocation] = self._build(parts)
-        return self._known[allocation]
+            if len(self._known) >= _MOST_LAYOUTS:
+                self._known.clear()
+            self._known[allocation] = found = self._build(parts)
+        return found
 
     def layout_on(self, workers: Mapping[str, int]) -> Layout:
         """The layout of workers on named nodes, without servers."""

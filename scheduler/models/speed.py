@@ -16,6 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from scheduler.models.fitting import (
+    ALWAYS_EXPOSED,
+    HIDING,
     Floats,
     exposed_s,
     fit_factors,
@@ -24,18 +26,19 @@ from scheduler.models.fitting import (
     observed_layout,
     sync_terms,
 )
-from scheduler.models.layout import Layout
+from scheduler.models.layout import Layout, Shape, shape_of
+from scheduler.models.ways import Ints, Ways
 from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 PRIOR_ERROR = 0.5  # of the prior alone
 MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
+FEW_SERVERS = 1.05  # of numbers of servers that are slower than the best by no more than this factor, the least
 DEFAULT_NIC_BPS = 10e9
 ALONE = 0.95  # of its links' bandwidth: who had so much was measured as if alone
 NEWEST = 3  # measurements of one shape and batch that count
-
-Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU type
+_MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 
 
 class SpeedModel:
@@ -104,10 +107,7 @@ class SpeedModel:
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Seconds of one forward and backward pass over so many examples on each worker."""
-        line = self._on_line(examples) * self._crowding.get(_shape(layout, mode), 1.0)
-        if len(self._examples):
-            line = line * np.interp(examples, self._examples, self._misses)
-        return line
+        return self._usual_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
@@ -131,14 +131,14 @@ class SpeedModel:
         passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
         compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
-        measured = self._exposed.get(_shape(layout, mode))
+        measured = self._exposed.get(shape_of(layout, mode))
         if measured is not None:
             exposed_B = interpolated_exposed_s(measured, exposed_B, compute_B, mode)
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
         """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
-        measured = self._steps.get((*_shape(layout, mode), batch_size))
+        measured = self._steps.get((*shape_of(layout, mode), batch_size))
         if measured is not None and passes == 1:
             return measured
         batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
@@ -146,11 +146,60 @@ class SpeedModel:
 
     def error(self, layout: Layout, mode: Mode) -> float:
         """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
-        if _shape(layout, mode) in self._exposed:
-            return MEASURED_ERROR
-        if not self._n_measured:
-            return PRIOR_ERROR
-        return max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode])))
+        return MEASURED_ERROR if shape_of(layout, mode) in self._exposed else self._unmeasured_error(mode)
+
+    def _unmeasured_error(self, mode: Mode) -> float:
+        return max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode]))) if self._n_measured else PRIOR_ERROR
+
+    # the same for many layouts at once; those that were measured one by one
+
+    def step_s_GM(self, ways: Ways, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
+        """As step_s, at one batch a gang; infinite where there is no such way."""
+        compute_G = self._usual_compute_s(batch_G / ways.size_G / passes_G)
+        exposed_GM = self._sync_s_GM(ways)
+        exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
+        step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
+        for g, m in self._measured_in(ways):
+            batch, passes = round(float(batch_G[g])), round(float(passes_G[g]))
+            step_GM[g, m] = self.step_s(*ways.layout(g, m), batch_size=batch, passes=passes)
+        return np.where(ways.is_there_GM, step_GM, np.inf)
+
+    def step_s_GB(self, ways: Ways, way_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
+        """As step_s_B, each gang in one way."""
+        compute_GB = self._usual_compute_s(batch_GB / ways.size_G[:, None] / passes_GB)
+        sync_G1 = np.take_along_axis(self._sync_s_GM(ways), way_G[:, None], axis=1)
+        hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
+        exposed_GB = np.where(way_G[:, None] == 0, hidden_GB, sync_G1)
+        step_GB = np.maximum(passes_GB * compute_GB + exposed_GB, 1e-6)
+        for g, m in self._measured_in(ways):
+            if way_G[g] == m:
+                step_GB[g] = self.step_s_B(*ways.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
+        return step_GB
+
+    def error_GM(self, ways: Ways) -> Floats:  # noqa: N802
+        """As error."""
+        error_GM = np.full(ways.is_there_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
+        error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
+        for shape in self._exposed.keys() & ways.place.keys():
+            error_GM[ways.place[shape]] = MEASURED_ERROR
+        return error_GM
+
+    def _usual_compute_s(self, examples: Floats) -> Floats:
+        """As compute_s, of a shape that was not measured."""
+        line = self._on_line(examples)
+        return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
+
+    def _sync_s_GM(self, ways: Ways) -> Floats:  # noqa: N802
+        if self._bytes == 0 and not self._n_measured:
+            return np.zeros(ways.is_there_GM.shape)
+        by_mode = [np.array([self._sync[mode, crosses] for crosses in (False, True)]) for mode in _MODES]
+        which_M = np.minimum(np.arange(ways.is_there_GM.shape[1]), 1)
+        f_GMT = np.array(by_mode)[which_M[None, :], ways.crosses_G[:, None]]
+        wires_GM = ways.wire_GM * f_GMT[..., 1] + ways.crowding_GM * f_GMT[..., 2]
+        return np.asarray(ways.latency_GM * f_GMT[..., 0] + self._bytes * wires_GM, dtype=np.float64)
+
+    def _measured_in(self, ways: Ways) -> list[tuple[int, int]]:
+        return [ways.place[shape] for shape in self._crowding.keys() | self._exposed.keys() if shape in ways.place]
 
     def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:
         """The faster way to synchronise these workers: mode and number of servers.
@@ -170,7 +219,7 @@ class SpeedModel:
             ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
             if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
                 return Mode.ALL_REDUCE, 0
-        return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * 1.05)
+        return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * FEW_SERVERS)
 
     def _on_line(self, examples: Floats | float) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * np.asarray(examples), 1e-7)
@@ -209,10 +258,6 @@ def _model(
         parameters_bytes=parameters_bytes,
         nic_bps=nic_bps,
     )
-
-
-def _shape(layout: Layout, mode: Mode) -> Shape:
-    return mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type
 
 
 def _shape_of(o: SpeedObservation) -> Shape:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 import numpy as np
 
+from scheduler.models.fitting import Floats
 from scheduler.models.goodput import batches_of, gain_B
+from scheduler.models.kinds import UNTRIED_GAIN, Kind, Priced, price
 from scheduler.models.layout import Layout, Terrain
 from scheduler.models.progress import remaining_s
-from scheduler.models.speed import MEASURED_ERROR, PRIOR_ERROR, SpeedModel, speed_model
+from scheduler.models.speed import SpeedModel, speed_model
+from scheduler.models.ways import Gang
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
-
-SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
-UNTRIED_GAIN = 0.9  # until two workers were measured, they are taken to need at most this part of one worker's time
 
 
 class Speeds:
@@ -25,51 +26,37 @@ class Speeds:
     def __init__(self, terrain: Terrain) -> None:
         self.terrain = terrain
         self._types = terrain.gpu_types()
-        self._step_s: dict[tuple[str, int, str, int], float] = {}
+        self._kinds: dict[tuple[str, str], Kind] = {}
 
     def model(self, job: JobSnapshot) -> SpeedModel:
         return speed_model(job, nic_bps=self.terrain.nic_bps)
 
+    def prepare(self, job: JobSnapshot, sizes: Iterable[int]) -> None:
+        """Work out at once what is going to be asked of the job, at these sizes."""
+        self._kind(job, "").prepare(sizes)
+
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Over how many nodes n workers are best spread; packed (0), unless another spread gains clearly."""
-        gpu_type = gpu_type or self.usual_type(job)
-        best_s = self.cautious_step_s(job, n_workers, gpu_type=gpu_type) * (1 - SPREAD_MUST_GAIN)
-        best = 0
-        for n_nodes in self.terrain.spreads(gpu_type, n_workers):
-            step_s = self.cautious_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
-            if step_s < best_s:
-                best_s, best = step_s, n_nodes
-        return best
+        return self._kind(job, gpu_type).best(n_workers)[1]
 
     def best_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
         """On n workers at their best spread, cautiously."""
-        n_nodes = self.best_spread(job, n_workers, gpu_type=gpu_type)
-        return self.cautious_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
+        return self._kind(job, gpu_type).best(n_workers)[0]
 
     def cautious_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
         """As step_s, but a shape that was not measured counts as slower by its error: finding out costs a restart."""
-        gpu_type = gpu_type or self.usual_type(job)
-        step_s = self.step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
-        layout, mode = self._typical(job, n_workers, gpu_type, n_nodes)
-        error = self.model(job).error(layout, mode)
-        return step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
+        return self._kind(job, gpu_type).usual(n_workers, n_nodes).cautious_s
 
     def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
         """On n workers in the better mode; packed, or spread evenly over n_nodes.
 
         Two workers get the benefit of the doubt, where the job may have one.
         """
-        gpu_type = gpu_type or self.usual_type(job)
-        key = (job.id, n_workers, gpu_type, n_nodes)
-        found = self._step_s.get(key)
-        if found is None:
-            found = self.plain_step_s(job, n_workers, gpu_type=gpu_type, n_nodes=n_nodes)
-            self._step_s[key] = found = self._doubted(job, found, n_workers, gpu_type)
-        return found
+        return self._kind(job, gpu_type).usual(n_workers, n_nodes).step_s
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
         """As step_s, without any benefit of the doubt."""
-        return self._worth(job, *self._typical(job, n_workers, gpu_type, n_nodes))
+        return self._kind(job, gpu_type).usual(n_workers, n_nodes).plain_s
 
     def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
         """At that size, packed."""
@@ -125,15 +112,35 @@ class Speeds:
         best = int(np.argmax(goodput_B))
         return round(float(size_B[best])), round(float(passes_B[best]))
 
-    def _typical(self, job: JobSnapshot, n_workers: int, gpu_type: str, n_nodes: int) -> tuple[Layout, Mode]:
-        """Layout with servers, and mode; remembered with the model, over jobs and rounds."""
-        memo = self.model(job).memo
-        key = (self.terrain.serial, n_workers, gpu_type, n_nodes, job.mode, job.batch_size, job.max_batch_size)
-        if key not in memo:
-            layout = self.terrain.typical(gpu_type, n_workers, n_nodes=n_nodes)
-            mode, n_servers = self.best_mode(job, layout)
-            memo[key] = (layout.with_servers(n_servers) if n_servers else layout, mode)
-        return cast("tuple[Layout, Mode]", memo[key])
+    def _kind(self, job: JobSnapshot, gpu_type: str) -> Kind:
+        """Shared by all jobs that are priced alike, over rounds; a job with its own noise scale has its own."""
+        found = self._kinds.get((job.id, gpu_type))
+        if found is None:
+            self._kinds[job.id, gpu_type] = found = self._new_kind(job, gpu_type or self.usual_type(job))
+        return found
+
+    def _new_kind(self, job: JobSnapshot, gpu_type: str) -> Kind:
+        model, terrain = self.model(job), self.terrain
+        is_doubted = job.min_workers < 2 and not model.is_measured_on_several
+
+        def priced(gangs: tuple[Gang, ...]) -> Priced:
+            return price(job, model, terrain, gpu_type, gangs)
+
+        def spreads(n_workers: int) -> tuple[int, ...]:
+            return terrain.spreads(gpu_type, n_workers)
+
+        if job.max_batch_size is not None and job.noise_scale is not None:
+            return Kind(priced, lambda gangs: self._worth_G(job, gangs), spreads, is_doubted=is_doubted)
+        batch = (job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+        key = ("kind", terrain.serial, gpu_type, job.mode, *batch, is_doubted)
+        if key not in model.memo:
+            model.memo[key] = Kind(priced, lambda gangs: gangs.step_GB[:, 0], spreads, is_doubted=is_doubted)
+        return cast("Kind", model.memo[key])
+
+    def _worth_G(self, job: JobSnapshot, gangs: Priced) -> Floats:  # noqa: N802 (arrays wear their axes)
+        """As _worth, of a job whose batch may change."""
+        gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+        return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
 
     def _worth(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         if job.max_batch_size is not None and job.noise_scale is not None:

@@ -69,6 +69,8 @@ class _Case:
         self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         self.jobs = [*self.running, *self.waiting]
         self.sizes = {job.id: self._sizes(job) for job in self.jobs}
+        for job in self.jobs:
+            view.speeds.prepare(job, self.sizes[job.id])
         self._left_s: dict[tuple[str, int], float] = {}
         self.weights = self._weights()
         before = memory.get("waiting_since", {})
