@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,7 @@ class Las:
     compatible: as in the published simulator instead. Then (1) jobs sink at the events that this rule foretells:
     t + floor((limit - seconds served) / GPUs), which for n GPUs is later than the limit is reached; (2) inside a queue
     those that wait move behind those that run after every event; (3) nobody is promoted.
+    whole_seconds: in (1), at limit / GPUs seconds of service, rounded up, instead (as in the simulator of Muri).
     """
 
     limits: tuple[float, ...] = (3250.0, 7200.0)
@@ -35,6 +37,7 @@ class Las:
     order: str = "served"
     roomiest: bool = False
     compatible: bool = False
+    whole_seconds: bool = False
     name: str = "las"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
@@ -97,7 +100,9 @@ class _Queues:
             level = self.level[job_id]
             if job_id in granted and level < len(self.policy.limits):
                 limit, n = self.policy.limits[level], granted[job_id]
-                if self.policy.compatible:
+                if self.policy.compatible and self.policy.whole_seconds:
+                    times.append(self.view.now_s + max(1e-3, math.ceil(limit / n) - self.served(job) / n))
+                elif self.policy.compatible:
                     times.append(self.view.now_s + (limit - self.served(job) / n) // n)
                 else:
                     times.append(self.view.now_s + max(1e-3, (limit - self.served(job)) / n))

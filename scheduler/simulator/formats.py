@@ -98,6 +98,7 @@ def _read_muri(text: str, name: str) -> Trace:
                     "cpu_io_s": row.number("resource_time_0") / 1000,
                     "gpu_s": row.number("resource_time_1") / 1000,
                     "network_s": row.number("resource_time_2") / 1000,
+                    "is_opportunistic": row.text("priority") == "1",
                 },
             ),
         )

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatch
+from functools import partial
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.counting import CountingWorld
+from scheduler.simulator.muri import MuriWorld, read_restarts
 from scheduler.simulator.network import NetworkWorld
 from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
 from scheduler.simulator.pollux_adaptive import AdaptivePolluxWorld
@@ -127,8 +129,26 @@ def _network(setting: Setting) -> World:
     )
 
 
+def _muri(setting: Setting, *, as_published: bool = True) -> World:
+    if setting.trace.format != "muri":
+        raise BadInput(setting.trace.name, 1, "the muri world needs stage profiles: a trace in Muri's format")
+    data = setting.needed_data("muri")
+    (name, text), *_ = data.matching("*restart_overhead_s.csv").items()
+    return MuriWorld(
+        setting.trace,
+        setting.cluster,
+        read_restarts(text, name=name),
+        as_published=as_published,
+        opportunistic=setting.policy == "antman",
+        knows_lengths=setting.information is not Information.NONE,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+    )
+
+
 WORLDS: Mapping[str, WorldKind] = {
     "counting": WorldKind(_counting),
+    "muri": WorldKind(_muri),
+    "muri-clean": WorldKind(partial(_muri, as_published=False)),
     "network": WorldKind(_network),
     "pollux": WorldKind(_pollux, PERIOD_S),
 }
