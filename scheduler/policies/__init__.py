@@ -13,6 +13,7 @@ from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
+from scheduler.policies.muri import Muri
 from scheduler.policies.optimus import Optimus
 from scheduler.policies.policy import Grant, Policy, Proposal, View
 from scheduler.policies.pollux import Pollux
@@ -33,6 +34,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "optimus": Optimus,
     "pollux": Pollux,
     "mlhub": Mlhub,
+    "muri": Muri,
 }
 
 __all__ = ["POLICIES", "Grant", "Policy", "Proposal", "View", "parameters_of", "policy_named"]
