@@ -31,7 +31,10 @@ class Targets:
 
 
 class Joining:
-    """Places jobs beside others. Their hosts are placed before them; a job whose hosts find no place gets none."""
+    """Places jobs beside others. Their hosts are placed before them; a job whose hosts find no place gets none.
+
+    Guests synchronise by all-reduce: a job that must have parameter servers is nobody's guest.
+    """
 
     def __init__(self, scene: Scene, proposal: Proposal, targets: Targets, find: Find) -> None:
         self.scene, self.proposal, self.targets, self.find = scene, proposal, targets, find
@@ -79,7 +82,7 @@ class Joining:
         """The very GPUs of the others if they are as many as are wanted; else the present ones, else new ones."""
         held = held_by(job)
         theirs = [place for other in grant.beside if (place := self._place_of(other)) is not None]
-        if len(theirs) < len(grant.beside):
+        if len(theirs) < len(grant.beside) or job.mode is Mode.PARAMETER_SERVER:
             return None
         spots = {spot for place in theirs for spot in spots_of(place)}
         if len(spots) == grant.n_workers:

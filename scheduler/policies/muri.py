@@ -15,7 +15,7 @@ from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.interleaving import CONTENTION, efficiency, joint_step_s, stages_of
 from scheduler.policies.policy import Grant, Proposal, View, n_held
-from scheduler.snapshot import Allocation, JobSnapshot
+from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
 Group = tuple[JobSnapshot, ...]
 
@@ -198,7 +198,8 @@ class _Case:
 
 def _kind(job: JobSnapshot) -> tuple[Any, ...]:
     """Who may share: as many GPUs, of the same types; a job without a profile is a kind of its own."""
-    return _size(job), job.gpu_types, "" if stages_of(job) else job.id
+    may_share = stages_of(job) is not None and job.mode is not Mode.PARAMETER_SERVER
+    return _size(job), job.gpu_types, "" if may_share else job.id
 
 
 def _size(job: JobSnapshot) -> int:

@@ -21,6 +21,7 @@ from scheduler import (
     Plan,
     PolicyMemory,
     Preempt,
+    Profile,
     Rack,
     Resize,
     TenantSnapshot,
@@ -52,6 +53,8 @@ def cases(draw: st.DrawFn) -> Case:
             memory_bytes=draw(st.sampled_from([4, 64])) * GIB,
             nic_bps=draw(st.sampled_from([1e9, 10e9])),
             is_schedulable=draw(st.integers(0, 9)) > 0,
+            max_jobs_per_gpu=draw(st.sampled_from([1, 1, 2, 4])),
+            gpu_memory_bytes=draw(st.sampled_from([0, 16])) * GIB,
         )
         for i in range(draw(st.integers(1, 4)))
     )
@@ -63,6 +66,10 @@ def cases(draw: st.DrawFn) -> Case:
     )
     jobs = tuple(draw(any_job(f"j{i}")) for i in range(draw(st.integers(0, 7))))
     return Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants)
+
+
+LOADS = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1, gpu_memory_bytes=4 * GIB)
+COMPUTES = Profile(cpu_io_s=0.0, gpu_s=0.9, network_s=0.1, gpu_memory_bytes=9 * GIB)
 
 
 @st.composite
@@ -85,6 +92,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
         start_s=draw(st.sampled_from([0.0, 15.0])),
         hold=draw(st.sampled_from([None] * 8 + ["preflight", "backoff"])),
         gpu_types=draw(st.sampled_from([(), (), (), ("v100",)])),
+        profile=draw(st.sampled_from([None, LOADS, LOADS, COMPUTES])),
     )
 
 
@@ -113,12 +121,21 @@ def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str
 
 @quick
 @given(cases(), policies)
-def test_no_gpu_is_given_to_two_jobs_and_no_node_is_overloaded(case: Case, policy: str) -> None:
+def test_no_gpu_is_given_to_more_jobs_than_may_share_it_and_no_node_is_overloaded(case: Case, policy: str) -> None:
     for before, plan in rounds(case, policy, 4):
         nodes = {node.name: node for node in before.nodes}
-        spots = [spot for spots in held_gpus(before.snapshot, plan).values() for spot in spots]
-        assert len(spots) == len(set(spots))
-        assert all(gpu < nodes[name].n_gpus for name, gpu in spots)
+        holders: dict[tuple[str, int], list[str]] = {}
+        for job_id, held in held_gpus(before.snapshot, plan).items():
+            for spot in held:
+                holders.setdefault(spot, []).append(job_id)
+        profiles = {job.id: job.profile for job in before.jobs}
+        for (name, _), together in holders.items():
+            assert len(together) <= nodes[name].max_jobs_per_gpu
+            if len(together) > 1:
+                sizes = [profile.gpu_memory_bytes for id in together if (profile := profiles[id]) is not None]
+                assert len(sizes) == len(together)
+                assert not nodes[name].gpu_memory_bytes or sum(sizes) <= nodes[name].gpu_memory_bytes
+        assert all(gpu < nodes[name].n_gpus for name, gpu in holders)
         cpus, memory = dict.fromkeys(nodes, 0.0), dict.fromkeys(nodes, 0)
         for job in before.jobs:
             decision = plan.of(job.id)
