@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BadInput, ValueError, RuntimeError) as error:
         print(f"scheduler: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"scheduler: {error.filename}: {error.strerror}; check the path", file=sys.stderr)
+        where = f"{error.filename}: {error.strerror}; check the path" if error.filename else str(error)
+        print(f"scheduler: {where}", file=sys.stderr)
     return 2
 
 

@@ -13,6 +13,8 @@ from scheduler.snapshot import TenantSnapshot
 from scheduler.topology import Node, Rack
 
 NXGY_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node")
+MOST = 1_000_000  # nodes, and GPUs or CPUs of one; more is a slip of the pen
+_MOST_QUANTITY = 2.0**60
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
@@ -58,6 +60,11 @@ def read_nxgy(text: str, *, name: str) -> Cluster:
         raise BadInput(name, 2, f"there is no row below the header {','.join(NXGY_COLUMNS)}")
     row: Row = rows[0]
     n_racks, per_rack = row.whole("num_switch", least=1), row.whole("num_node_p_switch", least=1)
+    numbers = (n_racks * per_rack, row.whole("num_gpu_p_node", least=1), row.number("num_cpu_p_node"))
+    if max(*numbers, row.number("mem_p_node")) > MOST:
+        raise BadInput(
+            name, row.number_in_file, f"a cluster of more than {MOST:,} nodes, GPUs, CPUs or GB is too large"
+        )
     return uniform_cluster(
         n_nodes=n_racks * per_rack,
         n_racks=n_racks,
@@ -81,7 +88,10 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
     for rack in racks_value:
         rack_name = str(_field(rack, "name", name, "a rack"))
         racks.append(Rack(rack_name, _bps(_field(rack, "uplink", name, f"rack {rack_name}"), name, rack_name)))
-        for node in _field(rack, "nodes", name, f"rack {rack_name}"):
+        below = _field(rack, "nodes", name, f"rack {rack_name}")
+        if not isinstance(below, list):
+            raise BadInput(name, None, f"rack {rack_name} has {below!r} under nodes:; list its nodes there")
+        for node in below:
             nodes += _nodes_of(node, rack_name, name)
     for kind, names in (("rack", [r.name for r in racks]), ("node", [n.name for n in nodes])):
         twice = next((n for n in names if names.count(n) > 1), None)
@@ -121,7 +131,7 @@ def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:
     node_name = str(_field(node, "name", name, f"a node of rack {rack_name}"))
     where = f"node {node_name}"
     known = {"name", "gpu_type", "slots", "cpus", "memory", "nic", "count", "rack"}
-    unknown = sorted(set(node) - known)
+    unknown = sorted(str(key) for key in set(node) - known)
     if unknown:
         raise BadInput(name, None, f"{where} has the unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
     if node.get("rack", rack_name) != rack_name:
@@ -148,8 +158,8 @@ def _field(value: Any, key: str, name: str, where: str) -> Any:
 
 
 def _count(value: Any, key: str, name: str, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(name, None, f"{where} has {key} {value!r}; it must be a whole number of at least 0")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise BadInput(name, None, f"{where} has {key} {value!r}; it must be a whole number from 0 to {MOST:,}")
     return value
 
 
@@ -164,9 +174,10 @@ def _bps(value: Any, name: str, where: str) -> float:
 def _quantity(value: Any, units: Mapping[str, float], name: str, where: str, what: str) -> float:
     match = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(value).lower())
     try:
-        return float(match[1]) * units[match[2]] if match else _bad(name, where, value, what)
+        found = float(match[1]) * units[match[2]] if match else -1.0
     except (ValueError, KeyError):
-        return _bad(name, where, value, what)
+        found = -1.0
+    return found if 0 <= found < _MOST_QUANTITY else _bad(name, where, value, what)
 
 
 def _bad(name: str, where: str, value: Any, what: str) -> float:

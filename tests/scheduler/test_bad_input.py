@@ -46,6 +46,9 @@ BAD_CLUSTERS = {
         "num_switch,num_node_p_switch\n1,2\n": "bad.csv, row 1: the column 'num_gpu_p_node' is missing",
         NXGY.splitlines()[0]: "bad.csv, row 2: there is no row below the header",
         NXGY.replace("1,2,2,", "1,2,0,"): "bad.csv, row 2: num_gpu_p_node is '0'; it must be a number of at least 1",
+        NXGY.replace(
+            "1,2,2,", "99999999,2,2,"
+        ): "bad.csv, row 2: a cluster of more than 1,000,000 nodes, GPUs, CPUs or",
         NXGY.replace("1,2,2,", "-1,2,2,"): "bad.csv, row 2: num_switch is '-1'; it must be a number of at least 1",
     },
     "bad.yaml": {
@@ -54,8 +57,18 @@ BAD_CLUSTERS = {
         YAML.replace("uplink: 40Gbit", ""): "bad.yaml: rack r has no 'uplink'; add it",
         YAML.replace("uplink: 40Gbit", "uplink: 0"): "bad.yaml: r has the bandwidth 0; it must be above 0",
         YAML.replace("uplink: 40Gbit", "uplink: fast"): "bad.yaml: r has 'fast' where a bandwidth such as 10Gbit is",
+        YAML.replace(
+            "count: 2", "count: 9999999"
+        ): "bad.yaml: node n has count 9999999; it must be a whole number from",
+        YAML.replace(
+            "64GiB", "9999999999TiB"
+        ): "bad.yaml: node n has '9999999999TiB' where memory such as 64GiB is expected",
+        YAML[: YAML.index("nodes:")] + "nodes: {}": "bad.yaml: rack r has {} under nodes:; list its nodes there",
+        YAML.replace("nic:", "7:"): "bad.yaml: node n has the unknown field '7'; known: count, cpus, gpu_type,",
         YAML.replace("slots: 2", "slots: 0"): "bad.yaml: no node has a GPU; set slots: to 1 or more on some",
-        YAML.replace("slots: 2", "slots: -2"): "bad.yaml: node n has slots -2; it must be a whole number of at least 0",
+        YAML.replace(
+            "slots: 2", "slots: -2"
+        ): "bad.yaml: node n has slots -2; it must be a whole number from 0 to 1,000,000",
         YAML.replace("count: 2", "rack: r9"): "bad.yaml: node n links to rack 'r9' but lies in 'r'",
         YAML.replace("nic:", "speed:"): "bad.yaml: node n has the unknown field 'speed'; known: count, cpus, gpu_type,",
         YAML + "  - {name: r, uplink: 1Gbit, nodes: []}\n": "bad.yaml: rack 'r' is there twice; give each its own name",
