@@ -61,6 +61,10 @@ class Reason(StrEnum):
     LENT = "lent"
     FAIR_GOODPUT = "fair_goodput"
     GOODPUT_ELSEWHERE = "goodput_elsewhere"
+    FINISH_TIME_FAIR = "finish_time_fair"
+    LEASE_ENDED = "lease_ended"
+    OPTIMAL_SHARE = "optimal_share"
+    ROUND_ENDED = "round_ended"
     # why a job shares GPUs, or does not
     SHARES_WITH = "shares_with"
     SHARES_WHAT_IS_LEFT = "shares_what_is_left"
@@ -127,6 +131,11 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
     Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",
+    Reason.FINISH_TIME_FAIR: "Without GPUs it would end {rho:.2f} times as late as on an equal share; "
+    "it gets {n_workers} on a lease.",
+    Reason.LEASE_ENDED: "Its lease ended; without GPUs it ends {rho:.2f} times as late as is fair, others {worst:.2f}.",
+    Reason.OPTIMAL_SHARE: "It is to have {gpu_type} GPUs {percent:.0f} % of the time, and had them {had:.0f} %.",
+    Reason.ROUND_ENDED: "The round ended; it had its {percent:.0f} % of the time, and others are behind theirs.",
 }
 
 

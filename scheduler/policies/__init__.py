@@ -20,6 +20,7 @@ from scheduler.policies.pollux import Pollux
 from scheduler.policies.priority import Priority
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
+from scheduler.policies.themis import Themis
 
 POLICIES: Mapping[str, Callable[..., Policy]] = {
     "fifo": Fifo,
@@ -32,6 +33,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "drf": Drf,
     "capacity": Capacity,
     "optimus": Optimus,
+    "themis": Themis,
     "pollux": Pollux,
     "mlhub": Mlhub,
     "muri": Muri,

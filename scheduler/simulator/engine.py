@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -301,6 +302,8 @@ class _Engine:
         if life.leg is None:
             return
         elapsed_s = now_s - life.leg_at_s
+        if life.leg.is_late:  # it has not quite ended at its end
+            elapsed_s = min(elapsed_s, math.nextafter(life.leg.seconds, -math.inf))
         self.world.advance(job_id, life.leg, elapsed_s=elapsed_s)
         job = self.active[job_id]
         self.active[job_id] = replace(job, steps_done=job.steps_done + elapsed_s * life.leg.steps_per_s)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from scheduler import POLICIES, policy_named
@@ -10,6 +13,7 @@ from scheduler.simulator.clusters import uniform_cluster
 from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.report import summary
 from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.world import Gang, Leg
 
 
 def world(*jobs: TraceJob, gpus: int = 4, start_s: float = 0.0, stop_s: float = 0.0) -> CountingWorld:
@@ -65,3 +69,25 @@ def test_an_elastic_job_uses_what_is_idle_and_makes_room_again() -> None:
     assert jcts(world(elastic), "mlhub") == {"a": pytest.approx(100)}
     both = jcts(world(elastic, TraceJob("b", 50, 2, 10)), "mlhub")
     assert both["b"] < 60
+
+
+class _LateWorld(CountingWorld):
+    """Every leg ends just after its end, as where times are rounded down."""
+
+    interrupted = 0
+
+    def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
+        return replace(super().leg(gang, others), is_late=True)
+
+    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+        self.interrupted += elapsed_s < leg.seconds
+        super().advance(job_id, leg, elapsed_s=elapsed_s)
+
+
+def test_a_leg_that_ends_late_has_not_ended_for_who_is_preempted_at_its_end() -> None:
+    """a would end at 100, when b comes and takes its GPUs: that counts as an interruption, not as an end."""
+    jobs = (TraceJob("a", 0, 4, 100), TraceJob("b", 100, 4, 10, priority=1))
+    the_world = _LateWorld(Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=4))
+    found = jcts(the_world, "priority")
+    assert the_world.interrupted == 1
+    assert found == {"a": pytest.approx(110), "b": pytest.approx(10)}
