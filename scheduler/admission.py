@@ -49,13 +49,15 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
     """Sort the jobs. Raises ValueError for a snapshot that contradicts itself."""
     _check(snapshot)
     room_now, room_then = Room(snapshot.nodes), Room(snapshot.nodes)
-    ledger_now, ledger_then = Ledger(snapshot.tenants), Ledger(snapshot.tenants)
+    n_gpus = sum(node.n_gpus for node in snapshot.nodes)
+    ledger_now, ledger_then = Ledger(snapshot.tenants, n_gpus=n_gpus), Ledger(snapshot.tenants, n_gpus=n_gpus)
+    shared_now, shared_then = Shared(), Shared()
     targets = {job_id: allocation_from_json(value) for job_id, value in memory.get("resizing", {}).items()}
     for job in snapshot.jobs:
         if (held := held_by(job)) is not None:
             room_now.hold(job, held)
-            ledger_now.take(job.tenant, gpus=held.n_workers)
-    budget = Budget({}, ledger_then, present={})
+            ledger_now.take(job.tenant, gpus=held.n_workers, n_beside=shared_now.n_beside(held))
+    budget = Budget({}, ledger_then, present={})  # until what is left is known
     scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
     scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
     empty = _Empty(Room(snapshot.nodes))
@@ -84,11 +86,24 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
             scene.candidates.append(job)
     for job, held in stays:
         room_then.hold(job, held)
-        ledger_then.take(job.tenant, gpus=held.n_workers)
+        ledger_then.take(job.tenant, gpus=held.n_workers, n_beside=shared_then.n_beside(held))
     _keep_promises(scene, targets, ledger_then)
     present = {job.id: _type_of(held_by(job), room_now) for job in scene.candidates if held_by(job)}
     scene.budget = Budget(_gpus_by_type(room_then, scene), ledger_then, present=present)
     return scene
+
+
+class Shared:
+    """Counts GPUs that several hold once: for the first of them."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, int]] = set()
+
+    def n_beside(self, held: Allocation) -> int:
+        """Of its GPUs, those that were counted for others before; from now on all of them are."""
+        n_before = len(self._seen)
+        self._seen.update((share.node, gpu) for share in held.shares for gpu in share.gpus)
+        return held.n_workers - (len(self._seen) - n_before)
 
 
 def held_by(job: JobSnapshot) -> Allocation | None:
@@ -98,7 +113,7 @@ def held_by(job: JobSnapshot) -> Allocation | None:
 
 def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty) -> None:
     reason = _hold(job, scene.snapshot) or empty.never(job)
-    reason = reason or scene.ledger_now.never(job.tenant, gpus=job.min_workers)
+    reason = reason or scene.budget.never(job.tenant, gpus=job.min_workers)
     if reason is not None:
         scene.settled[job.id] = Wait(job.id, (reason,))
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scheduler.decisions import Explanation, Reason
+from scheduler.entitlement import Entitlement
+from scheduler.lending import Lending
 from scheduler.quota import Ledger
 from scheduler.snapshot import JobSnapshot
 
@@ -14,6 +16,7 @@ class Budget:
 
     gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
     away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
+    entitlement: what owners of guarantees claim and take back in this round; None where nobody is guaranteed anything.
     """
 
     def __init__(self, gpus: Mapping[str, int], ledger: Ledger, *, present: Mapping[str, str]) -> None:
@@ -22,16 +25,28 @@ class Budget:
         self._present = dict(present)
         self._granted: dict[str, tuple[str, int]] = {}
         self._sharing: set[str] = set()
+        self.entitlement: Entitlement | None = None
 
     def copy(self) -> Budget:
         twin = Budget(self._left, self._ledger.copy(), present=self._present)
         twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
+        twin.entitlement = None if self.entitlement is None else self.entitlement.copy()
         return twin
 
     def adopt(self, other: Budget) -> None:
         """Take over what was granted out of a copy."""
         self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
         self._sharing = set(other._sharing)
+        self.entitlement = None if other.entitlement is None else other.entitlement.copy()
+
+    @property
+    def lending(self) -> Lending | None:
+        """The books of guarantees; None where nobody has one."""
+        return self._ledger.lending
+
+    def books(self) -> Ledger:
+        """A copy of what is booked, to try things out on."""
+        return self._ledger.copy()
 
     def granted(self, job: JobSnapshot) -> int:
         return self._granted.get(job.id, ("", 0))[1]
@@ -55,9 +70,14 @@ class Budget:
         more = n_workers - had
         if more > 0:
             refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
+            if self.entitlement is not None:
+                refused = self.entitlement.refusal(job, n_workers, had=had) or refused
             if refused is not None:
                 return refused
         if self._type_for(job, n_workers, gpu_type) is None:
+            kept = self.entitlement.about_kept(job, n_workers, self._left) if self.entitlement is not None else None
+            if kept is not None:
+                return kept
             return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": self.n_left(), "total": self.n_left(), "need": more})
         return None
 
@@ -71,19 +91,22 @@ class Budget:
         self._left[chosen] -= n_workers
         self._ledger.take(job.tenant, gpus=n_workers)
         self._granted[job.id] = (chosen, n_workers)
+        if self.entitlement is not None:
+            self.entitlement.take(job, n_workers, chosen)
         return True
 
     def take_beside(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
         """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
 
         A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
-        go has then not grown over its quota, and nobody gets more than it by sharing.
+        go has then not grown over its quota, and nobody gets more than it by sharing. It takes no GPU from anybody, so
+        that nothing is borrowed for it.
         """
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
-        if self._ledger.refusal(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
+        if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
             return False
         self.give_back(job)
-        self._ledger.take(job.tenant, gpus=n_workers)
+        self._ledger.take(job.tenant, gpus=n_workers, n_beside=n_workers)
         self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
         self._sharing.add(job.id)
         return True
@@ -91,11 +114,17 @@ class Budget:
     def give_back(self, job: JobSnapshot) -> None:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
-            if job.id in self._sharing:
+            is_beside = job.id in self._sharing
+            self._ledger.give_back(job.tenant, gpus=had, n_beside=had if is_beside else 0)
+            if is_beside:
                 self._sharing.remove(job.id)
-            else:
-                self._left[gpu_type] += had
-            self._ledger.give_back(job.tenant, gpus=had)
+                return
+            self._left[gpu_type] += had
+            if self.entitlement is not None:
+                self.entitlement.take(job, -had, gpu_type)
+
+    def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
+        return self._ledger.never(tenant_id, gpus=gpus)
 
     def excess(self, tenant_id: str) -> Explanation | None:
         return self._ledger.excess(tenant_id)
@@ -105,15 +134,20 @@ class Budget:
         own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
         if job.id in self._sharing:
             had = 0
+        all_left = self._left_for(job)
         if wanted is not None:
-            is_allowed = wanted in self._left and (not job.gpu_types or wanted in job.gpu_types)
-            left = self._left.get(wanted, 0) + (had if wanted == own_type else 0)
+            is_allowed = wanted in all_left and (not job.gpu_types or wanted in job.gpu_types)
+            left = all_left.get(wanted, 0) + (had if wanted == own_type else 0)
             return wanted if is_allowed and left >= n_workers else None
         if had:
-            return own_type if self._left[own_type] + had >= n_workers else None
-        fitting = [
-            t for t, left in self._left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)
-        ]
+            return own_type if all_left[own_type] + had >= n_workers else None
+        fitting = [t for t, left in all_left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)]
         if own_type in fitting:
             return own_type
-        return min(fitting, key=lambda t: (-self._left[t], t), default=None)
+        return min(fitting, key=lambda t: (-all_left[t], t), default=None)
+
+    def _left_for(self, job: JobSnapshot) -> Mapping[str, int]:
+        """What is left, without what waiting jobs of others claim by right."""
+        if self.entitlement is None or not self.entitlement.claims:
+            return self._left
+        return {t: left - self.entitlement.kept(job.tenant, t) for t, left in self._left.items()}

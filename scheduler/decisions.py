@@ -22,6 +22,11 @@ class Reason(StrEnum):
     LARGER_THAN_QUOTA = "larger_than_quota"
     QUOTA_GPUS = "quota_gpus"
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
+    BORROW_LIMIT = "borrow_limit"
+    NOTHING_TO_BORROW = "nothing_to_borrow"
+    FAIR_BORROWING = "fair_borrowing"
+    KEPT_FOR_OWNER = "kept_for_owner"
+    LENT_OUT = "lent_out"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
     NO_CPU_OR_MEMORY = "no_cpu_or_memory"
@@ -82,6 +87,16 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.LARGER_THAN_QUOTA: "It needs {need} GPUs, but {tenant} may never use more than {have}.",
     Reason.QUOTA_GPUS: "{tenant} uses {used} of its {quota} GPUs; {need} more would be over its quota.",
     Reason.QUOTA_RUNNING_JOBS: "{tenant} runs {used} of its {quota} jobs at once.",
+    Reason.BORROW_LIMIT: "{tenant} uses {used} GPUs, is guaranteed {guarantee} and may borrow {limit}; "
+    "{need} more would be over that.",
+    Reason.NOTHING_TO_BORROW: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; it needs {need} more, "
+    "and may borrow {free} now.",
+    Reason.FAIR_BORROWING: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; its share of what is lent now is "
+    "{share}, and it needs {need} more.",
+    Reason.KEPT_FOR_OWNER: "{kept} free GPUs are kept for waiting jobs of {owner}, who is guaranteed them; "
+    "{tenant} would have to borrow the {need} that it needs.",
+    Reason.LENT_OUT: "{need} GPUs are guaranteed to {tenant}, but others have borrowed them; "
+    "they come back when jobs of these end.",
     Reason.NO_FREE_GPUS: "All {total} GPUs are in use; it needs {need}.",
     Reason.FRAGMENTATION: "{free} GPUs are free, but not {need} where they can work together.",
     Reason.NO_CPU_OR_MEMORY: "No node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB left.",

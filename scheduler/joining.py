@@ -59,7 +59,7 @@ class Joining:
         elif held is not None:
             self.targets.placed[job.id] = (allocation, grant.explanations)
         elif self._may_join_now(job, allocation, mates):
-            self.scene.ledger_now.take(job.tenant, gpus=grant.n_workers)
+            self.scene.ledger_now.take(job.tenant, gpus=grant.n_workers, n_beside=grant.n_workers)
             self.scene.room_held.hold(job, allocation)
             self.targets.placed[job.id] = (allocation, grant.explanations)
         else:
@@ -108,7 +108,7 @@ class Joining:
         return self._settled.get(job_id)
 
     def _may_join_now(self, job: JobSnapshot, allocation: Allocation, mates: set[str]) -> bool:
-        if self.scene.ledger_now.refusal(job.tenant, gpus=allocation.n_workers) is not None:
+        if self.scene.ledger_now.limit(job.tenant, gpus=allocation.n_workers) is not None:
             return False
         return self.scene.room_held.fits(job, allocation, beside=mates)
 

@@ -1,20 +1,26 @@
-"""Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy."""
+"""Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy.
+
+Hard limits are counted here; guarantees, and what is borrowed and lent beside them, in lending.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from scheduler.decisions import Explanation, Reason
+from scheduler.lending import Lending, has_guarantees
 from scheduler.snapshot import TenantSnapshot
 
 
 class Ledger:
     """GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
+    n_gpus: what the cluster has, so that a tenant may borrow what nobody is guaranteed, and no more; None = that is
+    not asked here, only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
 
-    def __init__(self, tenants: Iterable[TenantSnapshot]) -> None:
+    def __init__(self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None = None) -> None:
         self._tenants: dict[str, TenantSnapshot] = {}
         for tenant in tenants:
             if tenant.id in self._tenants:
@@ -23,11 +29,14 @@ class Ledger:
         self._lines = {tenant_id: self._line_of(tenant_id) for tenant_id in self._tenants}
         self._gpus = dict.fromkeys(self._tenants, 0)
         self._jobs = dict.fromkeys(self._tenants, 0)
+        known = self._tenants.values()
+        self.lending = Lending(known, n_gpus=n_gpus) if has_guarantees(known) else None
 
     def copy(self) -> Ledger:
         twin = Ledger.__new__(Ledger)
         twin._tenants, twin._lines = self._tenants, self._lines
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
+        twin.lending = None if self.lending is None else self.lending.copy()
         return twin
 
     def gpus_of(self, tenant_id: str) -> int:
@@ -37,7 +46,14 @@ class Ledger:
         return self._jobs[tenant_id]
 
     def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
-        """Why the tenant may not take that much more now, the nearest limit first; None if it may."""
+        """Why the tenant may not take that much more now; None if it may. Limits first, then what it may borrow."""
+        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs)
+        if refused is None and self.lending is not None:
+            return self.lending.refusal(tenant_id, gpus)
+        return refused
+
+    def limit(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
+        """The hard limit that so much more would break, the nearest first; None if there is none."""
         for tenant in self._line(tenant_id):
             used_jobs = self._jobs[tenant.id]
             if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
@@ -55,6 +71,9 @@ class Ledger:
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
                 return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
+        if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
+            facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
+            return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         return None
 
     def excess(self, tenant_id: str) -> Explanation | None:
@@ -68,14 +87,19 @@ class Ledger:
                 return Explanation(Reason.OVER_QUOTA_JOBS, facts)
         return None
 
-    def take(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
-        """Book it, whether it is within the limits or not: what is held is held."""
+    def take(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
+        """Book it, whether it is within the limits or not: what is held is held.
+
+        n_beside: of the GPUs, those that somebody else holds already; nothing is borrowed for them.
+        """
         for tenant in self._line(tenant_id):
             self._gpus[tenant.id] += gpus
             self._jobs[tenant.id] += jobs
+        if self.lending is not None:
+            self.lending.take(tenant_id, gpus - n_beside)
 
-    def give_back(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
-        self.take(tenant_id, gpus=-gpus, jobs=-jobs)
+    def give_back(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
+        self.take(tenant_id, gpus=-gpus, jobs=-jobs, n_beside=-n_beside)
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         try:

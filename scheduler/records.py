@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from scheduler.decisions import (
@@ -27,8 +27,10 @@ from scheduler.snapshot import (
     Phase,
     PolicyMemory,
     Profile,
+    Reclaim,
     Share,
     SpeedObservation,
+    Surplus,
     TenantSnapshot,
 )
 from scheduler.topology import Node, Rack
@@ -73,7 +75,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             round_number=value["round_number"],
             nodes=tuple(Node(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
             racks=tuple(Rack(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
-            tenants=tuple(TenantSnapshot(**tenant) for tenant in value["tenants"]),
+            tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
             jobs=_jobs_from_json(value),
             pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
         )
@@ -116,6 +118,11 @@ def allocation_to_json(allocation: Allocation) -> dict[str, Any]:
 def allocation_from_json(value: Mapping[str, Any]) -> Allocation:
     shares = tuple(Share(s["node"], tuple(s["gpus"]), s["n_servers"]) for s in value["shares"])
     return Allocation(Mode(value["mode"]), value["n_workers"], value["n_servers"], shares)
+
+
+def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
+    tenant = TenantSnapshot(**value)
+    return replace(tenant, reclaim=Reclaim(tenant.reclaim), surplus=Surplus(tenant.surplus))
 
 
 def _node_to_json(node: Node) -> dict[str, Any]:

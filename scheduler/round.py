@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
+from scheduler.claims import entitle
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Preempt, Reason, Resize, Wait
 from scheduler.models.layout import terrain_of
 from scheduler.models.speeds import Speeds
@@ -21,7 +22,8 @@ from scheduler.waiting import why_it_waits
 def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -> Plan:
     """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
 
-    1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates;
+    1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates; owners
+       of guarantees claim what is theirs, and borrowers are told what they have to give back;
     2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota;
     3. place: grants become allocations, all or nothing, on what is free now; who must wait for others to leave, waits;
     4. diff: against what is held: launch, resize, preempt, keep or wait;
@@ -34,6 +36,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     scene = admit(snapshot, values)  # 1
     speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
+    entitle(scene)
     deciding = {job.id for job in scene.candidates}
     settled = tuple(job for job in snapshot.jobs if job.id not in deciding)
     view = View(
@@ -50,6 +53,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
+    proposal = _owners_first(scene, proposal)
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
     decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
@@ -77,6 +81,15 @@ def _return_resized(scene: Scene) -> dict[str, Decision]:
         else:
             decisions[job.id] = Wait(job.id, ())
     return decisions
+
+
+def _owners_first(scene: Scene, proposal: Proposal) -> Proposal:
+    """Jobs that claim guaranteed GPUs choose their places before others, so that they have not to wait for more."""
+    entitlement = scene.budget.entitlement
+    if entitlement is None or not entitlement.claimants:
+        return proposal
+    grants = sorted(proposal.grants, key=lambda grant: grant.job not in entitlement.claimants)
+    return replace(proposal, grants=tuple(grants))
 
 
 def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
@@ -107,8 +120,11 @@ def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, 
     return fitting or (Explanation(Reason.UNCHANGED),)
 
 
+_TAKEN_BACK = {Reason.RECLAIMED, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW, Reason.FAIR_BORROWING}
+
+
 def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[str, Decision]:
-    """OVER_QUOTA where quota forbids the job to stay; else the policy's reason; else who comes instead."""
+    """What quota says where it forbids the job to stay; else the policy's reason; else who comes instead."""
     gainers = [g.job for g in proposal.grants if g.job in targets.placed or g.job in targets.awaited]
     decisions: dict[str, Decision] = {}
     for job in scene.candidates:
@@ -117,7 +133,10 @@ def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[s
             continue
         excess = scene.ledger_before.excess(job.tenant)
         why = proposal.notes.get(job.id, ())
-        if excess is not None and scene.budget.refusal(job, held.n_workers) is not None:
+        refused = scene.budget.refusal(job, held.n_workers)
+        if refused is not None and refused.reason in _TAKEN_BACK:
+            why = (refused,)
+        elif excess is not None and refused is not None:
             why = (excess,)
         elif not why or why[0].reason in _STAYING:
             facts = {"ahead": len(gainers), "next_job": gainers[0] if gainers else ""}

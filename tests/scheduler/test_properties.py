@@ -33,6 +33,7 @@ from scheduler import (
     snapshot_from_json,
     snapshot_to_json,
 )
+from scheduler.snapshot import Reclaim
 from tests.scheduler.cases import GIB, Case
 
 quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,18 +59,32 @@ def cases(draw: st.DrawFn) -> Case:
         )
         for i in range(draw(st.integers(1, 4)))
     )
-    tenants = (
+    tenants: tuple[TenantSnapshot, ...] = (
         TenantSnapshot("root", max_gpus=draw(st.sampled_from([None, 6]))),
         TenantSnapshot("alice", parent="root", max_gpus=draw(st.sampled_from([None, 0, 2, 4]))),
         TenantSnapshot("bob", parent="root", max_running_jobs=draw(st.sampled_from([None, 0, 1, 2]))),
         TenantSnapshot("charlie", weight=draw(st.sampled_from([1.0, 2.0]))),
     )
+    if draw(st.booleans()):
+        tenants = tuple(draw(guaranteed(tenant)) for tenant in tenants)
     jobs = tuple(draw(any_job(f"j{i}")) for i in range(draw(st.integers(0, 7))))
     return Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants)
 
 
 LOADS = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1, gpu_memory_bytes=4 * GIB)
 COMPUTES = Profile(cpu_io_s=0.0, gpu_s=0.9, network_s=0.1, gpu_memory_bytes=9 * GIB)
+
+
+@st.composite
+def guaranteed(draw: st.DrawFn, tenant: TenantSnapshot) -> TenantSnapshot:
+    """The tenant with a guarantee, or none, and rules of borrowing and lending."""
+    return replace(
+        tenant,
+        guarantee=draw(st.sampled_from([None, 0, 1, 2, 4])),
+        borrow_limit=draw(st.sampled_from([None, None, 0, 2])),
+        lend_limit=draw(st.sampled_from([None, None, 0, 1])),
+        reclaim=draw(st.sampled_from(list(Reclaim))),
+    )
 
 
 @st.composite

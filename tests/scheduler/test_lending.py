@@ -1,0 +1,196 @@
+"""Guarantees, borrowing and lending: the vectors of Kueue's rules, on the books alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.lending import Lending
+from scheduler.quota import Ledger
+from scheduler.snapshot import TenantSnapshot as T
+
+COHORT = T("cohort")
+
+
+def pair(n_gpus: int = 21, *, a: dict[str, int] | None = None, b: dict[str, int] | None = None) -> Ledger:
+    """A is guaranteed 9 and B 12 GPUs under one parent."""
+    tenants = (
+        COHORT,
+        T("a", parent="cohort", guarantee=9, **(a or {})),
+        T("b", parent="cohort", guarantee=12, **(b or {})),
+    )
+    return Ledger(tenants, n_gpus=n_gpus)
+
+
+VECTORS = [
+    ("V1: all that the other leaves idle", pair(), "a", 21),
+    ("V2: no more than its borrow limit above its guarantee", pair(a={"borrow_limit": 1}), "a", 10),
+    ("V3: no more than the other lends", pair(b={"lend_limit": 1}), "a", 10),
+    ("the other way round nothing is limited", pair(b={"lend_limit": 1}), "b", 21),
+    ("a borrow limit of 0 leaves the guarantee", pair(a={"borrow_limit": 0}), "a", 9),
+    ("a lend limit of 0 keeps all", pair(b={"lend_limit": 0}), "a", 9),
+    ("a hard limit counts before all else", pair(a={"max_gpus": 5}), "a", 5),
+    ("GPUs that nobody is guaranteed can be borrowed by all", pair(30), "a", 30),
+    (
+        "V5: a parent's own guarantee serves a child that has none",
+        Ledger((T("cohort", guarantee=12), T("q", parent="cohort", guarantee=0)), n_gpus=12),
+        "q",
+        12,
+    ),
+    (
+        "through a parent's borrow limit too",
+        Ledger((T("org", guarantee=4, borrow_limit=2), T("p", parent="org"), T("other", guarantee=8)), n_gpus=12),
+        "p",
+        6,
+    ),
+    (
+        "a tenant without a guarantee may borrow",
+        Ledger((T("a", guarantee=8), T("guest")), n_gpus=10),
+        "guest",
+        10,
+    ),
+    (
+        "but not what a parent keeps for its own",
+        Ledger((T("org", lend_limit=3), T("p", parent="org", guarantee=8), T("guest")), n_gpus=10),
+        "guest",
+        5,
+    ),
+]
+
+
+@pytest.mark.parametrize(("ledger", "tenant", "most"), [v[1:] for v in VECTORS], ids=[v[0] for v in VECTORS])
+def test_a_tenant_may_take_exactly(ledger: Ledger, tenant: str, most: int) -> None:
+    assert ledger.refusal(tenant, gpus=most) is None
+    assert ledger.refusal(tenant, gpus=most + 1) is not None
+    assert ledger.never(tenant, gpus=most) is None
+    assert ledger.never(tenant, gpus=most + 1) is not None
+
+
+def test_lent_gpus_have_to_come_back_before_their_owner_can_use_them() -> None:
+    ledger = pair()
+    ledger.take("a", gpus=21)
+    refused = ledger.refusal("b", gpus=12)
+    assert refused is not None
+    assert refused.sentence == (
+        "12 GPUs are guaranteed to b, but others have borrowed them; they come back when jobs of these end."
+    )
+    ledger.give_back("a", gpus=12)
+    assert ledger.refusal("b", gpus=12) is None
+    assert ledger.refusal("b", gpus=13) is not None
+
+
+def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
+    limited, lending = pair(a={"borrow_limit": 1}), pair(b={"lend_limit": 1})
+    for ledger in (limited, lending):
+        ledger.take("a", gpus=9)
+    refused = limited.refusal("a", gpus=2)
+    assert refused is not None
+    assert refused.sentence == "a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would be over that."
+    refused = lending.refusal("a", gpus=2)
+    assert refused is not None
+    assert refused.sentence == "a uses 9 GPUs and is guaranteed 9; it needs 2 more, and may borrow 1 now."
+
+
+def test_the_accounts_say_who_lends_to_whom() -> None:
+    ledger = pair()
+    ledger.take("a", gpus=14)
+    ledger.take("b", gpus=3)
+    assert ledger.lending is not None
+    accounts = ledger.lending.accounts()
+    assert (accounts["a"].borrowed, accounts["a"].lent) == (5, 0)
+    assert (accounts["b"].borrowed, accounts["b"].lent) == (0, 5)
+    assert (accounts["cohort"].guarantee, accounts["cohort"].used) == (21, 17)
+
+
+def test_gpus_that_nobody_is_guaranteed_are_lent_first() -> None:
+    lending = Lending((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
+    lending.take("a", 7)
+    assert lending.accounts()["b"].lent == 1
+
+
+def test_what_is_kept_for_an_owner_cannot_be_borrowed() -> None:
+    lending = pair().lending
+    assert lending is not None
+    lending.take("a", 9)
+    lending.keep_for("b", 7)
+    assert lending.available("a") == 5
+    lending.take("b", 7)
+    assert lending.available("a") == 5
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[T, ...]:
+    """Up to eight tenants in up to three levels, with any limits."""
+    limit = st.one_of(st.none(), st.integers(0, 6))
+    tenants: list[T] = []
+    for i in range(draw(st.integers(1, 8))):
+        parents = [
+            None,
+            *(t.id for t in tenants if t.parent is None or t.parent in {x.id for x in tenants if not x.parent}),
+        ]
+        tenants.append(
+            T(
+                f"t{i}",
+                parent=draw(st.sampled_from(parents)),
+                guarantee=draw(limit),
+                borrow_limit=draw(limit),
+                lend_limit=draw(limit),
+            )
+        )
+    return tuple(tenants)
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees(), st.lists(st.tuples(st.integers(0, 7), st.integers(-4, 6)), max_size=25), st.integers(0, 20))
+def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[tuple[int, int]], rest: int) -> None:
+    """I2: used <= guarantee + borrowed, borrowed <= limit, what is lent is what is borrowed, all in the cluster."""
+    by_id = {t.id: t for t in tenants}
+    top = [t.id for t in tenants if t.parent is None]
+    bare = Lending(tenants, n_gpus=None)
+    n_gpus = sum(bare.guarantee(t) for t in top) + rest
+    lending = Lending(tenants, n_gpus=n_gpus)
+    held = dict.fromkeys(by_id, 0)
+    for who, gpus in history:
+        tenant = tenants[who % len(tenants)].id
+        n = max(gpus, -held[tenant])
+        if n > 0 and lending.refusal(tenant, n) is not None:
+            assert n > lending.available(tenant)
+            continue
+        lending.take(tenant, n)
+        held[tenant] += n
+        accounts = lending.accounts()
+        used = {t: sum(n for h, n in held.items() if t in _line(by_id, h)) for t in by_id}
+        for t, account in accounts.items():
+            assert account.used == used[t]
+            assert account.used <= account.guarantee + account.borrowed
+            limit, lend_limit = by_id[t].borrow_limit, by_id[t].lend_limit
+            assert limit is None or account.borrowed <= limit
+            assert account.used + account.lent <= account.guarantee or account.lent == 0
+            assert lend_limit is None or account.lent <= lend_limit
+        assert sum(used[t] for t in top) <= n_gpus
+        _check_lent(tenants, held, lending, rest)
+
+
+def _line(by_id: dict[str, T], tenant: str) -> list[str]:
+    line = [tenant]
+    while (parent := by_id[line[-1]].parent) is not None:
+        line.append(parent)
+    return line
+
+
+def _check_lent(tenants: tuple[T, ...], held: dict[str, int], lending: Lending, rest: int) -> None:
+    """Below every parent: what is borrowed below and lent outside comes from below, the parent's own, or outside."""
+    accounts = lending.accounts()
+    for parent in (None, *(t.id for t in tenants)):
+        children = [t for t in tenants if t.parent == parent]
+        borrowed = sum(accounts[c.id].borrowed for c in children)
+        lent = sum(accounts[c.id].lent for c in children)
+        if parent is None:
+            assert lent == max(0, borrowed - rest)
+        elif children:
+            shared = sum(
+                lending.pool(c.id) if c.lend_limit is None else min(lending.pool(c.id), c.lend_limit) for c in children
+            )
+            own = lending.pool(parent) - shared - held[parent]
+            assert lent == max(0, borrowed + accounts[parent].lent - own - accounts[parent].borrowed)
