@@ -23,7 +23,7 @@ def lost(plan: Plan) -> set[str]:
     return {d.job for d in plan.decisions if isinstance(d, Preempt)}
 
 
-def settled(case: Case, policy: str, rounds: int = 4) -> Case:
+def settled(case: Case, policy: str, rounds: int = 6) -> Case:
     for _ in range(rounds):
         case = case.after(case.decide(policy), seconds=600.0)
     return case
