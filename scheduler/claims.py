@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.admission import Scene, Shared, held_by
 from scheduler.decisions import Explanation, Reason
-from scheduler.entitlement import Cap, Entitlement
+from scheduler.entitlement import Cap, Claimant, Entitlement
 from scheduler.lending import Lending
+from scheduler.policies.policy import Grant, Proposal
 from scheduler.quota import Ledger, name_of
 from scheduler.reclaim import Borrower, Victim, borrowed_from, victims_for
 from scheduler.snapshot import JobSnapshot, Reclaim, TenantSnapshot
@@ -34,6 +35,28 @@ def entitle(scene: Scene) -> None:
     scene.budget.entitlement = claims.entitlement()
 
 
+def serve_claims(scene: Scene, proposal: Proposal) -> Proposal:
+    """The proposal with a grant for every claim that can be met but that the policy left out; claims in front.
+
+    A guarantee does not depend on the policy's order, nor on its search. In front: so that owners choose their places
+    among what is free now, and have not to wait for more.
+    """
+    budget, entitlement = scene.budget, scene.budget.entitlement
+    if entitlement is None or not entitlement.claimants:
+        return proposal
+    granted = {grant.job for grant in proposal.grants}
+    added = []
+    for job in scene.candidates:
+        claim = entitlement.claimants.get(job.id)
+        if claim is None or job.id in granted:
+            continue
+        is_open = entitlement.unserved(job.tenant, claim.gpu_type) >= claim.n_workers
+        if is_open and budget.take(job, claim.n_workers, gpu_type=claim.gpu_type):
+            added.append(Grant(job.id, claim.n_workers, claim.gpu_type, (claim.why,)))
+    grants = sorted((*proposal.grants, *added), key=lambda grant: grant.job not in entitlement.claimants)
+    return replace(proposal, grants=tuple(grants))
+
+
 @dataclass
 class _Wish:
     job: JobSnapshot
@@ -52,7 +75,7 @@ class _Claims:
     limits: Ledger
     caps: dict[str, Cap] = field(default_factory=dict)
     claims: dict[str, dict[str, int]] = field(default_factory=dict)
-    claimants: set[str] = field(default_factory=set)
+    claimants: dict[str, Claimant] = field(default_factory=dict)
     lent_out: dict[str, Explanation] = field(default_factory=dict)
     waiting_for: list[tuple[str, int]] = field(default_factory=list)
 
@@ -110,7 +133,12 @@ class _Claims:
                 self.free[gpu_type] -= n
                 mine = self.claims.setdefault(gpu_type, {})
                 mine[job.tenant] = mine.get(job.tenant, 0) + n
-                self.claimants.add(job.id)
+                facts = {
+                    "n_workers": n,
+                    "tenant": name_of(self.tenants[owner]),
+                    "guarantee": self.held.guarantee(owner),
+                }
+                self.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.GUARANTEED, facts))
                 return True
         if n == job.min_workers and any(self.free[t] + self._lent(owner, t) >= n for t in types):
             facts = {"tenant": name_of(self.tenants[owner]), "need": n}
@@ -184,7 +212,7 @@ class _Claims:
             strict = self.held
             _keep(strict, claimed, self.tenants.values())
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
-        return Entitlement(self.caps, self.claims, frozenset(self.claimants), self.lent_out, strict, names)
+        return Entitlement(self.caps, self.claims, self.claimants, self.lent_out, strict, names)
 
 
 def _keep(lending: Lending, wanted: Lending, tenants: Iterable[TenantSnapshot]) -> None:

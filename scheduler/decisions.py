@@ -64,6 +64,7 @@ class Reason(StrEnum):
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
     LENT = "lent"
+    GUARANTEED = "guaranteed"
     FAIR_GOODPUT = "fair_goodput"
     GOODPUT_ELSEWHERE = "goodput_elsewhere"
     FINISH_TIME_FAIR = "finish_time_fair"
@@ -143,6 +144,7 @@ SENTENCES: Mapping[Reason, str] = {
     "for a weight of {weight:g}.",
     Reason.RECLAIMED: "{tenant} uses {used} GPUs and is guaranteed {guarantee:g}; what is above that was lent, "
     "and others below their guarantee need it.",
+    Reason.GUARANTEED: "{n_workers} GPUs of the {guarantee} that {tenant} is guaranteed are its own.",
     Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
     Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",

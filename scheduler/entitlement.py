@@ -18,17 +18,26 @@ class Cap:
     why: Explanation
 
 
+@dataclass(frozen=True)
+class Claimant:
+    """A waiting job within the guarantee of an owner: its own tenant, or a parent of that."""
+
+    n_workers: int
+    gpu_type: str
+    why: Explanation
+
+
 @dataclass
 class Entitlement:
     """caps: by running job, what owners take back from it. claims: by GPU type, then tenant: free GPUs, or such as come
-    free, that waiting jobs within a guarantee are to have; claimants: these jobs. lent_out: waiting jobs whose guaranteed GPUs others keep
-    until they end, with the reason. strict: the books with all that runs and all such claims, in which nobody may
-    borrow anew what they wait for; None = nobody waits for lent GPUs.
+    free, that waiting jobs within a guarantee are to have; claimants: these jobs, with what each is to have. lent_out:
+    waiting jobs whose guaranteed GPUs others keep until they end, with the reason. strict: the books with all that runs
+    and all such claims, in which nobody may borrow anew what they wait for; None = nobody waits for lent GPUs.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
     claims: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    claimants: frozenset[str] = frozenset()
+    claimants: Mapping[str, Claimant] = field(default_factory=dict)
     lent_out: Mapping[str, Explanation] = field(default_factory=dict)
     strict: Lending | None = None
     names: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +45,14 @@ class Entitlement:
 
     def copy(self) -> Entitlement:
         strict = None if self.strict is None else self.strict.copy()
-        return Entitlement(self.caps, self.claims, self.claimants, self.lent_out, strict, self.names, dict(self._served))
+        return Entitlement(
+            self.caps, self.claims, self.claimants, self.lent_out, strict, self.names, dict(self._served)
+        )
+
+    def unserved(self, tenant: str, gpu_type: str) -> int:
+        """GPUs of the type that the tenant's waiting jobs claim and were not granted yet."""
+        claimed = self.claims.get(gpu_type, {}).get(tenant, 0)
+        return max(0, claimed - self._served.get((tenant, gpu_type), 0))
 
     def refusal(self, job: JobSnapshot, n_workers: int, *, had: int) -> Explanation | None:
         """Why it may not have so many: its GPUs are taken back, or it would borrow what an owner waits for."""
@@ -49,10 +65,7 @@ class Entitlement:
 
     def kept(self, tenant: str, gpu_type: str) -> int:
         """GPUs of the type that other tenants' waiting jobs are to have."""
-        claims = self.claims.get(gpu_type)
-        if not claims:
-            return 0
-        return sum(max(0, n - self._served.get((t, gpu_type), 0)) for t, n in claims.items() if t != tenant)
+        return sum(self.unserved(t, gpu_type) for t in self.claims.get(gpu_type, ()) if t != tenant)
 
     def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
         """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""

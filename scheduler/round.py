@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
-from scheduler.claims import entitle
+from scheduler.claims import entitle, serve_claims
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Preempt, Reason, Resize, Wait
 from scheduler.models.layout import terrain_of
 from scheduler.models.speeds import Speeds
@@ -52,8 +52,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
         scene.free_by_node,
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
-    proposal = policy.propose(view, budget=scene.budget, memory=own_memory)  # 2
-    proposal = _owners_first(scene, proposal)
+    proposal = serve_claims(scene, policy.propose(view, budget=scene.budget, memory=own_memory))  # 2
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
     decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
@@ -81,15 +80,6 @@ def _return_resized(scene: Scene) -> dict[str, Decision]:
         else:
             decisions[job.id] = Wait(job.id, ())
     return decisions
-
-
-def _owners_first(scene: Scene, proposal: Proposal) -> Proposal:
-    """Jobs that claim guaranteed GPUs choose their places before others, so that they have not to wait for more."""
-    entitlement = scene.budget.entitlement
-    if entitlement is None or not entitlement.claimants:
-        return proposal
-    grants = sorted(proposal.grants, key=lambda grant: grant.job not in entitlement.claimants)
-    return replace(proposal, grants=tuple(grants))
 
 
 def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
