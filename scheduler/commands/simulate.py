@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from scheduler.commands.files import check_can_fill, check_can_write, fill, has_matplotlib, write_json
+from scheduler.commands.mishaps import add_mishaps, struck_by
 from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
 from scheduler.policies import policy_named
 from scheduler.simulator import simulate
@@ -21,6 +22,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("simulate", help="replay a trace through a policy")
     add_policy(parser, required=True)
     add_world(parser)
+    add_mishaps(parser)
     add_json(parser)
     parser.add_argument(
         "--report", metavar="DIR", help="write a table of the jobs, curves and figures into this folder"
@@ -35,7 +37,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
     policy = policy_named(arguments.policy, parameters_in(arguments.param))
     kind = WORLDS[arguments.world]
     setting = setting_of(arguments, policy=arguments.policy)
-    world = kind.make(setting)
+    world = struck_by(arguments, kind.make(setting), name=setting.trace.name)
+    nodes = world.nodes
     period_s = kind.period_s if arguments.period is None else arguments.period
     outcome = simulate(
         world,
@@ -45,17 +48,17 @@ def _simulate(arguments: argparse.Namespace) -> int:
         stopwatch=time.perf_counter,
         on_progress=progress_bar(),
     )
-    found = summary(outcome, nodes=world.nodes)
+    found = summary(outcome, nodes=nodes)
     if arguments.report:
         alone = alone_times(kind, setting, period_s=period_s)
         rho = fairness_of(outcome, setting, alone)
-        curves = curves_of(outcome, nodes=world.nodes, rho=rho)
+        curves = curves_of(outcome, nodes=nodes, rho=rho)
         files: dict[str, str | bytes] = {
             "jobs.csv": csv_of(job_rows(outcome, rho=rho)),
             "curves.csv": csv_of(curve_rows(curves)),
         }
         if not arguments.no_figures and has_matplotlib():
-            files |= compared({arguments.policy: curves}) | gantt(outcome, nodes=world.nodes)
+            files |= compared({arguments.policy: curves}) | gantt(outcome, nodes=nodes)
         fill(arguments.report, files)
     if arguments.json:
         write_json(arguments.json, found)

@@ -11,6 +11,7 @@ from enum import IntEnum
 from scheduler.decisions import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.policies import Policy
 from scheduler.round import decide
+from scheduler.simulator.failing import FailingWorld
 from scheduler.simulator.world import Arrival, Gang, Leg, World
 from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase, PolicyMemory
 
@@ -26,7 +27,8 @@ class _Kind(IntEnum):
     LEFT = 1
     TRAINS = 2
     SUBMITTED = 3
-    TICK = 4
+    MISHAP = 4
+    TICK = 5
 
 
 @dataclass
@@ -50,12 +52,17 @@ class Life:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a simulation gave. lives by job id, in the order of submission; decision_s: seconds of every round."""
+    """What a simulation gave. lives by job id, in the order of submission; decision_s: seconds of every round.
+
+    n_failures: nodes that were lost; lost_gpu_s: GPU-seconds that jobs on them held since their last checkpoints.
+    """
 
     lives: dict[str, Life]
     n_rounds: int
     decision_s: tuple[float, ...]
     ended_at_s: float
+    n_failures: int = 0
+    lost_gpu_s: float = 0.0
 
 
 def simulate(
@@ -100,12 +107,15 @@ class _Engine:
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0
+        self.failing = world if isinstance(world, FailingWorld) else None
+        self.n_failures, self.lost_gpu_s = 0, 0.0
 
     def play(self) -> Outcome:
         for i, arrival in enumerate(self.arrivals):
             self._push(arrival.at_s, _Kind.SUBMITTED, arrival.job.id, i)
         now_s = 0.0
-        while self.heap:
+        self._await_mishap()
+        while self.heap and (self.failing is None or self.n_done < len(self.arrivals)):
             now_s = self.heap[0][0]
             is_due = False
             while self.heap and self.heap[0][0] == now_s:
@@ -117,7 +127,9 @@ class _Engine:
                 self._rounds(now_s)
             if not self.heap and self.active:
                 raise RuntimeError(f"{len(self.active)} jobs never run, among them {next(iter(self.active))!r}")
-        return Outcome(self.lives, len(self.decision_s), tuple(self.decision_s), now_s)
+        return Outcome(
+            self.lives, len(self.decision_s), tuple(self.decision_s), now_s, self.n_failures, self.lost_gpu_s
+        )
 
     # events
 
@@ -125,7 +137,9 @@ class _Engine:
         """Carry the event out; True if a round is due."""
         if kind is _Kind.TICK:
             return self.period_s is not None or version == len(self.decision_s)
-        if kind is _Kind.SUBMITTED:
+        if kind is _Kind.MISHAP:
+            self._strike(now_s)
+        elif kind is _Kind.SUBMITTED:
             arrival = self.arrivals[version]
             self.active[job_id] = arrival.job
             self.lives[job_id] = Life(arrival.job, arrival.at_s)
@@ -180,6 +194,40 @@ class _Engine:
     def _train(self, job_id: str, now_s: float) -> None:
         self.active[job_id] = replace(self.active[job_id], phase=Phase.RUNNING, training_since_s=now_s)
         self._new_speeds(now_s, only=job_id)
+
+    # mishaps
+
+    def _await_mishap(self) -> None:
+        if self.failing is not None and self.failing.next_at_s is not None:
+            self._push(self.failing.next_at_s, _Kind.MISHAP, "", 0)
+
+    def _strike(self, now_s: float) -> None:
+        """Nodes go, come back, or change their pace; who lies on a lost one waits again, from its last checkpoint."""
+        assert self.failing is not None
+        struck = self.failing.strike(now_s)
+        self.n_failures += len(struck.lost)
+        for job_id, job in list(self.active.items()):
+            nodes = {share.node for share in job.allocation.shares} if job.allocation is not None else set()
+            if nodes & struck.lost:
+                self._evict(job_id, self.failing, now_s)
+            elif nodes & struck.changed and job.phase is Phase.RUNNING:
+                self._new_speeds(now_s, only=job_id)
+        if struck.lost:
+            self._new_speeds(now_s)
+        self._await_mishap()
+
+    def _evict(self, job_id: str, failing: FailingWorld, now_s: float) -> None:
+        """In no order: what was not saved is lost, and so is a start. Who was leaving had saved already."""
+        self._interrupt(job_id, now_s)
+        job, life = self.active[job_id], self.lives[job_id]
+        assert job.allocation is not None
+        steps, seconds = (0.0, 0.0) if job.phase is Phase.STOPPING else failing.lose(job_id)
+        if job.phase is Phase.STARTING:
+            seconds = now_s - (0.0 if job.allocated_at_s is None else job.allocated_at_s)
+        self.lost_gpu_s += seconds * job.allocation.n_workers
+        life.version += 1
+        self.active[job_id] = replace(job, steps_done=max(0.0, job.steps_done - steps))
+        self._leave(job_id, now_s)
 
     # rounds
 

@@ -47,6 +47,8 @@ def summary(outcome: Outcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
         "makespan_s": float(makespan_s),
         "utilisation": float(busy / there_is) if there_is else 0.0,
         "n_per_gpu": float(held / busy) if busy else 0.0,
+        "n_failures": outcome.n_failures,
+        "lost_gpu_s": outcome.lost_gpu_s,
         "rounds": outcome.n_rounds,
         "decision_ms": {"mean": float(decision_ms.mean()), "p99": float(np.percentile(decision_ms, 99))},
         "jct_s": jct_s,

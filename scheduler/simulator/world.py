@@ -121,6 +121,10 @@ class SteadyWorld(ABC):
         else:
             self._done[job_id] += elapsed_s * leg.steps_per_s
 
+    def rewind(self, job_id: str, *, steps: float) -> None:
+        """So many steps are lost: what was done since a checkpoint."""
+        self._done[job_id] = max(0.0, self._done[job_id] - steps)
+
     def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:  # noqa: ARG002
         return 0.0
 

@@ -124,6 +124,7 @@ def _network(setting: Setting) -> World:
         setting.cluster,
         tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
         seed=setting.seed,
+        is_elastic=setting.trace.format == "muri",
         knows_lengths=setting.information is not Information.NONE,
         knows_speeds=setting.information is Information.DURATIONS,
     )

@@ -243,3 +243,29 @@ def test_no_command_and_help_tell_what_there_is(capsys: pytest.CaptureFixture[st
     for command in ("simulate", "compare", "trace", "replay", "explain", "interference"):
         assert command in out
         assert run(f"{command} --help") == 0
+
+
+# failures
+
+
+def test_failures_of_a_file_cost_what_was_not_saved(folder: Path) -> None:
+    (folder / "f.yaml").write_text("lost: [{node: n0, at_s: 30, for_s: 10}]\n")
+    assert simulate("--failures f.yaml --checkpoint-every-s 20 --json out.json") == 0
+    figures = json.loads((folder / "out.json").read_text())
+    assert (figures["n_failures"], figures["lost_gpu_s"]) == (1, 40)
+    assert figures["jct_s"]["a"] == 140  # 20 s are saved; meanwhile c has its 30 s on the other node
+
+
+def test_failures_are_drawn_by_the_seed(folder: Path) -> None:
+    options = "--node-mtbf-s 60 --node-mttr-s 5 --slow-every-s 50 --slow-pace 3 --checkpoint-every-s 10 --json"
+    assert [simulate(f"{options} {name} --seed {seed}") for name, seed in (("a", 1), ("b", 1), ("c", 2))] == [0, 0, 0]
+    a, b, c = (json.loads((folder / name).read_text())["jct_s"] for name in "abc")
+    assert a == b != c
+
+
+def test_failures_that_make_no_sense_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "f.yaml").write_text("lost: [{node: n7, at_s: 30}]\n")
+    assert simulate("--failures f.yaml") == 2
+    assert "f.yaml: lost names the node 'n7', which the cluster does not have" in capsys.readouterr().err
+    assert simulate("--failures f.yaml --node-mtbf-s 9") == 2
+    assert simulate("--slow-every-s 9 --slow-pace 0.5") == 2
