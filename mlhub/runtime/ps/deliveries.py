@@ -15,6 +15,7 @@ class Delivery:
 
     worker: int
     buffer: Tensor
+    is_whole: bool = False
     n_arrived: int = 0
     is_over: bool = False  # nothing more of it will come
     version: int | None = None  # that it goes into, once this is decided

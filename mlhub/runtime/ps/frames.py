@@ -73,11 +73,16 @@ class Header:
 
 def send(connection: socket.socket, header: Header, payload: memoryview | bytes = b"") -> None:
     """Raises PeerLostError."""
-    view = memoryview(payload).cast("B") if len(payload) else memoryview(b"")
+    send_together(connection, header.pack(), memoryview(payload).cast("B") if len(payload) else memoryview(b""))
+
+
+def send_together(connection: socket.socket, head: bytes, view: memoryview) -> None:
+    """Small things in one go: the receiver wakes up once. Raises PeerLostError."""
     if len(view) <= SMALL_BYTES:
-        send_bytes(connection, header.pack() + bytes(view))
+        send_bytes(connection, head + bytes(view))
         return
-    send_bytes(connection, header.pack())
+    if head:
+        send_bytes(connection, head)
     for start in range(0, len(view), CHUNK_BYTES):
         send_bytes(connection, view[start : start + CHUNK_BYTES])
 

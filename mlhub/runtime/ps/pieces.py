@@ -16,7 +16,7 @@ from mlhub.runtime.ps.frames import CHUNK_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.staleness import SCALES, compensate
-from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, Update
+from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, PlainStep, Update
 from mlhub.runtime.rates import Scheduled
 
 PIECE_ELEMENTS = CHUNK_BYTES // 4
@@ -88,7 +88,17 @@ class Piece:
             return AddDelta(self.weights)
         if name == "easgd":
             return Elastic(self.weights, alpha=float(strategy["alpha"]))
+        if _is_plain(self._optimizer):
+            return PlainStep(self._stretches(), self._set_rate)
         return GradientStep(self._optimizer.step, self._set_gradient, self._set_rate)
+
+    def _stretches(self) -> list[tuple[Tensor, slice, dict[str, Any]]]:
+        group_of = {id(p): group for group in self._optimizer.param_groups for p in group["params"]}
+        return [
+            (p.data, slice(place.offset, place.offset + p.numel()), group_of[id(p)])
+            for place in self._places
+            for p in (place.tensor,)
+        ]
 
     def _set_rate(self, version: int) -> None:
         self._scheduled.set(self._start + version - 1)
@@ -96,6 +106,12 @@ class Piece:
     def _set_gradient(self, gradient: Tensor) -> None:
         for _, _, offset, parameter in self._places:
             parameter.grad = gradient[offset : offset + parameter.numel()]
+
+
+def _is_plain(optimizer: torch.optim.Optimizer) -> bool:
+    """SGD whose step is nothing but weights - rate · gradient."""
+    more = ("momentum", "weight_decay", "maximize", "differentiable")
+    return isinstance(optimizer, torch.optim.SGD) and not any(g[key] for g in optimizer.param_groups for key in more)
 
 
 def cut(plan: ShardPlan, weights: Tensor) -> list[Piece]:

@@ -138,7 +138,8 @@ class Server:
                     self._start(connection, header)
                 case Operation.PULL:
                     self._shard.wait_started()
-                    self._send(connection, worker, self._shard.pull(worker), None)
+                    answer = self._shard.pull(worker)
+                    self._send(connection, worker, answer, None, head=self._head(answer))
                 case Operation.PUSH:
                     self._receive_push(connection, worker, header)
                 case Operation.REST:
@@ -171,7 +172,7 @@ class Server:
         is_quiet = bool(header.flags & frames.QUIET)
         delivery = shard.announce(worker, header)
         answer: Answer | None = None
-        n_sent = 0
+        head, n_sent = b"", 0  # head: goes out with the first piece
         for index, piece in enumerate(shard.pieces):
             room = shard.room(delivery, piece)
             frames.receive_into(connection, bytes_of(room))
@@ -180,47 +181,50 @@ class Server:
                 continue
             if answer is None:
                 answer = shard.answer_for(worker, wait=False)
-                if answer is not None:
-                    self._send_header(connection, answer)
+                head = self._head(answer) if answer is not None else b""
             while answer is not None and n_sent <= index and shard.ready(answer, delivery, n_sent, wait=False):
-                self._send_piece(connection, worker, delivery, n_sent)
-                n_sent += 1
-        if is_quiet:
+                self._send_piece(connection, worker, delivery, n_sent, head=head)
+                head, n_sent = b"", n_sent + 1
+        if answer is None:
             answer = shard.answer_for(worker, wait=True)
             assert answer is not None
+            head = self._head(answer)
+        if is_quiet:
             frames.send(connection, Header(Operation.OK, 0, step=answer.version))
         else:
-            self._send(connection, worker, answer, delivery, n_sent=n_sent)
+            self._send(connection, worker, answer, delivery, head=head, n_sent=n_sent)
 
     def _send(
         self,
         connection: socket.socket,
         worker: int,
-        answer: Answer | None,
+        answer: Answer,
         delivery: Delivery | None,
         *,
+        head: bytes,
         n_sent: int = 0,
     ) -> None:
-        """What is left of the weights, waiting for each piece. answer: None when its header is not sent yet."""
-        if answer is None or delivery is None:
-            answer = answer or self._shard.answer_for(worker, wait=True)
-            assert answer is not None
-            self._send_header(connection, answer)
+        """What is left of the weights, waiting for each piece."""
         for index in range(n_sent, len(self._shard.pieces)):
             self._shard.ready(answer, delivery, index, wait=True)
-            self._send_piece(connection, worker, delivery, index)
+            self._send_piece(connection, worker, delivery, index, head=head)
+            head = b""
+        if head:  # a shard that holds nothing
+            frames.send_bytes(connection, head)
 
-    def _send_header(self, connection: socket.socket, answer: Answer) -> None:
+    def _head(self, answer: Answer) -> bytes:
         shard = self._shard
         header = Header(
             Operation.WEIGHTS, shard.weights.nbytes, flags=shard.agreed, step=answer.version, value=shard.value
         )
-        frames.send(connection, header)
+        return header.pack()
 
-    def _send_piece(self, connection: socket.socket, worker: int, delivery: Delivery | None, index: int) -> None:
+    def _send_piece(
+        self, connection: socket.socket, worker: int, delivery: Delivery | None, index: int, *, head: bytes
+    ) -> None:
         piece = self._shard.pieces[index]
         pushed = None if delivery is None else self._shard.room(delivery, piece)
-        frames.send_bytes(connection, bytes_of(piece.answer(worker, pushed)))
+        frames.send_together(connection, head, bytes_of(piece.answer(worker, pushed)))
 
     def _order(self, connection: socket.socket, order: Grant | Hold | Meet) -> None:
         """GRANT: step and, as value, the part. MEET: step, flags, and the members as JSON."""

@@ -91,13 +91,14 @@ class Shard:
                 delivery.buffer = torch.empty(min(PIECE_ELEMENTS, self.weights.numel()))
             else:
                 delivery.buffer = self._free.pop() if self._free else torch.empty_like(self.weights)
+                delivery.is_whole = True
             return delivery
 
     def room(self, delivery: Delivery, piece: Piece) -> Tensor:
         """Where the delivery's values of a piece are to be received."""
-        if len(delivery.buffer) == len(self.weights):
+        if delivery.is_whole:
             return delivery.buffer[piece.begin : piece.end]
-        return delivery.buffer[: piece.end - piece.begin]
+        return delivery.buffer if len(self.pieces) == 1 else delivery.buffer[: piece.end - piece.begin]
 
     def arrived(self, delivery: Delivery, index: int) -> None:
         """That piece of it is received; applies whatever is complete now."""
@@ -203,7 +204,7 @@ class Shard:
             making.n_to_apply -= 1
             if making.n_to_apply == 0:
                 del self._making[making.version]
-                whole = [d.buffer for _, d in making.parts if len(d.buffer) == len(self.weights)]
+                whole = [d.buffer for _, d in making.parts if d.is_whole]
                 self._free += whole[: self.n_workers]
             self._changed.notify_all()
 

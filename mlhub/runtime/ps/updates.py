@@ -5,8 +5,8 @@ Each works on any stretch alone, so that a shard can be updated piece by piece w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -33,6 +33,27 @@ class GradientStep:
         self._set_gradient(summed(pushed))
         self._set_version(version)
         self._step()
+
+    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
+        return weights
+
+
+class PlainStep:
+    """SGD without momentum or decay: one multiply-add, where calling an optimiser costs more than a small shard's sum.
+
+    stretches: parts of the weights, each with its place in what is pushed and the optimiser's group that it is in.
+    """
+
+    def __init__(
+        self, stretches: Sequence[tuple[Tensor, slice, Mapping[str, Any]]], set_version: Callable[[int], None]
+    ) -> None:
+        self._stretches, self._set_version = stretches, set_version
+
+    def apply(self, pushed: Sequence[tuple[float, Tensor]], *, version: int) -> None:
+        gradient = summed(pushed)
+        self._set_version(version)
+        for weights, place, group in self._stretches:
+            weights.add_(gradient[place], alpha=-float(group["lr"]))
 
     def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
         return weights
