@@ -55,6 +55,8 @@ class Contention:
         self._demands: dict[str, Demand] = {}
         self._on_link: dict[int, dict[str, None]] = {}
         self._wire_s: dict[str, float] = {}  # settled; absent where somebody came or left
+        self._asked: dict[tuple[str, Allocation], Demand | None] = {}
+        self._effects: dict[tuple[str, Allocation], Effect] = {}  # since somebody came or left last
 
     def add(self, job: JobSnapshot, allocation: Allocation) -> None:
         """The gang sends from there now, and nowhere else."""
@@ -62,6 +64,7 @@ class Contention:
         demand = self.demand(job, allocation)
         if demand is None:
             return
+        self._effects.clear()
         self._unsettle(self._met(demand.flow))
         self._demands[job.id] = demand
         for link in demand.flow.links:
@@ -71,6 +74,7 @@ class Contention:
         demand = self._demands.pop(job_id, None)
         if demand is None:
             return
+        self._effects.clear()
         self._wire_s.pop(job_id, None)
         for link in demand.flow.links:
             self._on_link[link].pop(job_id, None)
@@ -80,6 +84,12 @@ class Contention:
         """What the gang would ask of the links; None where nothing leaves its node."""
         if len(allocation.shares) < 2:
             return None
+        key = (job.id, allocation)
+        if key not in self._asked:
+            self._asked[key] = self._demand(job, allocation)
+        return self._asked[key]
+
+    def _demand(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
         layout, mode = self._speeds.terrain.layout_of(allocation), allocation.mode
         flow = self._links.flow(allocation, layout, parameters_bytes=job.parameters_bytes)
         if flow is None:
@@ -98,10 +108,16 @@ class Contention:
         demand = self._demands.get(job.id)
         if demand is None:
             return self._speeds.step_s_on(job, allocation)
-        return float(_steps([demand], np.array([self._settled_wire_s(job.id)]))[0]) / demand.worth
+        return float(_Steps([demand])(np.array([self._settled_wire_s(job.id)]))[0]) / demand.worth
 
     def effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
         """Were the gang there (and nowhere else): its step, and what becomes of those that it meets."""
+        key = (job.id, allocation)
+        if key not in self._effects:
+            self._effects[key] = self._effect(job, allocation)
+        return self._effects[key]
+
+    def _effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
         demand = self.demand(job, allocation)
         if demand is None:
             return Effect(self._speeds.step_s_on(job, allocation), float("inf"))
@@ -110,13 +126,14 @@ class Contention:
         if not others:
             return Effect(demand.step_s / demand.worth, narrowest_bits / demand.wire_s)
         demands = [demand, *(self._demands[other] for other in others)]
-        before_s = _steps(demands[1:], np.array([self._settled_wire_s(other) for other in others]))
+        steps = _Steps(demands)
         wires = np.array([demand.wire_s, *(self._settled_wire_s(other) for other in others)])
-        duty = np.clip(wires / np.maximum(_steps(demands, wires), 1e-9), 0.0, 1.0)
+        begins_s = steps(wires)
+        before_s, duty = begins_s[1:], np.clip(wires / np.maximum(begins_s, 1e-9), 0.0, 1.0)
         settled = settle(
             [d.flow for d in demands],
             self._links.capacity_L,
-            lambda wire_s: _steps(demands, wire_s),
+            steps,
             duty_F=duty,
             most_turns=PRICING_TURNS,
         )
@@ -139,7 +156,7 @@ class Contention:
                 self._wire_s[job_id] = demands[0].wire_s
             else:
                 flows = [demand.flow for demand in demands]
-                settled = settle(flows, self._links.capacity_L, lambda wire_s: _steps(demands, wire_s))
+                settled = settle(flows, self._links.capacity_L, _Steps(demands))
                 known = zip(group, settled.wire_s_F, strict=True)
                 self._wire_s |= {other: float(wire_s) for other, wire_s in known}
         return self._wire_s[job_id]
@@ -165,13 +182,19 @@ class Contention:
             self._wire_s.pop(job_id, None)
 
 
-def _steps(demands: Sequence[Demand], wire_s_F: Floats) -> Floats:
-    step, compute, latency, alone, hides = np.array(
-        [(d.step_s, d.compute_s, d.latency_s, d.wire_s, d.hides) for d in demands]
-    ).T
+class _Steps:
+    """Step seconds of these gangs by the seconds that their wires take, shape (F,) both."""
 
-    def exposed(sync_s: Floats) -> Floats:
-        return np.where(hides > 0, np.maximum(ALWAYS_EXPOSED * sync_s, sync_s - hides * compute), sync_s)
+    def __init__(self, demands: Sequence[Demand]) -> None:
+        columns = np.array([(d.step_s, d.compute_s, d.latency_s, d.wire_s, d.hides) for d in demands]).T
+        self._step_s, self._compute_s, self._latency_s, alone_s, self._hides = columns
+        self._exposed_alone_s = self._exposed_s(alone_s)
 
-    slower: Floats = step + np.maximum(0.0, exposed(latency + wire_s_F) - exposed(latency + alone))
-    return slower
+    def __call__(self, wire_s_F: Floats) -> Floats:
+        slower: Floats = self._step_s + np.maximum(0.0, self._exposed_s(wire_s_F) - self._exposed_alone_s)
+        return slower
+
+    def _exposed_s(self, wire_s_F: Floats) -> Floats:
+        sync_s = self._latency_s + wire_s_F
+        hidden_s = np.maximum(ALWAYS_EXPOSED * sync_s, sync_s - self._hides * self._compute_s)
+        return np.asarray(np.where(self._hides > 0, hidden_s, sync_s), dtype=np.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +101,11 @@ class Settled:
     wire_s_F: Floats  # noqa: N815
     step_s_F: Floats  # noqa: N815
     low_s_F: Floats  # noqa: N815
-    high_s_F: Floats  # noqa: N815
+    highest: Callable[[], Floats]  # worked out when it is asked for
+
+    @cached_property
+    def high_s_F(self) -> Floats:  # noqa: N802
+        return np.maximum(self.highest(), self.step_s_F)
 
     @property
     def error_F(self) -> Floats:  # noqa: N802
@@ -142,8 +147,8 @@ def settle(
         if np.all(np.abs(new - duty) <= _STILL * np.maximum(duty, _STILL)):
             break
         duty = 0.5 * (duty + new)
-    high_s = stepping(unit_F / rates_when_on(uses_FL, capacity, np.ones(len(flows))))
-    return Settled(wire_s, step_s, low_s, np.maximum(high_s, step_s))
+    always = np.ones(len(flows))
+    return Settled(wire_s, step_s, low_s, lambda: stepping(unit_F / rates_when_on(uses_FL, capacity, always)))
 
 
 def groups(flows: Sequence[Flow]) -> list[list[int]]:
