@@ -50,13 +50,15 @@ def main() -> int:
         if not (arguments.work / name).exists():
             _run(["-m", "scheduler", *command.format(**places).split()])
     cells = [cell for cell in all_cells(data) if cell.is_quick or not arguments.quick]
+    again = arguments.again
     todo = [
         cell
         for cell in cells
-        if re.search(arguments.only, cell.key)
-        and (found(cell, arguments.work) is None or (arguments.again and re.search(arguments.again, cell.key)))
+        if re.search(arguments.only, name := f"{cell.group} {cell.key}")
+        and (found(cell, arguments.work) is None or (again and re.search(again, name)))
     ]
-    _play_all(todo, places, n_processes=arguments.processes)
+    once = {cell.key: cell for cell in sorted(todo, key=lambda cell: cell.is_judged)}  # tables share simulations
+    _play_all([cell for cell in todo if cell is once[cell.key]], places, n_processes=arguments.processes)
     figures = {cell.key: one for cell in cells if (one := found(cell, arguments.work)) is not None}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     text = document(cells, figures, data=data, work=arguments.work, out=arguments.out)
@@ -72,7 +74,10 @@ def found(cell: Cell, work: Path) -> dict[str, object] | None:
         value: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError):
         return None
-    return value if value.get("options") == cell.options() else None
+    is_there = value.get("options") == cell.options() and (
+        not cell.is_judged or (work / cell.key / "jobs.csv").exists()
+    )
+    return value if is_there else None
 
 
 def _play_all(cells: Sequence[Cell], places: Mapping[str, str], *, n_processes: int) -> None:

@@ -6,12 +6,16 @@ python -m scheduler simulate; adding a policy, a seed or a trace is a line here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from scheduler.policies import POLICIES
+from scheduler.simulator.worlds import WORLDS
 
 SEEDS = (0, 1, 2, 3, 4)
 LOADS = {"0.5": "workloads-0.5", "1": "workloads", "1.5": "workloads-1.5", "2": "workloads-2.0"}
@@ -47,8 +51,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        parts = (self.group, self.row, self.label, *([f"seed {self.seed}"] if self.seed else []))
-        return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(parts)).strip("-").lower()
+        """The same for cells of several tables that are the same simulation."""
+        trace = Path(self.trace)
+        folder = trace.parent.name if self.world == "pollux" else ""
+        told = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:6]
+        parts = (self.world, folder, trace.stem, self.policy, self.information or "", f"seed {self.seed}", told)
+        return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(part for part in parts if part)).strip("-").lower()
 
     def options(self) -> list[str]:
         """Of python -m scheduler simulate, without what is written."""
@@ -63,7 +71,9 @@ class Cell:
 
 def all_cells(data: Path) -> list[Cell]:
     """Raises OSError where a published table is not in the data folder."""
-    return [*_counting(), *_las(), *_pollux_reproduced(data), *_pollux_compared(), *_network(), *_days()]
+    cells = [*_counting(), *_las(), *_muri_reproduced(), *_pollux_reproduced(data)]
+    cells += [*_pollux_compared(), *_muri_compared(), *_network(), *_days()]
+    return [cell for cell in cells if cell.policy in POLICIES and cell.world in WORLDS]
 
 
 # the simulator proves itself
@@ -108,7 +118,38 @@ def _las() -> Iterator[Cell]:
             "A2", row, "las, compatible", "las", "counting", trace, cluster, compatible,
             published_s=average_s, tolerance=1e-4,
         )  # fmt: skip
-        yield Cell("A2", row, "las, clean rule", "las", "counting", trace, cluster)
+
+
+_TRACE3, _TESTBED = "{data}/muri/traces/trace3.csv", "{data}/muri/testbed/cluster_trace.csv"
+_TIRESIAS_IN_MURI = {"compatible": True, "whole_seconds": True}
+
+
+def _muri_cell(group: str, row: str, trace: str, label: str, policy: str, **more: Any) -> Cell:
+    return Cell(group, row, label, policy, "muri", trace, "{data}/muri/n8g8.csv", profiles="{data}/muri", **more)
+
+
+def _muri_reproduced() -> Iterator[Cell]:
+    """Published: fig. 9 and 10 of Muri (SIGCOMM '22); measured: their testbed's log."""
+    known: dict[str, Any] = {"information": "declared"}
+    unknown: dict[str, Any] = {"information": "none"}
+    tiresias: dict[str, Any] = {"information": "none", "parameters": _TIRESIAS_IN_MURI}
+    row = "trace3, 8 × 8 GPUs"
+    for label, policy, average_s, tolerance, told in (
+        ("SRTF", "srtf", 193_081.8, 0.01, known),
+        ("SRSF", "srsf", 185_021.9, 0.01, known),
+        ("Tiresias", "las", 347_213.2, 0.01, tiresias),
+        ("AntMan", "antman", 305_453.9, 0.05, unknown),
+        ("Muri-S", "muri", 85_502.6, 0.0, known),
+        ("Muri-L", "muri", 88_687.0, 0.05, unknown),
+    ):
+        yield _muri_cell("A3", row, _TRACE3, label, policy, published_s=average_s, tolerance=tolerance, **told)
+    row = "testbed trace, 64 V100"
+    for label, policy, average_s, told in (
+        ("SRTF", "srtf", 249_140.2, known),
+        ("SRSF", "srsf", 238_612.1, known),
+        ("Tiresias", "las", 336_533.2, tiresias),
+    ):
+        yield _muri_cell("A4", row, _TESTBED, label, policy, published_s=average_s, tolerance=0.03, **told)
 
 
 def _pollux_cell(group: str, load: str, workload: int, label: str, policy: str, **more: Any) -> Cell:
@@ -156,6 +197,18 @@ def _pollux_compared() -> Iterator[Cell]:
             )
 
 
+def _muri_compared() -> Iterator[Cell]:
+    """As published, for the published rivals were; lengths declared, and unknown."""
+    for information, policies in (
+        ("declared", ("srtf", "srsf", "muri", "mlhub")),
+        ("none", ("las", "antman", "muri", "themis", "mlhub")),
+    ):
+        for policy in policies:
+            more = {"parameters": _TIRESIAS_IN_MURI} if policy == "las" else {}
+            told = {"information": information, "is_judged": True}
+            yield _muri_cell(f"muri-{information}", "trace3", _TRACE3, policy, policy, **told, **more)
+
+
 NETWORK_POLICIES = (
     "fifo",
     "backfill",
@@ -167,8 +220,12 @@ NETWORK_POLICIES = (
     "priority",
     "drf",
     "capacity",
+    "pollux",
+    "themis",
+    "gavel",
+    "dl2",
     "mlhub",
-)
+)  # those that there are
 DAY_POLICIES = NETWORK_POLICIES
 
 
