@@ -1,19 +1,32 @@
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
 import { AppShell, Badge, Burger, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "react-router";
 
+import { schedulerStatusQuery } from "@/api/scheduler";
+import { isStaff, useMe } from "@/api/session";
 import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
 import { Icon, type IconName } from "@/components/Icon";
+import { SchedulerTrouble } from "@/components/SchedulerTrouble";
 
-const PLACES: { to: string; label: string; icon: IconName }[] = [
+interface Place {
+  to: string;
+  label: string;
+  icon: IconName;
+  isForStaff?: boolean;
+}
+
+const PLACES: Place[] = [
   { to: "/jobs", label: "Jobs", icon: "jobs" },
   { to: "/datasets", label: "Datasets", icon: "dataset" },
   { to: "/models", label: "Models", icon: "model" },
+  { to: "/queue", label: "Queue", icon: "queue" },
   { to: "/cluster", label: "Cluster", icon: "cluster" },
   { to: "/quotas", label: "Quotas", icon: "quota" },
+  { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
   { to: "/tokens", label: "API tokens", icon: "token" },
 ];
 
@@ -21,6 +34,7 @@ export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
   const { isConnected } = useLiveQueries();
+  const me = useMe();
 
   return (
     <>
@@ -52,7 +66,7 @@ export function Shell() {
             <Liveness isConnected={isConnected} />
           </Group>
           <Stack gap={2} flex={1} mt="xs">
-            {PLACES.map(({ to, label, icon }) => (
+            {PLACES.filter(({ isForStaff = false }) => !isForStaff || isStaff(me)).map(({ to, label, icon }) => (
               <NavLink
                 key={to}
                 component={Link}
@@ -73,11 +87,18 @@ export function Shell() {
         </AppShell.Navbar>
 
         <AppShell.Main id="content" tabIndex={-1} style={{ outline: "none" }}>
+          {isStaff(me) && <Banner />}
           <Outlet />
         </AppShell.Main>
       </AppShell>
     </>
   );
+}
+
+/** Administrators hear of trouble wherever they are. */
+function Banner() {
+  const status = useQuery(schedulerStatusQuery);
+  return status.data === undefined ? null : <SchedulerTrouble status={status.data} />;
 }
 
 function Brand() {

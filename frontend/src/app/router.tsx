@@ -13,7 +13,9 @@ import { JobsPage } from "@/features/jobs/JobsPage";
 import { NewJobPage } from "@/features/jobs/NewJobPage";
 import { ModelPage } from "@/features/models/ModelPage";
 import { ModelsPage } from "@/features/models/ModelsPage";
+import { QueuePage } from "@/features/queue/QueuePage";
 import { QuotasPage } from "@/features/quotas/QuotasPage";
+import { SchedulerPage } from "@/features/scheduler/SchedulerPage";
 import { SignInPage } from "@/features/session/SignInPage";
 import { TokensPage } from "@/features/tokens/TokensPage";
 
@@ -26,6 +28,8 @@ const pages: RouteObject[] = [
   { path: "datasets/:id", element: <DatasetPage /> },
   { path: "models", element: <ModelsPage /> },
   { path: "models/:id", element: <ModelPage /> },
+  { path: "queue", element: <QueuePage /> },
+  { path: "scheduler", element: <SchedulerPage /> },
   { path: "cluster", element: <ClusterPage /> },
   { path: "quotas", element: <QuotasPage /> },
   { path: "tokens", element: <TokensPage /> },

@@ -8,7 +8,9 @@ import { useStream } from "@/api/stream";
 function touchedBy(kind: string, id: string): QueryKey[] {
   switch (kind) {
     case "job":
-      return [["jobs"], ["job", id], ["cluster"], ["quota"]];
+      return [["jobs"], ["job", id], ["why", id], ["cluster"], ["quota"], ["queue"]];
+    case "scheduler":
+      return [["scheduler"]];
     case "dataset":
     case "dataset_version":
       return [["datasets"], ["dataset"]];

@@ -3,6 +3,7 @@ import type {
   Attempt,
   Cluster,
   Dataset,
+  Decision,
   DatasetVersion,
   Job,
   JobDetail,
@@ -11,8 +12,12 @@ import type {
   ModelVersion,
   Organisation,
   Project,
+  QueuedJob,
   Quota,
+  SchedulerStatus,
   Token,
+  WhatIfAnswer,
+  Why,
 } from "@/api/types";
 
 const AT = "2026-03-02T09:00:00Z";
@@ -194,6 +199,65 @@ export function token(over: Partial<Token> = {}): Token {
     last_used_at: null,
     ...over,
   };
+}
+
+export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerStatus {
+  return {
+    policy: "mlhub",
+    chosen_policy: "mlhub",
+    stands_in_since: null,
+    n_failures: 0,
+    failure: null,
+    round_at: AT,
+    round_ms: 24,
+    decide_ms: 3,
+    n_waiting: 2,
+    backend_away_since: null,
+    backend_message: "",
+    ...over,
+  };
+}
+
+export function queuedJob(over: Partial<QueuedJob> = {}): QueuedJob {
+  const explanations = [{ reason: "no_free_gpus", sentence: "All 8 GPUs are in use; it needs 4.", facts: {} }];
+  return { ...job({ state: "queued", current_attempt: null, explanations }), place: 1, ...over };
+}
+
+export function decision(over: Partial<Decision> = {}): Decision {
+  return {
+    id: 7,
+    at: AT,
+    round: 12,
+    policy: "mlhub",
+    decision: "launch",
+    explanations: [{ reason: "fits", sentence: "Its turn, and 2 GPUs are free.", facts: { n_workers: 2 } }],
+    mode: "all_reduce",
+    n_workers: 2,
+    n_servers: 0,
+    nodes: ["node-a"],
+    predicted_start_at: null,
+    predicted_finish_at: AT,
+    ...over,
+  };
+}
+
+export function why(over: Partial<Why> = {}): Why {
+  return {
+    job: JOB_ID,
+    state: "running",
+    headline: "Nothing better was found.",
+    explanations: [],
+    place: null,
+    predicted_start_at: null,
+    predicted_finish_at: null,
+    predicted_finish_p90_at: null,
+    history: [decision()],
+    ...over,
+  };
+}
+
+export function whatIfAnswer(over: Partial<WhatIfAnswer> = {}): WhatIfAnswer {
+  return { policy: "mlhub", as_of: AT, decide_ms: 4, n_jobs: 3, basis: "", effects: [], ...over };
 }
 
 export function cluster(over: Partial<Cluster> = {}): Cluster {

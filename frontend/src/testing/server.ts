@@ -2,8 +2,8 @@
 import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 
-import type { Page } from "@/api/types";
-import { me, organisation, project } from "@/testing/fixtures";
+import type { Page, WhatIfAnswer } from "@/api/types";
+import { me, organisation, project, schedulerStatus, whatIfAnswer, why } from "@/testing/fixtures";
 
 /** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
 export function answers<T>(path: string, body: T | (() => T)) {
@@ -23,4 +23,7 @@ export const server = setupServer(
   answers("/api/v1/auth/me", me()),
   answers("/api/v1/projects", page([project()])),
   answers("/api/v1/organisations", page([organisation()])),
+  answers("/api/v1/scheduler/status", schedulerStatus()),
+  answers("/api/v1/jobs/{id}/why", why()),
+  http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
 );

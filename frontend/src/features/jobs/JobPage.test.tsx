@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 import type { Event, JobDetail, LogLine, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { attempt, job, jobDetail } from "@/testing/fixtures";
+import { attempt, decision, job, jobDetail, why } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -223,4 +223,24 @@ it("shows those who may only look no buttons", async () => {
   renderPage(ADDRESS);
   expect(await screen.findByRole("heading", { name: "digits-cnn" })).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Clone" })).not.toBeInTheDocument();
+});
+
+it("tells what was decided over the rounds, newest first, with reasons and sizes", async () => {
+  stored(jobDetail());
+  const wait = decision({
+    id: 6,
+    decision: "wait",
+    round: null,
+    n_workers: 0,
+    explanations: [{ reason: "no_free_gpus", sentence: "All 4 GPUs are in use; it needs 2.", facts: {} }],
+  });
+  server.use(answers("/api/v1/jobs/{id}/why", why({ history: [decision(), wait] })));
+  renderPage(ADDRESS);
+  const table = await screen.findByRole("table", { name: "Decisions" });
+  const [, first, second] = within(table).getAllByRole("row");
+  expect(first).toHaveTextContent("Start");
+  expect(first).toHaveTextContent("All-reduce · 2 workers · node-a");
+  expect(first).toHaveTextContent("Its turn, and 2 GPUs are free.");
+  expect(first).toHaveTextContent("round 12");
+  expect(second).toHaveTextContent("WaitAll 4 GPUs are in use; it needs 2.");
 });

@@ -15,6 +15,7 @@ import { SectionCard } from "@/components/Section";
 import { StateBadge } from "@/components/StateBadge";
 
 import { Attempts } from "./Attempts";
+import { Decisions } from "./Decisions";
 import { EventsList } from "./EventsList";
 import { FailureCard } from "./FailureCard";
 import { JobActions } from "./JobActions";
@@ -104,6 +105,9 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
       </SectionCard>
       <SectionCard title="Attempts">
         <Attempts job={job} />
+      </SectionCard>
+      <SectionCard title="What was decided">
+        <Decisions id={job.id} />
       </SectionCard>
       <SectionCard title="Log">
         <LogView lines={live.log.lines} isCut={live.log.isCut} isLive={!isOver(job)} />

@@ -3,8 +3,8 @@ import { screen } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
-import type { JobSubmit } from "@/api/types";
-import { dataset, datasetVersion, job, jobDetail, model } from "@/testing/fixtures";
+import type { JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
+import { dataset, datasetVersion, job, jobDetail, model, whatIfAnswer } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
 
@@ -125,4 +125,33 @@ it("offers only data that is ready, and says where to get some", async () => {
   expect(await screen.findByText(/No dataset is ready yet/)).toBeInTheDocument();
   await user.click(screen.getByRole("button", { name: "Start job" }));
   expect(screen.getByText("Choose a dataset.")).toBeInTheDocument();
+});
+
+it("says before it is submitted when it is expected to start and end", async () => {
+  const after = {
+    decision: "wait",
+    mode: "",
+    n_workers: 0,
+    n_servers: 0,
+    start_at: "2026-03-02T09:02:00Z",
+    finish_at: "2026-03-02T09:30:00Z",
+    finish_p90_at: "2026-03-02T09:45:00Z",
+    explanations: [{ reason: "no_free_gpus", sentence: "All 8 GPUs are in use; it needs 1.", facts: {} }],
+  };
+  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
+  let asked: WhatIf | undefined;
+  server.use(
+    http.post("/api/v1/what-if", async ({ request }) => {
+      asked = (await request.json()) as WhatIf;
+      return HttpResponse.json<WhatIfAnswer>(
+        whatIfAnswer({ basis: "measured", effects: [{ ...effect, role: "submitted" }] }),
+      );
+    }),
+  );
+  renderPage(preselected);
+  const told = await screen.findByRole("status");
+  expect(told).toHaveTextContent("It waits about 2 min 00 s.");
+  expect(told).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
+  expect(told).toHaveTextContent("Jobs like it were measured.");
+  expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id, epochs: 10 });
 });

@@ -1,6 +1,6 @@
 // Starts a job: a dataset, a model, epochs and batch size are enough; everything else is decided by MLHub.
 import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useRef, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
@@ -16,7 +16,11 @@ import { To } from "@/components/To";
 
 import { AdvancedFields } from "./AdvancedFields";
 import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, newKey, requestOf } from "./newJob";
+import { Prospect } from "./Prospect";
 import { datasetChoicesQuery, modelChoicesQuery } from "./queries";
+
+/** How long nothing is typed before the scheduler is asked what would become of it. */
+const SETTLED_MS = 600;
 
 export function NewJobPage() {
   const datasets = useQuery(datasetChoicesQuery);
@@ -55,8 +59,13 @@ function NewJobForm() {
   const submit = useSubmit();
   const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady);
   const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
+  const isChosen = ({ id }: Model) => id === draft.model;
   const dataset = datasets.find(({ id }) => id === draft.dataset);
   const project = dataset?.project ?? models.find(({ id }) => id === draft.model)?.project;
+
+  const complete = { ...draft, dataset: dataset?.id ?? "", model: models.some(isChosen) ? draft.model : "" };
+  const [settled] = useDebouncedValue(complete, SETTLED_MS);
+  const asked = Object.keys(check(settled)).length === 0 ? requestOf(settled) : null;
 
   const change = (part: Partial<Draft>) => {
     setDraft((known) => ({ ...known, ...part }));
@@ -68,11 +77,7 @@ function NewJobForm() {
   };
   const send = (event: SubmitEvent) => {
     event.preventDefault();
-    const found = check({
-      ...draft,
-      dataset: dataset?.id ?? "",
-      model: models.some(({ id }) => id === draft.model) ? draft.model : "",
-    });
+    const found = check(complete);
     show(found);
     if (Object.keys(found).length > 0) return;
     submit.mutate(requestOf(draft), {
@@ -144,6 +149,7 @@ function NewJobForm() {
             <AdvancedFields draft={draft} errors={errors} onChange={change} />
           </Collapse>
         </div>
+        <Prospect request={asked} />
         <Rest error={submit.error} />
         <Group justify="flex-end">
           <Button variant="default" component={Link} to="/jobs">

@@ -1,0 +1,18 @@
+// The scheduler as more than one page asks for it: how it stands, and what would be if something were different.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { WhatIf, WhatIfAnswer } from "@/api/types";
+
+/** Rounds come without an event of ours. */
+const EVERY_MS = 10_000;
+
+export const schedulerStatusQuery = queryOptions({
+  queryKey: ["scheduler", "status"],
+  queryFn: () => unwrap(api.GET("/api/v1/scheduler/status")),
+  refetchInterval: EVERY_MS,
+});
+
+export function whatIf(question: WhatIf): Promise<WhatIfAnswer> {
+  return unwrap(api.POST("/api/v1/what-if", { body: question }));
+}

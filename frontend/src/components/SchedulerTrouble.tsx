@@ -1,0 +1,43 @@
+// What is wrong with the scheduler, if anything is: machines that are away, a policy that fails, its stand-in.
+import { Alert, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+import type { SchedulerStatus } from "@/api/types";
+import { Icon } from "@/components/Icon";
+import { When } from "@/components/When";
+
+export function SchedulerTrouble({ status }: { status: SchedulerStatus }) {
+  const { failure } = status;
+  return (
+    <>
+      {status.backend_away_since !== null && (
+        <Trouble title="The machines cannot be reached">
+          Since <When at={status.backend_away_since} />. What runs goes on; nothing is started or stopped until they are
+          back. {status.backend_message}
+        </Trouble>
+      )}
+      {status.stands_in_since !== null && (
+        <Trouble title={`${status.policy} stands in for ${status.chosen_policy}`}>
+          {status.chosen_policy} failed several times in a row, so {status.policy} decides since{" "}
+          <When at={status.stands_in_since} />; the other is tried again by itself, or when the settings change.{" "}
+          {failure?.message}
+        </Trouble>
+      )}
+      {status.stands_in_since === null && status.n_failures > 0 && (
+        <Trouble title="The last scheduling round failed">
+          What was decided before stands. {failure && `${failure.policy}: ${failure.message}`}
+        </Trouble>
+      )}
+    </>
+  );
+}
+
+function Trouble({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title={title}>
+      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        {children}
+      </Text>
+    </Alert>
+  );
+}

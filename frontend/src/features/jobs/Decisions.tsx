@@ -1,0 +1,81 @@
+// What the scheduler decided on a job over the rounds, newest first, each with its reasons.
+import { Table, Text } from "@mantine/core";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Decision } from "@/api/types";
+import { Answer } from "@/components/Answer";
+import { ScrollTable } from "@/components/ScrollTable";
+import { When } from "@/components/When";
+import { clock } from "@/lib/time";
+
+import { modeName, sizeOf } from "./words";
+
+const whyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["why", id],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id } } })),
+  });
+
+const WORDS: Record<string, string> = {
+  launch: "Start",
+  resize: "Resize",
+  preempt: "Give its GPUs back",
+  keep: "Go on",
+  wait: "Wait",
+};
+
+export function Decisions({ id }: { id: string }) {
+  const why = useQuery(whyQuery(id));
+  return (
+    <Answer of={why}>
+      {({ history }) =>
+        history.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            Nothing was decided on it yet.
+          </Text>
+        ) : (
+          <ScrollTable label="Decisions" head={["When", "Decision", "Why", "Expected finish", "Policy"]}>
+            {history.map((decision) => (
+              <Row key={decision.id} decision={decision} />
+            ))}
+          </ScrollTable>
+        )
+      }
+    </Answer>
+  );
+}
+
+function Row({ decision }: { decision: Decision }) {
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>
+        <When at={decision.at} />
+      </Table.Td>
+      <Table.Td>
+        {WORDS[decision.decision] ?? decision.decision}
+        {decision.n_workers > 0 && (
+          <Text size="xs" c="dimmed">
+            {modeName(decision.mode)} · {sizeOf(decision)} · {decision.nodes.join(", ")}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        {decision.explanations.map(({ reason, sentence }) => (
+          <Text key={reason} size="sm">
+            {sentence}
+          </Text>
+        ))}
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>{clock(decision.predicted_finish_at)}</Table.Td>
+      <Table.Td>
+        {decision.policy}
+        {decision.round !== null && (
+          <Text size="xs" c="dimmed">
+            round {decision.round}
+          </Text>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

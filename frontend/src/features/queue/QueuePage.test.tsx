@@ -1,0 +1,126 @@
+// The queue's page: the order, the reasons, "what if", and rounds for administrators.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Effect, WhatIf, WhatIfAnswer } from "@/api/types";
+import { job, me, queuedJob, schedulerStatus, whatIfAnswer } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const SECOND = "00000000-0000-7000-8000-0000000000f2";
+const AFTER: NonNullable<Effect["after"]> = {
+  decision: "launch",
+  mode: "all_reduce",
+  n_workers: 4,
+  n_servers: 0,
+  start_at: "2026-03-02T09:00:00Z",
+  finish_at: "2026-03-02T10:00:00Z",
+  finish_p90_at: "2026-03-02T10:30:00Z",
+  explanations: [],
+};
+const EFFECT: Effect = {
+  id: SECOND,
+  name: "second",
+  role: "other",
+  before: { ...AFTER, decision: "wait", n_workers: 0, finish_at: "2026-03-02T11:00:00Z" },
+  after: AFTER,
+  start_delta_s: -3600,
+  finish_delta_s: -3600,
+};
+
+function queueOf(...jobs: ReturnType<typeof queuedJob>[]) {
+  server.use(answers("/api/v1/tokens", page([])), answers("/api/v1/queue", page(jobs)), answers("/api/v1/jobs", page([job(), queuedJob({ id: SECOND })])));
+}
+
+describe("The queue's page", () => {
+  it("shows jobs in the scheduler's order, each with its reasons and its place among everybody's", async () => {
+    queueOf(queuedJob({ name: "first", place: 2 }), queuedJob({ id: SECOND, name: "second", place: 5 }));
+    renderPage("/queue");
+    const table = await screen.findByRole("table", { name: "Queue" });
+    const [, first, second] = within(table).getAllByRole("row");
+    expect(first).toHaveTextContent(/^2first/);
+    expect(first).toHaveTextContent("All 8 GPUs are in use; it needs 4.");
+    expect(second).toHaveTextContent(/^5second/);
+    expect(screen.getByText(/mlhub decides/)).toHaveTextContent("in 24 ms, of it 3 ms to decide");
+  });
+
+  it("asks the scheduler what would be if a job were cancelled", async () => {
+    queueOf(queuedJob({ id: SECOND, name: "second" }));
+    let asked: WhatIf | undefined;
+    server.use(
+      http.post("/api/v1/what-if", async ({ request }) => {
+        asked = (await request.json()) as WhatIf;
+        return HttpResponse.json<WhatIfAnswer>(whatIfAnswer({ effects: [EFFECT] }));
+      }),
+    );
+    const { user } = renderPage("/queue");
+    const form = await screen.findByRole("form", { name: "What if" });
+    expect(within(form).getByRole("button")).toBeDisabled();
+    await user.selectOptions(within(form).getByLabelText("Job"), await within(form).findByText("digits-cnn (running)"));
+    await user.click(within(form).getByRole("button", { name: "Ask the scheduler" }));
+    expect(await screen.findByText("1 job would end earlier, 0 later.")).toBeVisible();
+    expect(asked).toEqual({ cancel: [job().id] });
+    const row = within(screen.getByRole("table", { name: "Effects" })).getByRole("row", { name: /second/ });
+    expect(row).toHaveTextContent("waits");
+    expect(row).toHaveTextContent("starts now, 4 GPUs");
+    expect(row).toHaveTextContent("1 h 00 min earlier");
+  });
+
+  it("offers nodes to administrators only, and shows them rounds with their shadow", async () => {
+    queueOf();
+    const { unmount } = renderPage("/queue");
+    expect(await screen.findByText("Nobody waits")).toBeVisible();
+    expect(screen.queryByRole("option", { name: "There is another node" })).not.toBeInTheDocument();
+    expect(screen.queryByRole("region", { name: "Rounds" })).not.toBeInTheDocument();
+    unmount();
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers(
+        "/api/v1/rounds",
+        page([
+          {
+            id: 12,
+            at: "2026-03-02T09:00:00Z",
+            policy: "mlhub",
+            parameters: {},
+            applied: [{ job: SECOND, decision: "launch", outcome: "launched" }],
+            decide_ms: 3,
+            round_ms: 24,
+            n_jobs: 2,
+            error: "",
+            shadow: {
+              policy: "srtf",
+              decide_ms: 2,
+              n_jobs: 2,
+              n_different: 1,
+              mean_finish_s: 60,
+              real_mean_finish_s: 50,
+              error: "",
+            },
+          },
+        ]),
+      ),
+    );
+    renderPage("/queue");
+    const rounds = await screen.findByRole("table", { name: "Rounds" });
+    expect(within(rounds).getByRole("row", { name: /^12/ })).toHaveTextContent("1 × launch24 ms, decide 3 mssrtf: other for 1 job");
+    expect(screen.getByRole("option", { name: "There is another node" })).toBeInTheDocument();
+  });
+
+  it("says when another policy stands in, and what failed to administrators on every page", async () => {
+    queueOf();
+    const failure = { at: "2026-03-02T09:00:00Z", policy: "mlhub", kind: "raised", message: "KeyError: 'x'", round: 4 };
+    const standing = { policy: "fifo", stands_in_since: "2026-03-02T09:00:00Z", n_failures: 3 };
+    server.use(answers("/api/v1/scheduler/status", schedulerStatus(standing)));
+    const { unmount } = renderPage("/queue");
+    expect(await screen.findByRole("alert")).toHaveTextContent("fifo stands in for mlhub");
+    unmount();
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers("/api/v1/scheduler/status", schedulerStatus({ ...standing, failure })),
+    );
+    renderPage("/tokens");
+    expect(await screen.findByRole("alert")).toHaveTextContent("KeyError: 'x'");
+  });
+});

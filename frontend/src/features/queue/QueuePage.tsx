@@ -1,0 +1,85 @@
+// Who waits, in the order in which the scheduler serves, and why; what would be if; the rounds, for administrators.
+import { Button, Group, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { schedulerStatusQuery } from "@/api/scheduler";
+import { isStaff, useMe } from "@/api/session";
+import type { SchedulerStatus } from "@/api/types";
+import { Answer } from "@/components/Answer";
+import { Empty } from "@/components/Empty";
+import { Page } from "@/components/Page";
+import { SchedulerTrouble } from "@/components/SchedulerTrouble";
+import { Section } from "@/components/Section";
+import { When } from "@/components/When";
+import { number } from "@/lib/quantities";
+
+import { QueueTable } from "./QueueTable";
+import { Rounds } from "./Rounds";
+import { WhatIfForm } from "./WhatIfForm";
+import { queueQuery } from "./queries";
+
+export function QueuePage() {
+  const me = useMe();
+  const status = useQuery(schedulerStatusQuery);
+  return (
+    <Page title="Queue" subtitle={status.data && <Standing status={status.data} />}>
+      {status.data && !isStaff(me) && <SchedulerTrouble status={status.data} />}
+      <Section title="Who waits, and why">
+        <Waiting />
+      </Section>
+      <Section title="What if?">
+        <WhatIfForm isStaff={isStaff(me)} />
+      </Section>
+      {isStaff(me) && (
+        <Section title="Rounds">
+          <Rounds />
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+function Standing({ status }: { status: SchedulerStatus }) {
+  if (status.round_at === null) return <>The scheduler has made no round yet.</>;
+  return (
+    <>
+      {number(status.n_waiting)} waiting in all · {status.policy} decides · last round{" "}
+      <When at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of it{" "}
+      {number(Math.round(status.decide_ms))} ms to decide
+    </>
+  );
+}
+
+function Waiting() {
+  const [after, setAfter] = useState(0);
+  const queue = useQuery(queueQuery(after));
+  return (
+    <Answer of={queue}>
+      {({ results, next }) =>
+        results.length === 0 && after === 0 ? (
+          <Empty title="Nobody waits" text="Jobs that you may see and that wait for GPUs appear here, the next one first." />
+        ) : (
+          <>
+            <QueueTable jobs={results} />
+            <Group justify="flex-end" gap="xs">
+              {after > 0 && (
+                <Button size="xs" variant="default" onClick={() => setAfter(0)}>
+                  To the front
+                </Button>
+              )}
+              {next !== null && (
+                <Button size="xs" variant="default" onClick={() => setAfter(results.at(-1)?.place ?? 0)}>
+                  Further back
+                </Button>
+              )}
+            </Group>
+            <Text size="xs" c="dimmed">
+              Places count everybody's jobs; you see those of your organisations.
+            </Text>
+          </>
+        )
+      }
+    </Answer>
+  );
+}

@@ -1,0 +1,36 @@
+// What the page of the queue reads.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+
+/** Predictions move with every round. */
+const EVERY_MS = 5_000;
+
+export const queueQuery = (after: number) =>
+  queryOptions({
+    queryKey: ["queue", after],
+    queryFn: () => unwrap(api.GET("/api/v1/queue", { params: { query: { after } } })),
+    refetchInterval: EVERY_MS,
+    placeholderData: (previous) => previous,
+  });
+
+export const roundsQuery = (cursor: string | undefined) =>
+  queryOptions({
+    queryKey: ["scheduler", "rounds", cursor],
+    queryFn: () => unwrap(api.GET("/api/v1/rounds", { params: { query: { limit: 15, ...(cursor && { cursor }) } } })),
+    refetchInterval: EVERY_MS,
+    placeholderData: (previous) => previous,
+  });
+
+/** Jobs that one could ask about: those that wait or hold GPUs. */
+export const liveJobsQuery = queryOptions({
+  queryKey: ["jobs", "live"],
+  queryFn: async () =>
+    (
+      await unwrap(
+        api.GET("/api/v1/jobs", {
+          params: { query: { state: ["queued", "starting", "running"], limit: 200 } },
+        }),
+      )
+    ).results,
+});

@@ -1,0 +1,107 @@
+// The scheduler's page: settings that the API checks, the shadow, and predictions against what came.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import type { Insight, SchedulerChange, SchedulerSettings } from "@/api/types";
+import { me } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, problem, server } from "@/testing/server";
+
+const SETTINGS: SchedulerSettings = {
+  policy: "mlhub",
+  parameters: {},
+  budget_s: 10,
+  shadow_policy: "",
+  shadow_parameters: {},
+  version: 4,
+  updated_at: "2026-03-02T09:00:00Z",
+  policies: ["las", "mlhub"],
+  known: [
+    { name: "las", parameters: { limits: [3250, 7200] } },
+    { name: "mlhub", parameters: { power: 0.75 } },
+  ],
+};
+const INSIGHT: Insight = {
+  calibration: [
+    { moment: "submission", n: 40, within_p90: 0.9, median_error: 0.12, median_bias: -0.05 },
+    { moment: "launch", n: 0, within_p90: null, median_error: null, median_bias: null },
+  ],
+  ends: [],
+  shadow: {
+    policy: "las",
+    n_rounds: 20,
+    n_failed: 1,
+    n_decisions: 100,
+    n_different: 7,
+    decide_ms: 3,
+    mean_finish_s: 120,
+    real_mean_finish_s: 90,
+    last_error: "las did not decide within 10 s.",
+  },
+};
+
+describe("The scheduler's page", () => {
+  beforeEach(() => {
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers("/api/v1/scheduler/settings", SETTINGS),
+      answers("/api/v1/scheduler/insight", INSIGHT),
+    );
+  });
+
+  it("sends parameters as numbers and lists, with the version that was seen", async () => {
+    let sent: SchedulerChange | undefined;
+    server.use(
+      http.patch("/api/v1/scheduler/settings", async ({ request }) => {
+        sent = (await request.json()) as SchedulerChange;
+        return HttpResponse.json<SchedulerSettings>({ ...SETTINGS, version: 5 });
+      }),
+    );
+    const { user } = renderPage("/scheduler");
+    await user.type(await screen.findByLabelText("Policy: power"), "0.5");
+    await user.selectOptions(screen.getByLabelText("Shadow policy"), "las");
+    await user.type(screen.getByLabelText("Shadow policy: limits"), "[[100, 200]");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    expect(await screen.findByText("The scheduler's settings are saved.")).toBeVisible();
+    expect(sent).toEqual({
+      policy: "mlhub",
+      parameters: { power: 0.5 },
+      budget_s: 10,
+      shadow_policy: "las",
+      shadow_parameters: { limits: [100, 200] },
+      version: 4,
+    });
+  });
+
+  it("says at the parameter what is wrong with it", async () => {
+    const message = "parameter 'power' of policy 'mlhub' must be like 0.75, not 'much'";
+    server.use(
+      http.patch("/api/v1/scheduler/settings", () =>
+        problem(422, { detail: message, errors: [{ field: "parameters.power", message }] }),
+      ),
+    );
+    const { user } = renderPage("/scheduler");
+    const input = await screen.findByLabelText("Policy: power");
+    await user.type(input, "much");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    expect(await screen.findByText(message, { selector: "p.mantine-InputWrapper-error" })).toBeVisible();
+    expect(input).toBeInvalid();
+  });
+
+  it("shows what the shadow would have done and how predictions came true", async () => {
+    renderPage("/scheduler");
+    const shadow = await screen.findByRole("region", { name: "What las would have done" });
+    expect(shadow).toHaveTextContent("7 of 100 (7 %)");
+    expect(shadow).toHaveTextContent("las did not decide within 10 s.");
+    const row = within(screen.getByRole("table", { name: "Calibration" })).getByRole("row", { name: /when submitted/ });
+    expect(row).toHaveTextContent("4090 %12 %5 % shorter");
+  });
+
+  it("is for administrators", async () => {
+    server.use(answers("/api/v1/auth/me", me()));
+    renderPage("/scheduler");
+    expect(await screen.findByText("This page is for administrators")).toBeVisible();
+    expect(screen.queryByRole("link", { name: "Scheduler" })).not.toBeInTheDocument();
+  });
+});

@@ -1,0 +1,49 @@
+// For administrators: which policy decides and with which parameters, its shadow, and how well it foretells.
+import { useQuery } from "@tanstack/react-query";
+
+import { isStaff, useMe } from "@/api/session";
+import { Answer } from "@/components/Answer";
+import { Empty } from "@/components/Empty";
+import { Page } from "@/components/Page";
+import { SectionCard } from "@/components/Section";
+
+import { Calibration } from "./Calibration";
+import { SettingsForm } from "./SettingsForm";
+import { ShadowSummary } from "./ShadowSummary";
+import { insightQuery, settingsQuery } from "./queries";
+
+export function SchedulerPage() {
+  const me = useMe();
+  if (!isStaff(me)) {
+    return (
+      <Page title="Scheduler">
+        <Empty title="This page is for administrators" text="The queue shows why your jobs wait." />
+      </Page>
+    );
+  }
+  return <Administration />;
+}
+
+function Administration() {
+  const settings = useQuery(settingsQuery);
+  const insight = useQuery(insightQuery);
+  return (
+    <Page title="Scheduler" subtitle="Changes count from the next round on, some seconds from now.">
+      <Answer of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</Answer>
+      <Answer of={insight}>
+        {({ calibration, ends, shadow }) => (
+          <>
+            {shadow !== null && (
+              <SectionCard title={`What ${shadow.policy} would have done`}>
+                <ShadowSummary shadow={shadow} />
+              </SectionCard>
+            )}
+            <SectionCard title="Predictions against what came">
+              <Calibration moments={calibration} ends={ends} />
+            </SectionCard>
+          </>
+        )}
+      </Answer>
+    </Page>
+  );
+}

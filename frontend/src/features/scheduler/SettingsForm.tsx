@@ -1,0 +1,130 @@
+// The policy, its parameters, its time budget and its shadow. What the API refuses is said at the input it is about.
+import { Button, Group, NativeSelect, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { SchedulerChange, SchedulerSettings } from "@/api/types";
+import { ProblemAlert } from "@/components/ProblemAlert";
+
+import { type Draft, changeOf, draftOf, isChanged } from "./draft";
+import { settingsQuery } from "./queries";
+
+export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
+  const queries = useQueryClient();
+  const [draft, setDraft] = useState<Draft>(() => draftOf(settings));
+  const save = useMutation({
+    mutationFn: (body: SchedulerChange) => unwrap(api.PATCH("/api/v1/scheduler/settings", { body })),
+    onSuccess: (saved) => {
+      queries.setQueryData(settingsQuery.queryKey, saved);
+      void queries.invalidateQueries({ queryKey: ["scheduler"] });
+      notifications.show({ message: "The scheduler's settings are saved.", color: "teal" });
+    },
+  });
+  const problem = save.error instanceof Problem ? save.error : undefined;
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    save.mutate(changeOf(draft, settings));
+  }
+
+  return (
+    <Paper withBorder p="md">
+      <form onSubmit={submit} aria-label="Settings">
+        <Stack>
+          <PolicyFields
+            label="Policy"
+            names={settings.policies}
+            policy={draft.policy}
+            parameters={draft.parameters}
+            defaults={defaultsOf(settings, draft.policy)}
+            errorOf={(field) => problem?.of(field)}
+            onPolicy={(policy) => change({ policy, parameters: {} })}
+            onParameters={(parameters) => change({ parameters })}
+          />
+          <NumberInput
+            label="Time budget, seconds"
+            description="A policy that takes longer for a round is ended; what was decided before stands."
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            maw={320}
+            min={0.1}
+            max={600}
+            value={draft.budget_s}
+            onChange={(value) => change({ budget_s: Number(value) })}
+            error={problem?.of("budget_s")}
+          />
+          <PolicyFields
+            label="Shadow policy"
+            names={["", ...settings.policies]}
+            policy={draft.shadow_policy}
+            parameters={draft.shadow_parameters}
+            defaults={defaultsOf(settings, draft.shadow_policy)}
+            errorOf={(field) => problem?.of(`shadow_${field}`)}
+            onPolicy={(shadow_policy) => change({ shadow_policy, shadow_parameters: {} })}
+            onParameters={(shadow_parameters) => change({ shadow_parameters })}
+          />
+          <Text size="xs" c="dimmed">
+            The shadow decides on every real round too, and nothing it decides is done. An empty parameter has its default.
+          </Text>
+          <ProblemAlert error={save.error} />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" disabled={!isChanged(draft, settings)} onClick={() => setDraft(draftOf(settings))}>
+              Undo
+            </Button>
+            <Button type="submit" loading={save.isPending} disabled={!isChanged(draft, settings)}>
+              Save
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Paper>
+  );
+}
+
+interface PolicyFieldsProps {
+  label: string;
+  names: string[];
+  policy: string;
+  parameters: Record<string, string>;
+  defaults: [name: string, value: unknown][];
+  errorOf: (field: string) => string | undefined;
+  onPolicy: (policy: string) => void;
+  onParameters: (parameters: Record<string, string>) => void;
+}
+
+function PolicyFields(props: PolicyFieldsProps) {
+  const { label, names, policy, parameters, defaults, errorOf, onPolicy, onParameters } = props;
+  return (
+    <Stack gap="xs">
+      <NativeSelect
+        label={label}
+        maw={320}
+        value={policy}
+        onChange={(event) => onPolicy(event.currentTarget.value)}
+        data={names.map((name) => ({ value: name, label: name === "" ? "none" : name }))}
+        error={errorOf("policy")}
+      />
+      {defaults.length > 0 && (
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+          {defaults.map(([name, value]) => (
+            <TextInput
+              key={name}
+              label={name}
+              aria-label={`${label}: ${name}`}
+              placeholder={JSON.stringify(value)}
+              value={parameters[name] ?? ""}
+              onChange={(event) => onParameters({ ...parameters, [name]: event.currentTarget.value })}
+              error={errorOf(`parameters.${name}`)}
+            />
+          ))}
+        </SimpleGrid>
+      )}
+    </Stack>
+  );
+}
+
+function defaultsOf(settings: SchedulerSettings, policy: string): [string, unknown][] {
+  return Object.entries(settings.known.find(({ name }) => name === policy)?.parameters ?? {});
+}
