@@ -14,6 +14,7 @@ from scheduler.policies import policy_named
 from scheduler.simulator import simulate
 from scheduler.simulator.comparison import alone_times, fairness_of
 from scheduler.simulator.figures import compared, gantt
+from scheduler.simulator.guarantees import BROKEN_COLUMNS, broken_guarantees, guarantees_of
 from scheduler.simulator.report import csv_of, curve_rows, curves_of, job_rows, summary
 from scheduler.simulator.worlds import WORLDS
 
@@ -57,6 +58,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
             "jobs.csv": csv_of(job_rows(outcome, rho=rho)),
             "curves.csv": csv_of(curve_rows(curves)),
         }
+        if guaranteed := guarantees_of(world.tenants):
+            broken = broken_guarantees(outcome, guarantees=guaranteed)
+            files["broken.csv"] = csv_of([vars(one) for one in broken], names=BROKEN_COLUMNS)
         if not arguments.no_figures and has_matplotlib():
             files |= compared({arguments.policy: curves}) | gantt(outcome, nodes=nodes)
         fill(arguments.report, files)

@@ -99,7 +99,12 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
             raise BadInput(name, None, f"{kind} {twice!r} is there twice; give each its own name")
     if not any(node.n_gpus for node in nodes):
         raise BadInput(name, None, "no node has a GPU; set slots: to 1 or more on some")
-    return Cluster(tuple(nodes), tuple(racks), tenants_from_list(value.get("tenants") or [], name=name), name)
+    return Cluster(
+        tuple(nodes),
+        tuple(racks),
+        tenants_from_list(value.get("tenants") or [], name=name, n_gpus=sum(node.n_gpus for node in nodes)),
+        name,
+    )
 
 
 def cluster_to_mapping(cluster: Cluster) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from scheduler.policies import policy_named
 from scheduler.simulator.engine import Outcome, simulate
 from scheduler.simulator.fairness import alone_s, finish_time_fairness
+from scheduler.simulator.guarantees import Broken, broken_guarantees, guarantees_of
 from scheduler.simulator.report import Curves, curves_of, job_rows, summary
 from scheduler.simulator.worlds import Setting, WorldKind
 
@@ -35,6 +36,7 @@ class Played:
     rho: Mapping[str, float]
     rows: Sequence[Mapping[str, Any]]
     curves: Curves
+    broken: Sequence[Broken] | None = None  # guarantees; None where there are none
 
 
 def contestants_in(names: str, parameters: Mapping[str, Any]) -> list[Contestant]:
@@ -99,7 +101,10 @@ def play(
     rho = fairness_of(outcome, setting, alone)
     curves = curves_of(outcome, nodes=world.nodes, rho=rho)
     rows = job_rows(outcome, rho=rho)
-    return Played(contestant.label, setting.trace.name, setting.seed, figures, rho, rows, curves), outcome
+    guaranteed = guarantees_of(world.tenants)
+    broken = broken_guarantees(outcome, guarantees=guaranteed) if guaranteed else None
+    name = setting.trace.name
+    return Played(contestant.label, name, setting.seed, figures, rho, rows, curves, broken), outcome
 
 
 def table(played: Iterable[Played]) -> list[dict[str, Any]]:
@@ -123,6 +128,7 @@ def _row(label: str, found: Sequence[Played]) -> dict[str, Any]:
         return float(np.mean(values))  # type: ignore[arg-type]
 
     averages = [one.figures["avg_jct_s"] for one in found]
+    broken = [len(one.broken) for one in found if one.broken is not None]
     return {
         "policy": label,
         "runs": len(found),
@@ -136,6 +142,7 @@ def _row(label: str, found: Sequence[Played]) -> dict[str, Any]:
         "utilisation": mean("utilisation"),
         "mean_rho": float(np.mean([rho for one in found for rho in one.rho.values()])),
         "worst_rho": float(np.max([rho for one in found for rho in one.rho.values()])),
+        **({"broken_guarantees": sum(broken)} if broken else {}),
         "decision_ms": mean("decision_ms", "mean"),
         "decision_p99_ms": mean("decision_ms", "p99"),
     }

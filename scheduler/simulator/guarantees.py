@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.simulator.engine import Life, Outcome
+from scheduler.snapshot import TenantSnapshot
+
+GRACE_S = 120.0
+BROKEN_COLUMNS = ("job", "tenant", "since_s", "to_s")
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,12 @@ class Broken:
     to_s: float
 
 
-def broken_guarantees(outcome: Outcome, *, guarantees: Mapping[str, int], grace_s: float) -> list[Broken]:
+def guarantees_of(tenants: Sequence[TenantSnapshot]) -> dict[str, int]:
+    """GPUs by tenant, of those to whom some are guaranteed."""
+    return {tenant.id: tenant.guarantee for tenant in tenants if tenant.guarantee}
+
+
+def broken_guarantees(outcome: Outcome, *, guarantees: Mapping[str, int], grace_s: float = GRACE_S) -> list[Broken]:
     """Every stretch longer than grace_s in which a job waited within its tenant's guarantee.
 
     guarantees: GPUs by tenant. grace_s: what it may take to see the job and to clear lent GPUs. Ordered by time.

@@ -82,10 +82,10 @@ def job_rows(outcome: Outcome, *, rho: Mapping[str, float] | None = None) -> lis
     return rows
 
 
-def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as CSV under the first row's names; None is an empty cell."""
+def csv_of(rows: Sequence[Mapping[str, Any]], *, names: Sequence[str] = ()) -> str:
+    """The rows as CSV under these names, else the first row's; None is an empty cell."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(text, list(names) or (list(rows[0]) if rows else []), lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     return text.getvalue()

@@ -106,7 +106,7 @@ def made_up_day(
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
     """The tenants as a cluster file names them."""
-    return [{"name": tenant.name, "weight": tenant.weight} for tenant in tenants]
+    return [{"name": t.name, "weight": t.weight, "guarantee": t.guarantee} for t in tenants]
 
 
 def _job(number: int, row: Mapping[str, Any], n_gpus: int) -> TraceJob:

@@ -16,7 +16,7 @@ _KNOWN = tuple(f.name for f in fields(TenantSnapshot) if f.name not in ("id", "n
 _DEFAULTS = {f.name: f.default for f in fields(TenantSnapshot)}
 
 
-def tenants_from_list(value: Any, *, name: str) -> tuple[TenantSnapshot, ...]:
+def tenants_from_list(value: Any, *, name: str, n_gpus: int) -> tuple[TenantSnapshot, ...]:
     """[{name, parent, weight, max_gpus, ...}]. Raises BadInput that names the tenant and what is wrong with it."""
     if not isinstance(value, list) or not all(isinstance(one, Mapping) and one.get("name") for one in value):
         raise BadInput(name, None, "expected a list under tenants:, each with a name")
@@ -35,7 +35,7 @@ def tenants_from_list(value: Any, *, name: str) -> tuple[TenantSnapshot, ...]:
         if snapshot.parent is not None and snapshot.parent not in found:
             raise BadInput(name, None, f"tenant {tenant!r} has the unknown parent {snapshot.parent!r}; add it")
     try:
-        Ledger(found.values())
+        Ledger(found.values(), n_gpus=n_gpus)
     except ValueError as error:
         raise BadInput(name, None, str(error)) from error
     return tuple(found.values())

@@ -155,9 +155,13 @@ def test_a_made_up_day_can_be_replayed_on_its_cluster(folder: Path, capsys: pyte
     first = (folder / "made.csv").read_text()
     assert run(command) == 0
     assert (folder / "made.csv").read_text() == first
-    assert [tenant["name"] for tenant in yaml.safe_load((folder / "made.yaml").read_text())["tenants"]] == ["a", "b"]
-    assert simulate("--json out.json", trace="made.csv", cluster="made.yaml", policy="srtf") == 0
+    tenants = yaml.safe_load((folder / "made.yaml").read_text())["tenants"]
+    assert [(tenant["name"], tenant["guarantee"]) for tenant in tenants] == [("a", 4), ("b", 2)]
+    assert (
+        simulate("--json out.json --report r --no-figures", trace="made.csv", cluster="made.yaml", policy="srtf") == 0
+    )
     assert json.loads((folder / "out.json").read_text())["n_completed"] == 30
+    assert (folder / "r/broken.csv").read_text().startswith("job,tenant,since_s,to_s\n")
 
 
 @pytest.mark.parametrize(
