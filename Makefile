@@ -105,6 +105,9 @@ bench-training: setup  ## What the training runtime costs; writes benchmarks/res
 bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
 
+bench-slow-network: setup  ## Speed over workers and servers on slow links (root); writes benchmarks/results/slow-network.md
+	@python -m benchmarks.slow_network $(ARGS)
+
 bench-testbed: setup  ## Real jobs on virtual nodes under several policies (root); writes benchmarks/results/testbed.md
 	@python -m benchmarks.testbed $(ARGS)
 

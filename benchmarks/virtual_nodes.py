@@ -16,6 +16,7 @@ from pathlib import Path
 
 GROUPS = Path("/sys/fs/cgroup")
 BURST_BYTES = 32_000
+TICK_S = 0.001  # of the bucket: a fast link needs more at a time
 LATENCY = "50ms"
 SUBNET = "10.77.0"
 
@@ -140,7 +141,8 @@ def _pair(made: contextlib.ExitStack, one: str, other: str) -> None:
 
 def _limit(device: str, bps: float, *, space: str = "") -> None:
     within = ("-n", space) if space else ()
-    rate = ("rate", f"{bps:.0f}bit", "burst", str(BURST_BYTES), "latency", LATENCY)
+    burst_bytes = max(BURST_BYTES, int(bps / 8 * TICK_S))
+    rate = ("rate", f"{bps:.0f}bit", "burst", str(burst_bytes), "latency", LATENCY)
     _run("tc", *within, "qdisc", "add", "dev", device, "root", "tbf", *rate)
 
 
