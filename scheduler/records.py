@@ -167,6 +167,7 @@ def _job_to_json(job: JobSnapshot, *, observations: int) -> dict[str, Any]:
     value["allocation"] = allocation_to_json(job.allocation) if job.allocation else None
     value["observations"] = observations
     value["gpu_types"] = list(job.gpu_types)
+    value["noise_ahead"] = [list(point) for point in job.noise_ahead]
     value["profile"] = asdict(job.profile) if job.profile else None
     return value
 
@@ -178,6 +179,7 @@ def _job_from_json(value: Mapping[str, Any], observations: tuple[SpeedObservatio
     job["allocation"] = allocation_from_json(job["allocation"]) if job["allocation"] else None
     job["observations"] = observations
     job["gpu_types"] = tuple(job["gpu_types"])
+    job["noise_ahead"] = tuple((steps, noise) for steps, noise in job.get("noise_ahead", ()))
     job["profile"] = Profile(**job["profile"]) if job.get("profile") else None
     return JobSnapshot(**job)
 

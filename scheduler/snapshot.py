@@ -108,7 +108,8 @@ class JobSnapshot:
     requested_workers: what a policy of fixed sizes gives; None = min_workers.
     max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
-    as measured lately; None = not known. Steps are always counted at batch_size.
+    as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
+    of the family showed it: (steps done, noise scale then), ascending.
     length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
@@ -151,6 +152,7 @@ class JobSnapshot:
     min_local_batch: int = 1
     max_local_batch: int | None = None
     noise_scale: float | None = None
+    noise_ahead: tuple[tuple[float, float], ...] = ()
     length_is_known: bool = True
     profile: Profile | None = None
 

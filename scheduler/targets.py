@@ -268,6 +268,27 @@ class _Placer:
     def _find_exactly(
         self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None
     ) -> Allocation | None:
+        """As wished; where there is no such room, the fastest of what is left: packed, or spread as far as it goes."""
+        found = self._lay_out(room, job, grant, keep=keep)
+        is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
+        if not is_free or self._is_as_wished(found, grant):
+            return found
+        others = [self._lay_out(room, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
+        ways = [way for way in (found, *others) if way is not None]
+        return min(ways, key=lambda way: self.speeds.step_s_on(job, way), default=None)
+
+    def _is_as_wished(self, found: Allocation | None, grant: Grant) -> bool:
+        """On the wished number of nodes, none of them fuller than need be."""
+        if found is None:
+            return False
+        loads = [len(share.gpus) for share in found.shares if share.gpus]
+        per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
+        n_nodes = grant.n_nodes or -(-grant.n_workers // per_node)
+        return len(loads) <= n_nodes and (not grant.n_nodes or max(loads) <= -(-grant.n_workers // n_nodes))
+
+    def _lay_out(
+        self, room: Room, job: JobSnapshot, grant: Grant, *, keep: Allocation | None = None
+    ) -> Allocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
         if grant.spots:

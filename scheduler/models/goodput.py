@@ -5,6 +5,7 @@ Source: Qiao et al., Pollux (OSDI '21), sec. 3.1; McCandlish et al., An empirica
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,3 +54,46 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
         passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
     pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), job.min_local_batch)
     return Batches(pass_B * passes_B * n_workers, passes_B)
+
+
+@dataclass(frozen=True)
+class Course:
+    """Seconds of training by declared steps, on one layout: at steps_K, ascending from 0, seconds_K have passed.
+
+    Beyond the last a step takes last_step_s.
+    """
+
+    steps_K: Floats  # noqa: N815
+    seconds_K: Floats  # noqa: N815
+    last_step_s: float
+
+    def mean_step_s(self, done: float, total: float) -> float:
+        """Of the steps from done to total; of the next one where none are left."""
+        since, until = self._at(done), self._at(max(total, done + 1.0))
+        return (until - since) / (max(total, done + 1.0) - done)
+
+    def _at(self, steps: float) -> float:
+        beyond = max(0.0, steps - float(self.steps_K[-1]))
+        return float(np.interp(steps, self.steps_K, self.seconds_K)) + beyond * self.last_step_s
+
+
+def course_of(
+    noise_ahead: Sequence[tuple[float, float]],
+    *,
+    size_B: Floats,
+    step_s_B: Floats,
+    batch_size: int,
+) -> Course:
+    """How long steps take as the gradient's noise scale grows and larger batches become worth their while.
+
+    noise_ahead: (steps done, noise scale then), ascending. size_B, step_s_B: batches and step times on one layout.
+    At each point the batch with the best goodput is taken; between them seconds a step are linear.
+    """
+    steps_K = np.array([steps for steps, _ in noise_ahead])
+    noise_K1 = np.array([[noise] for _, noise in noise_ahead])
+    gains_KB = size_B * (noise_K1 + batch_size) / (batch_size * (noise_K1 + size_B))
+    each_K = 1.0 / (gains_KB / step_s_B).max(axis=1)
+    if steps_K[0] > 0:
+        steps_K, each_K = np.insert(steps_K, 0, 0.0), np.insert(each_K, 0, each_K[0])
+    seconds_K = np.concatenate([[0.0], np.cumsum(np.diff(steps_K) * (each_K[1:] + each_K[:-1]) / 2)])
+    return Course(steps_K, seconds_K, float(each_K[-1]))

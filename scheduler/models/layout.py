@@ -129,6 +129,11 @@ class Terrain:
         wider = {-(-n_workers // max(1, per_node // 2)), n_workers}
         return tuple(n for n in sorted(wider) if packed < n <= self.n_nodes(gpu_type))
 
+    @property
+    def has_narrow_uplinks(self) -> bool:
+        """Does it matter beside NICs which rack a gang is in?"""
+        return any(uplink_bps < float("inf") for uplink_bps in self._uplinks.values())
+
     def n_nodes(self, gpu_type: str) -> int:
         return len(self._by_type.get(gpu_type, ()))
 

@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 
 from scheduler.models.fitting import Floats
-from scheduler.models.goodput import batches_of, gain_B
+from scheduler.models.goodput import Course, batches_of, course_of, gain_B
 from scheduler.models.kinds import UNTRIED_GAIN, Kind, Priced, price
 from scheduler.models.layout import Layout, Terrain
-from scheduler.models.progress import remaining_s
+from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed import SpeedModel, speed_model
 from scheduler.models.ways import Gang
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
@@ -20,7 +20,8 @@ from scheduler.snapshot import Allocation, JobSnapshot, Mode
 class Speeds:
     """Step times of jobs on one cluster. A step is always one at the job's declared batch size.
 
-    Where the batch may change, it is that of the batch with the highest goodput, divided by what that batch is worth.
+    Where the batch may change, it is that of the batch with the highest goodput, divided by what that batch is worth;
+    and where it is known how that will change, the mean over the rest of the job.
     """
 
     def __init__(self, terrain: Terrain) -> None:
@@ -139,11 +140,21 @@ class Speeds:
 
     def _worth_G(self, job: JobSnapshot, gangs: Priced) -> Floats:  # noqa: N802 (arrays wear their axes)
         """As _worth, of a job whose batch may change."""
+        if job.noise_ahead:
+            memo, key = self.model(job).memo, ("courses", id(gangs), job.batch_size, job.noise_ahead)
+            if key not in memo:
+                each = zip(gangs.size_GB, gangs.step_GB, strict=True)
+                memo[key] = gangs, [_course(job, size_B, step_s_B) for size_B, step_s_B in each]  # it keeps its id
+            _, courses = cast("tuple[Priced, list[Course]]", memo[key])
+            until = job.steps_done + steps_left(job)
+            return np.array([course.mean_step_s(job.steps_done, until) for course in courses])
         gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
         return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
 
     def _worth(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         if job.max_batch_size is not None and job.noise_scale is not None:
+            if job.noise_ahead:
+                return self._mean_ahead_s(job, layout, mode)
             goodput_B, _, _ = self._goodputs(job, layout, mode)
             return 1.0 / float(goodput_B.max())
         memo = self.model(job).memo
@@ -154,14 +165,32 @@ class Speeds:
             memo[key] = self.model(job).step_s(layout, mode, batch_size=batch, passes=passes)
         return cast("float", memo[key])
 
+    def _mean_ahead_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
+        """Over the rest of the job, as its noise scale is expected to go on."""
+        memo = self.model(job).memo
+        batch = (job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+        key = ("course", layout, mode, *batch, job.noise_ahead)
+        if key not in memo:
+            step_s_B, size_B, _ = self._batches(job, layout, mode)
+            memo[key] = _course(job, size_B, step_s_B)
+        return cast("Course", memo[key]).mean_step_s(job.steps_done, job.steps_done + steps_left(job))
+
     def _goodputs(self, job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Declared steps a second by batch, shape (B,); the batch sizes and their passes."""
+        step_s_B, size_B, passes_B = self._batches(job, layout, mode)
+        gains_B = gain_B(size_B, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+        return gains_B / step_s_B, size_B, passes_B
+
+    def _batches(self, job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Step times by batch, shape (B,); the batch sizes and their passes."""
         model = self.model(job)
         key = (layout, mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
         if key not in model.memo:
             batches = batches_of(job, layout.n_workers)
             step_s_B = model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
             model.memo[key] = (step_s_B, batches.size_B, batches.passes_B)
-        step_s_B, size_B, passes_B = cast("tuple[np.ndarray, np.ndarray, np.ndarray]", model.memo[key])
-        gains_B = gain_B(size_B, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
-        return gains_B / step_s_B, size_B, passes_B
+        return cast("tuple[np.ndarray, np.ndarray, np.ndarray]", model.memo[key])
+
+
+def _course(job: JobSnapshot, size_B: Floats, step_s_B: Floats) -> Course:
+    return course_of(job.noise_ahead, size_B=size_B, step_s_B=step_s_B, batch_size=job.batch_size)

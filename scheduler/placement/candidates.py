@@ -14,7 +14,7 @@ from scheduler.snapshot import JobSnapshot
 Busy = Callable[[str, str], float]  # (kind of link, name) -> how many gangs send over it on average
 
 MOST_RACKS = 4  # that are tried, the quietest with room first
-MOST_PLACES = 8
+MOST_PLACES = 10
 
 
 def candidate_places(
@@ -29,19 +29,23 @@ def candidate_places(
 ) -> list[tuple[Spot, ...]]:
     """At most MOST_PLACES, different ones, the one that place_workers has first; none if the gang does not fit.
 
-    1. as place_workers has it; where that is one node, there is nothing to compare;
+    1. as place_workers has it; where that is one node, there is nothing to compare; packed, and one on each node, or as
+       wide as there is room;
     2. inside each of the quietest racks that take it: spread as wished, packed, and on the quietest nodes;
     3. where no rack takes it, across racks: the quietest first, and the roomiest first.
     """
     first = place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
     if first is None or (len(first) == 1 and n_nodes < 2):
         return [first] if first else []
+    ways = (
+        place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in (0, n_workers)
+    )
     node_S, k_S = room.openings(job, gpu_type)
     rack_S = room.ground.rack_N[node_S]
     room_R = np.bincount(rack_S, weights=k_S, minlength=len(room.ground.racks))
     quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", room.ground.racks[r]), 2), -room_R[r]))
     fitting = [rack for rack in quiet if room_R[rack] >= n_workers][:MOST_RACKS]
-    found: list[tuple[Spot, ...] | None] = [first]
+    found: list[tuple[Spot, ...] | None] = [first, *ways]
     racks = [_spots(room, node_S, k_S, rack_S == rack) for rack in fitting]
     for spots in racks:
         if n_nodes > 1:

@@ -41,7 +41,7 @@ def place_workers(
     """Where n_workers of the job go now, or None if they do not all fit.
 
     near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
-    over so many nodes if they have room; otherwise, and for 0:
+    over so many nodes, or as evenly as the roomiest of them allow; for 0 or 1:
 
     1. one node with room for all: the tightest, so that large holes stay large;
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
@@ -53,8 +53,11 @@ def place_workers(
     if packing is Packing.ROOMIEST:
         return _roomiest(room.ground, node_S, k_S, n_workers=n_workers)
     key_S = _tightest_first(room.ground, node_S, k_S, near)
-    if n_nodes > 1 and (spread := _evenly(room.ground, node_S, k_S, key_S, n_workers, n_nodes)) is not None:
-        return spread
+    if n_nodes > 1:
+        spread = _evenly(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        spread = spread or _loosely(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        if spread is not None:
+            return spread
     alone_S = k_S >= n_workers
     if alone_S.any():
         return ((room.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
@@ -164,6 +167,22 @@ def _evenly(
     first = np.argpartition(key_S[fitting_S], n_nodes - 1)[:n_nodes]
     chosen = sorted((ground.node_N[i] for i in node_S[fitting_S][first]), key=lambda node: node.name)
     return tuple((node, each + (i < more)) for i, node in enumerate(chosen))
+
+
+def _loosely(
+    ground: Ground, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
+) -> tuple[Spot, ...] | None:
+    """Over the roomiest nodes, as few workers as can be on the fullest; None if these nodes are not enough."""
+    first_F = np.lexsort((key_S, -k_S))[:n_nodes]
+    room_F = k_S[first_F]
+    if int(room_F.sum()) < n_workers:
+        return None
+    most = next(m for m in range(1, int(room_F.max()) + 1) if int(np.minimum(room_F, m).sum()) >= n_workers)
+    count_F = np.minimum(room_F, most)
+    full = np.flatnonzero(count_F == most)
+    count_F[full[: int(count_F.sum()) - n_workers]] -= 1
+    chosen = [(ground.node_N[node_S[s]], int(k)) for s, k in zip(first_F, count_F, strict=True) if k]
+    return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
 
 
 def _best_rack(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int, near: Collection[str]) -> int | None:

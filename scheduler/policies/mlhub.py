@@ -1,9 +1,9 @@
 """The default policy: elastic sizes that minimise the sum of completion times, with restarts charged.
 
-All GPUs are shared out anew in every round, by marginal gain: a job's claim is its speed-up times a weight that rises
-with its rank from the longest to the shortest remaining work, which for concave speed-ups lies between shortest-first
-and equal shares (heSRPT: Berg et al., 2020). What keeps it calm: a changed size is worth less by its restart, weighed
-over the time in which it can pay; a job is left alone for a while after a change, and near its end.
+All GPUs are shared out anew in every round, by marginal gain: a second at a size is worth the job's price, divided by
+its remaining time there, and its price is what finishing it costs all who are here (prices.py). What keeps it calm: a
+changed size is worth less by its restart, weighed over the time in which it can pay; a job is left alone for a while
+after a change, and near its end.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scheduler.models.progress import remaining_s
 from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
+from scheduler.policies.prices import Curve, prices
 from scheduler.policies.waterfill import waterfill
 from scheduler.snapshot import JobSnapshot
 
@@ -31,19 +32,20 @@ class Mlhub:
     """margin: a change is charged (1 + margin) times its restart, for it disturbs others, too. horizon_s: the time in
     which a change has to pay; about that until the next one. cooldown_s: least time between two changes of a job.
     last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that waited
-    longer gets its least size before all others. rank_power: 0 = equal shares, large = shortest first. min_gain: least
-    relative speed-up for which a job is given more workers. stickiness: what holding a size is worth by itself, for
-    predictions are not exact. prices_places: places are compared by what their links give, and take from others.
+    longer gets its least size before all others. present_share: the part of the cluster on which those who are here
+    are priced; others will come for the rest. min_gain: least relative gain for which a job is given more workers.
+    stickiness: what holding a size is worth by itself, for predictions are not exact.
+    prices_places: places are compared by what their links give, and take from others, where uplinks are limited.
     """
 
     margin: float = 1.0
-    horizon_s: float = 600.0
+    horizon_s: float = 1200.0
     cooldown_s: float = 30.0
     last_stretch: float = 10.0
     patience_s: float = 3600.0
-    rank_power: float = 0.75
+    present_share: float = 0.6
     min_gain: float = 0.03
-    stickiness: float = 0.1
+    stickiness: float = 0.05
     prices_places: bool = True
     name: str = "mlhub"
 
@@ -68,7 +70,8 @@ class _Case:
         self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
         self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         self.jobs = [*self.running, *self.waiting]
-        self.sizes = {job.id: self._sizes(job) for job in self.jobs}
+        self.usual_sizes = {job.id: self._usual_sizes(job) for job in self.jobs}
+        self.sizes = {j.id: tuple(sorted({*self.usual_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
         for job in self.jobs:
             view.speeds.prepare(job, self.sizes[job.id])
         self._left_s: dict[tuple[str, int], float] = {}
@@ -78,7 +81,7 @@ class _Case:
         patience_s = policy.patience_s
         self.starved = [job for job in self.waiting if view.now_s - self.waiting_since[job.id] >= patience_s]
 
-    def _sizes(self, job: JobSnapshot) -> tuple[int, ...]:
+    def _usual_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
         per_node = self.view.speeds.terrain.gpus_per_node(self.view.speeds.usual_type(job))
@@ -89,8 +92,7 @@ class _Case:
             if n >= per_node and n % per_node == 0 and n % 2 == 0:
                 steps.add(n * 3 // 2)
             n = min(n * 2, per_node) if n < per_node else n * 2
-        own = {n_held(job)} if n_held(job) else set()
-        return tuple(sorted({n for n in steps if job.min_workers <= n <= top} | {job.min_workers} | own))
+        return tuple(sorted({n for n in steps if job.min_workers <= n <= top} | {job.min_workers}))
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Remaining time at a size; at the present size on the present nodes."""
@@ -104,24 +106,35 @@ class _Case:
         return self._left_s[key]
 
     def _weights(self) -> dict[str, float]:
-        """By rank of the remaining GPU-time at the least size; four times as much for each step of priority."""
-        work = {job.id: self.view.speeds.remaining_s(job, job.min_workers) * job.min_workers for job in self.jobs}
-        ordered = sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
+        """Prices of the jobs (see prices.py); four times as much for each step of priority.
+
+        They do not depend on what a job holds: else they would change with every change, and bring the next one.
+        """
+        curves = {job.id: self._curve(job) for job in self.jobs}
+        span = {job_id: curve.left_s[0] * min(curve.left_s) for job_id, curve in curves.items()}
+        ordered = sorted(self.jobs, key=lambda job: (-span[job.id], -job.submitted_at_s, job.id))
+        found = prices([curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
         return {
-            job.id: rank**self.policy.rank_power * 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, job.priority))
-            for rank, job in enumerate(ordered, start=1)
+            job.id: price * 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, job.priority))
+            for job, price in zip(ordered, found, strict=True)
         }
 
+    def _curve(self, job: JobSnapshot) -> Curve:
+        speeds = self.view.speeds
+        sizes = self.usual_sizes[job.id]
+        steps_s = (speeds.step_s(job, n, n_nodes=speeds.best_spread(job, n)) for n in sizes)
+        return Curve(sizes, [remaining_s(job, step_s=step_s) for step_s in steps_s])
+
     def value(self, job: JobSnapshot, n_workers: int) -> float:
-        """Weighted speed-up over one worker's share of the least size; a changed size is worth less by its restart."""
-        left_s = self.left_s(job, n_workers)
-        speedup = job.min_workers * self.left_s(job, job.min_workers) / max(left_s, 1e-9)
+        """Price by remaining time: what a second at that size is worth; a changed size is worth less by its restart."""
+        left_s = max(self.left_s(job, n_workers), 1e-9)
+        worth = self.weights[job.id] / left_s
         if n_workers == n_held(job):
-            speedup *= 1 + self.policy.stickiness
+            worth *= 1 + self.policy.stickiness
         elif n_held(job):
             cost_s = restart_cost_s(job) * (1 + self.policy.margin)
-            speedup *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
-        return self.weights[job.id] * speedup
+            worth *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
+        return worth
 
     def is_cooling(self, job: JobSnapshot) -> bool:
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
@@ -157,7 +170,8 @@ class _Case:
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
         n, gpu_type = budget.granted(job), budget.gpu_type(job)
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
-        packing = Packing.PRICED if self.policy.prices_places else Packing.TIGHT
+        is_narrow = self.view.speeds.terrain.has_narrow_uplinks
+        packing = Packing.PRICED if self.policy.prices_places and is_narrow else Packing.TIGHT
         return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=job.min_workers)
 
     def _wake_at_s(self, budget: Budget) -> float | None:

@@ -1,7 +1,7 @@
 """Pollux' world with free batches: each job's agent picks the batch with the best goodput, as Pollux' agents do.
 
-The agent and the scheduler see the same: what was measured on places where the family trained, and the gradient noise
-scale of the job's last minute; never the tables themselves.
+The agent and the scheduler see the same: what was measured on places where the family trained, the gradient noise scale
+of the job's last minute, and how that of its family's jobs went on; never the tables themselves.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ PARAMETERS_BYTES = {  # one float32 gradient of the named networks, as their aut
 }
 NCF_BATCH = 32768  # the artifact's agent holds it fixed, on one GPU
 MOST_WORKERS = 64
+NOISE_POINTS = 32  # of a family's noise scale along its jobs' way are kept
 
 
 class AdaptivePolluxWorld(PolluxWorld):
@@ -51,6 +52,8 @@ class AdaptivePolluxWorld(PolluxWorld):
         self._seen: dict[str, dict[tuple[int, int, int], SpeedObservation]] = {}
         self._tuples: dict[str, tuple[SpeedObservation, ...]] = {}
         self._noise: dict[str, float] = {}
+        self._noise_seen: dict[str, dict[int, tuple[float, float]]] = {}
+        self._noise_ahead: dict[str, tuple[tuple[float, float], ...]] = {}
         self._batch: dict[str, tuple[int, int]] = {}
         super().__init__(trace, cluster, applications, interference=interference)
 
@@ -100,15 +103,27 @@ class AdaptivePolluxWorld(PolluxWorld):
             self._tuples[owner] = tuple(seen.values())
         batch = sum(placement) * per_pass * (extra + 1)
         sqr, var = true.app.gradients(batch, min(true.epoch, true.app.n_epochs - 1))
-        self._noise[gang.job.id] = var / max(sqr, 1e-12) * true.app.init_batch
+        noise = var / max(sqr, 1e-12) * true.app.init_batch
+        self._noise[gang.job.id] = noise
+        if self._shares_families:
+            self._keep_noise(owner, true.progress, noise, total=float(true.app.progress_at_E[-1]))
         return None
+
+    def _keep_noise(self, family: str, steps: float, noise: float, *, total: float) -> None:
+        """The first that was measured in each part of the way; parts are equal."""
+        seen = self._noise_seen.setdefault(family, {})
+        part = int(NOISE_POINTS * steps / total)
+        if part not in seen:
+            seen[part] = (steps, noise)
+            self._noise_ahead[family] = tuple(seen[p] for p in sorted(seen))
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         observations = self._tuples.get(job.family if self._shares_families else job.id, ())
-        noise = self._noise.get(job.id)
-        if observations is job.observations and noise == job.noise_scale:
+        ahead = self._noise_ahead.get(job.family, ())
+        noise = self._noise.get(job.id, ahead[0][1] if ahead else None)
+        if observations is job.observations and noise == job.noise_scale and ahead is job.noise_ahead:
             return job
-        return replace(job, observations=observations, noise_scale=noise)
+        return replace(job, observations=observations, noise_scale=noise, noise_ahead=ahead)
 
     def _snapshot(self, job: TraceJob, *, order: int) -> JobSnapshot:
         app = self._true[job.id].app
