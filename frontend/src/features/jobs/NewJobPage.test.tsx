@@ -149,7 +149,7 @@ it("says before it is submitted when it is expected to start and end", async () 
     }),
   );
   renderPage(preselected);
-  const told = await screen.findByRole("status");
+  const told = await screen.findByRole("status", { name: "If you start it now" });
   expect(told).toHaveTextContent("It waits about 2 min 00 s.");
   expect(told).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
   expect(told).toHaveTextContent("Jobs like it were measured.");

@@ -9,6 +9,8 @@ import { clock, duration } from "@/lib/time";
 
 import { modeName } from "./words";
 
+const TITLE = "If you start it now";
+
 const BASES: Record<string, string> = {
   measured: "Jobs like it were measured.",
   tried_out: "Its speed was tried out; how it scales is a guess.",
@@ -35,7 +37,7 @@ function Told({ answer }: { answer: WhatIfAnswer }) {
   if (!own) return null;
   const later = answer.effects.filter(({ role, finish_delta_s: delta }) => role === "other" && (delta ?? 0) > 0);
   return (
-    <Alert role="status" color="blue" title="If you start it now">
+    <Alert role="status" color="blue" title={TITLE} aria-label={TITLE}>
       <Text size="sm" fw={500}>
         {start(own, answer.as_of)} {finish(own)}
       </Text>
