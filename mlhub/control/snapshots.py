@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import NodeStatus
+from mlhub.control.convergence import expected_steps
 from mlhub.control.learnt import Learnt, learnt_of
 from mlhub.control.needs import server_resources, worker_resources
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
@@ -29,9 +30,10 @@ PHASES = {
     JobState.STOPPING: Phase.STOPPING,
 }
 READ = [
-    "name", "state", "intent", "priority", "submitted_at", "steps_total", "steps_done", "batch_size", "min_workers",
-    "max_workers", "mode", "strategy", "hyperparameters", "profile", "preflight", "not_before", "dataset_version_id",
-    "project__organisation", "model_version__kind", "model_version__code_version",
+    "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
+    "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "target_metric", "target_value", "profile",
+    "preflight", "not_before", "dataset_version_id", "project__organisation", "model_version__kind",
+    "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [
     "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome",
@@ -57,12 +59,18 @@ def take_snapshot(
     held = _held()
     families = {job.id: family_of(job) for job in jobs}
     learnt = learnt_of(set(families.values()))
+    steps = expected_steps(jobs)
     organisations = Organisation.objects.filter(id__in={j.project.organisation_id for j in jobs})
     return ClusterSnapshot(
         now_s=now.timestamp(),
         nodes=tuple(_node(n) for n in nodes),
         racks=tuple(Rack(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())),
-        jobs=tuple(job_snapshot(j, family=families[j.id], learnt=learnt, held=held.get(j.id), now=now) for j in jobs),
+        jobs=tuple(
+            job_snapshot(
+                j, family=families[j.id], learnt=learnt, held=held.get(j.id), now=now, steps_total=steps.get(j.id)
+            )
+            for j in jobs
+        ),
         tenants=tuple(_tenant(o) for o in organisations.select_related("quota").order_by("id")),
         seed=round_number,
         round_number=round_number,
@@ -102,9 +110,18 @@ def _tenant(organisation: Organisation) -> TenantSnapshot:
 
 
 def job_snapshot(
-    job: Job, *, family: str, learnt: Learnt, held: tuple[Share, ...] | None, now: datetime
+    job: Job,
+    *,
+    family: str,
+    learnt: Learnt,
+    held: tuple[Share, ...] | None,
+    now: datetime,
+    steps_total: int | None = None,
 ) -> JobSnapshot:
-    """job: also one that was never saved, which waits then. held: by its live attempt, if it has one."""
+    """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
+
+    steps_total: where its curve says that it ends before what was declared.
+    """
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
@@ -114,7 +131,7 @@ def job_snapshot(
         name=job.name,
         tenant=str(job.project.organisation_id),
         submitted_at_s=(job.submitted_at or now).timestamp(),
-        steps_total=job.steps_total,
+        steps_total=job.steps_total if steps_total is None else steps_total,
         steps_done=job.steps_done,
         batch_size=job.batch_size,
         family=family,

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from mlhub.control.convergence import expected_steps
 from mlhub.control.learnt import CHECKPOINT_S, START_S, learnt_of
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.models import SpeedSample
+from mlhub.metrics.models import MetricPoint, Series, SpeedSample
 from mlhub.metrics.speeds import family_of
 from tests.cast import make_cast
 from tests.control.worlds import World
@@ -67,3 +68,23 @@ def test_stages_of_a_family_become_its_profile(world: World) -> None:
     assert (profile.cpu_io_s, profile.gpu_s, profile.network_s) == (0.04, 0.2, 0.06)
     world.round()
     assert world.loop.plan is not None
+
+
+def test_a_curve_that_nears_its_target_shortens_what_is_expected_of_the_job(world: World) -> None:
+    wishes = {"target_metric": "eval/loss", "target_value": 0.3, "epochs": 100, "steps_total": 10_000}
+    stops = world.job(name="stops", hyperparameters={"stop_at_target": True}, max_workers=1, **wishes)
+    goes_on = world.job(name="goes on", max_workers=1, **wishes)
+    world.rounds(2)
+    for of in (stops, goes_on):
+        attempt = live_attempt(of)
+        series = Series.objects.create(job=of, attempt=attempt, key="eval/loss")
+        MetricPoint.objects.bulk_create(
+            MetricPoint(series=series, step=k, epoch=k / 100, value=0.2 + 1 / (0.01 * k + 0.5), at=world.now, seq=k)
+            for k in range(100, 700, 100)
+        )  # reaches 0.3 at step 950: with the tenth epoch
+    jobs = list(Job.objects.order_by("name"))
+    assert expected_steps(jobs) == {stops.id: 1000}
+    world.round()
+    stops.refresh_from_db()
+    goes_on.refresh_from_db()
+    assert stops.predicted_finish_at < goes_on.predicted_finish_at
