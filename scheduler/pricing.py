@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation, Reason
-from scheduler.models.contention import Contention, Effect
+from scheduler.models.contention import Contention
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.flows import Links
 from scheduler.models.progress import steps_left
@@ -32,7 +32,6 @@ class Pricing:
         self._jobs = {job.id: job for job in scene.snapshot.jobs}
         n_gpus = sum(node.n_gpus for node in scene.snapshot.nodes)
         self._queue = sum(held_by(job) is None for job in scene.candidates) / max(1, n_gpus)
-        self._effects: dict[tuple[str, Allocation], Effect] = {}
         self.contention = contention_of(scene.snapshot, speeds, [self._jobs[job_id] for job_id in scene.settled])
         for job_id, allocation in {**scene.returning, **scene.pending}.items():
             self.contention.add(self._jobs[job_id], allocation)

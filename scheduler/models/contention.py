@@ -1,22 +1,22 @@
 """Everybody's traffic on the links, kept up to date while gangs are placed: what a place gives, and takes from others.
 
-A gang's step on a place with wire seconds s is its step alone, and what s exposes more than alone.
+A quick form of the fixed point in flows.py, for many candidates: on a link of capacity C a gang has C / (1 + the duty
+cycles of the others there). That is the max-min rate where the others are held up on the same link, and less than it
+where they are held up elsewhere. A gang's step is its step alone, and what the longer way of its bytes exposes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from typing import cast
 
 from scheduler.models.fitting import ALWAYS_EXPOSED, HIDING
-from scheduler.models.flows import Floats, Flow, Links, settle
+from scheduler.models.flows import Flow, Links
 from scheduler.models.speeds import Speeds
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
-MOST_MET = 32  # of those that a gang meets, directly first; more far ones change little
-PRICING_TURNS = 4  # of the fixed point while candidates are compared; it begins where it stood
+MOST_MET = 32  # gangs on a place's links that are looked at; with more, all of them have next to nothing
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,18 @@ class Demand:
     wire_s: float
     hides: float
     worth: float = 1.0
+
+    def slower_step_s(self, wire_s: float) -> float:
+        """The step where the bytes take that long instead."""
+        more_s = self._exposed_s(self.latency_s + wire_s) - self._exposed_s(self.latency_s + self.wire_s)
+        return self.step_s + max(0.0, more_s)
+
+    def duty(self, wire_s: float) -> float:
+        """The part of the time in which it sends, then."""
+        return min(1.0, wire_s / max(self.slower_step_s(wire_s), 1e-9))
+
+    def _exposed_s(self, sync_s: float) -> float:
+        return max(ALWAYS_EXPOSED * sync_s, sync_s - self.hides * self.compute_s) if self.hides else sync_s
 
 
 @dataclass(frozen=True)
@@ -51,12 +63,11 @@ class Contention:
     """The traffic of all gangs that leave their nodes."""
 
     def __init__(self, links: Links, speeds: Speeds) -> None:
-        self._links, self._speeds = links, speeds
+        self._speeds, self._links = speeds, links
+        self._capacity = links.capacity_L.tolist()
         self._demands: dict[str, Demand] = {}
-        self._on_link: dict[int, dict[str, None]] = {}
-        self._wire_s: dict[str, float] = {}  # settled; absent where somebody came or left
-        self._asked: dict[tuple[str, Allocation], Demand | None] = {}
-        self._effects: dict[tuple[str, Allocation], Effect] = {}  # since somebody came or left last
+        self._duty_on: dict[int, dict[str, float]] = {}
+        self._effects: dict[tuple[str, Allocation], Effect] = {}  # until somebody comes or leaves
 
     def add(self, job: JobSnapshot, allocation: Allocation) -> None:
         """The gang sends from there now, and nowhere else."""
@@ -65,136 +76,95 @@ class Contention:
         if demand is None:
             return
         self._effects.clear()
-        self._unsettle(self._met(demand.flow))
         self._demands[job.id] = demand
+        duty = demand.duty(demand.wire_s)
         for link in demand.flow.links:
-            self._on_link.setdefault(link, {})[job.id] = None
+            self._duty_on.setdefault(link, {})[job.id] = duty
 
     def remove(self, job_id: str) -> None:
         demand = self._demands.pop(job_id, None)
         if demand is None:
             return
         self._effects.clear()
-        self._wire_s.pop(job_id, None)
         for link in demand.flow.links:
-            self._on_link[link].pop(job_id, None)
-        self._unsettle(self._met(demand.flow))
+            self._duty_on[link].pop(job_id, None)
 
     def demand(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
-        """What the gang would ask of the links; None where nothing leaves its node."""
+        """What the gang would ask of the links; None where nothing leaves its node. Remembered with its speed model."""
         if len(allocation.shares) < 2:
             return None
-        key = (job.id, allocation)
-        if key not in self._asked:
-            self._asked[key] = self._demand(job, allocation)
-        return self._asked[key]
-
-    def _demand(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
-        layout, mode = self._speeds.terrain.layout_of(allocation), allocation.mode
-        flow = self._links.flow(allocation, layout, parameters_bytes=job.parameters_bytes)
-        if flow is None:
-            return None
-        model = self._speeds.model(job)
-        latency_s, wire_s = model.sync_parts_s(layout, mode)
-        step_s, compute_s = self._speeds.step_and_pass_s(job, allocation)
-        nominal_s = max(bits / float(self._links.capacity_L[i]) for i, bits in zip(flow.links, flow.bits, strict=True))
-        fitted = Flow(flow.links, tuple(bits * wire_s / nominal_s for bits in flow.bits))
-        hides = 0.0 if mode is Mode.PARAMETER_SERVER else HIDING
-        worth = step_s / self._speeds.step_s_on(job, allocation)
-        return Demand(fitted, step_s, compute_s, latency_s, wire_s, hides, worth) if wire_s > 0 else None
-
-    def step_s(self, job: JobSnapshot, allocation: Allocation) -> float:
-        """Where the gang was added; on any other place, alone there."""
-        demand = self._demands.get(job.id)
-        if demand is None:
-            return self._speeds.step_s_on(job, allocation)
-        return float(_Steps([demand])(np.array([self._settled_wire_s(job.id)]))[0]) / demand.worth
+        memo = self._speeds.model(job).memo
+        batch = (job.batch_size, job.max_local_batch, job.max_batch_size, job.noise_scale)
+        key = ("demand", self._speeds.terrain.serial, allocation, batch)
+        if key not in memo:
+            memo[key] = self._work_out(job, allocation)
+        return cast("Demand | None", memo[key])
 
     def effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
-        """Were the gang there (and nowhere else): its step, and what becomes of those that it meets."""
+        """Were the gang there (and nowhere else): its step, and what becomes of those that it meets.
+
+        1. its wire time among the others' duty cycles as they are alone; 2. theirs, with the duty cycle that it then
+        has; 3. its own again, with the duty cycles that they then have.
+        """
         key = (job.id, allocation)
         if key not in self._effects:
-            self._effects[key] = self._effect(job, allocation)
+            self._effects[key] = self._work_out_effect(job, allocation)
         return self._effects[key]
-
-    def _effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
-        demand = self.demand(job, allocation)
-        if demand is None:
-            return Effect(self._speeds.step_s_on(job, allocation), float("inf"))
-        others = [other for other in self._met(demand.flow) if other != job.id]
-        narrowest_bits = max(demand.flow.bits)
-        if not others:
-            return Effect(demand.step_s / demand.worth, narrowest_bits / demand.wire_s)
-        demands = [demand, *(self._demands[other] for other in others)]
-        steps = _Steps(demands)
-        wires = np.array([demand.wire_s, *(self._settled_wire_s(other) for other in others)])
-        begins_s = steps(wires)
-        before_s, duty = begins_s[1:], np.clip(wires / np.maximum(begins_s, 1e-9), 0.0, 1.0)
-        settled = settle(
-            [d.flow for d in demands],
-            self._links.capacity_L,
-            steps,
-            duty_F=duty,
-            most_turns=PRICING_TURNS,
-        )
-        after_s = np.maximum(settled.step_s_F[1:], before_s)
-        slowed = tuple((o, float(b), float(a)) for o, b, a in zip(others, before_s, after_s, strict=True) if a > b)
-        return Effect(float(settled.step_s_F[0]) / demand.worth, narrowest_bits / float(settled.wire_s_F[0]), slowed)
 
     def busy(self, kind: str, name: str) -> float:
         """How many gangs send over that link on average: the sum of their duty cycles."""
         link = self._links.index(kind, name)
-        if link is None or link not in self._on_link:
-            return 0.0
-        return sum(min(1.0, self._demands[j].wire_s / self._demands[j].step_s) for j in self._on_link[link])
+        return sum(self._duty_on.get(link, {}).values()) if link is not None else 0.0
 
-    def _settled_wire_s(self, job_id: str) -> float:
-        if job_id not in self._wire_s:
-            group = [job_id, *(other for other in self._met(self._demands[job_id].flow) if other != job_id)]
-            demands = [self._demands[other] for other in group]
-            if len(group) == 1:
-                self._wire_s[job_id] = demands[0].wire_s
-            else:
-                flows = [demand.flow for demand in demands]
-                settled = settle(flows, self._links.capacity_L, _Steps(demands))
-                known = zip(group, settled.wire_s_F, strict=True)
-                self._wire_s |= {other: float(wire_s) for other, wire_s in known}
-        return self._wire_s[job_id]
+    def _work_out(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
+        layout, mode = self._speeds.terrain.layout_of(allocation), allocation.mode
+        flow = self._links.flow(allocation, layout, parameters_bytes=job.parameters_bytes)
+        latency_s, wire_s = self._speeds.model(job).sync_parts_s(layout, mode)
+        if flow is None or wire_s <= 0:
+            return None
+        step_s, compute_s = self._speeds.step_and_pass_s(job, allocation)
+        nominal_s = max(bits / self._capacity[link] for link, bits in zip(flow.links, flow.bits, strict=True))
+        fitted = Flow(flow.links, tuple(bits * wire_s / nominal_s for bits in flow.bits))
+        hides = 0.0 if mode is Mode.PARAMETER_SERVER else HIDING
+        worth = step_s / self._speeds.step_s_on(job, allocation)
+        return Demand(fitted, step_s, compute_s, latency_s, wire_s, hides, worth)
 
-    def _met(self, flow: Flow) -> list[str]:
-        """Gangs on its links, then those on theirs, the nearest MOST_MET."""
+    def _work_out_effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
+        demand = self.demand(job, allocation)
+        if demand is None:
+            return Effect(self._speeds.step_s_on(job, allocation), float("inf"))
+        met = [other for other in self._met(demand.flow.links) if other != job.id]
+        bits = max(demand.flow.bits)
+        if not met:
+            return Effect(demand.step_s / demand.worth, bits / demand.wire_s)
+        own_duty = demand.duty(self._wire_s(demand, {job.id: 0.0}))  # 1
+        slowed = []
+        duties = {job.id: 0.0}
+        for other in met:  # 2
+            theirs = self._demands[other]
+            before_s = theirs.slower_step_s(self._wire_s(theirs, {job.id: 0.0, other: 0.0}))
+            wire_s = self._wire_s(theirs, {job.id: 0.0, other: 0.0}, own_duty, demand.flow.links)
+            after_s, duties[other] = theirs.slower_step_s(wire_s), theirs.duty(wire_s)
+            if after_s > before_s:
+                slowed.append((other, before_s, after_s))
+        wire_s = self._wire_s(demand, duties)  # 3
+        return Effect(demand.slower_step_s(wire_s) / demand.worth, bits / wire_s, tuple(slowed))
+
+    def _wire_s(
+        self, demand: Demand, duties: dict[str, float], extra: float = 0.0, extra_on: tuple[int, ...] = ()
+    ) -> float:
+        """Seconds of its bytes on its slowest link. duties: in place of those alone; extra: one more's, on some."""
+        slowest_s = 0.0
+        for link, bits in zip(demand.flow.links, demand.flow.bits, strict=True):
+            there = self._duty_on.get(link, {})
+            load = sum(duties.get(other, duty) for other, duty in there.items()) + (extra if link in extra_on else 0.0)
+            slowest_s = max(slowest_s, bits * (1 + load) / self._capacity[link])
+        return slowest_s
+
+    def _met(self, links: Iterable[int]) -> list[str]:
         met: dict[str, None] = {}
-        links, seen = list(flow.links), set(flow.links)
         for link in links:
-            for job_id in self._on_link.get(link, ()):
-                if job_id in met:
-                    continue
-                met[job_id] = None
-                if len(met) >= MOST_MET:
-                    return list(met)
-                more = [other for other in self._demands[job_id].flow.links if other not in seen]
-                seen.update(more)
-                links += more
-        return list(met)
-
-    def _unsettle(self, job_ids: Iterable[str]) -> None:
-        for job_id in job_ids:
-            self._wire_s.pop(job_id, None)
-
-
-class _Steps:
-    """Step seconds of these gangs by the seconds that their wires take, shape (F,) both."""
-
-    def __init__(self, demands: Sequence[Demand]) -> None:
-        columns = np.array([(d.step_s, d.compute_s, d.latency_s, d.wire_s, d.hides) for d in demands]).T
-        self._step_s, self._compute_s, self._latency_s, alone_s, self._hides = columns
-        self._exposed_alone_s = self._exposed_s(alone_s)
-
-    def __call__(self, wire_s_F: Floats) -> Floats:
-        slower: Floats = self._step_s + np.maximum(0.0, self._exposed_s(wire_s_F) - self._exposed_alone_s)
-        return slower
-
-    def _exposed_s(self, wire_s_F: Floats) -> Floats:
-        sync_s = self._latency_s + wire_s_F
-        hidden_s = np.maximum(ALWAYS_EXPOSED * sync_s, sync_s - self._hides * self._compute_s)
-        return np.asarray(np.where(self._hides > 0, hidden_s, sync_s), dtype=np.float64)
+            met.update(dict.fromkeys(self._duty_on.get(link, ())))
+            if len(met) >= MOST_MET:
+                break
+        return list(met)[:MOST_MET]

@@ -114,18 +114,11 @@ class Settled:
         return spread_F
 
 
-def settle(
-    flows: Sequence[Flow],
-    capacity_L: Floats,
-    stepping: Stepping,
-    *,
-    duty_F: Floats | None = None,
-    most_turns: int = MOST_TURNS,
-) -> Settled:
+def settle(flows: Sequence[Flow], capacity_L: Floats, stepping: Stepping) -> Settled:
     """The fixed point between demand and speed: a longer wire time is a higher duty cycle, which slows the others.
 
     1. rates while on, from the duty cycles; 2. wire seconds and steps from the rates; 3. duty = wire / step, half of
-    the way at each turn, until nothing moves by more than 0.1 %. duty_F: where to begin; else as if all were alone.
+    the way at each turn, until nothing moves by more than 0.1 %.
     """
     links = sorted({link for flow in flows for link in flow.links})
     column = {link: i for i, link in enumerate(links)}
@@ -138,9 +131,9 @@ def settle(
     uses_FL = bits_FL / unit_F[:, None]
     alone_s = (bits_FL / capacity).max(axis=1)
     low_s = stepping(alone_s)
-    duty = np.minimum(1.0, alone_s / np.maximum(low_s, 1e-12)) if duty_F is None else duty_F
+    duty = np.minimum(1.0, alone_s / np.maximum(low_s, 1e-12))
     wire_s, step_s = alone_s, low_s
-    for _ in range(most_turns):
+    for _ in range(MOST_TURNS):
         wire_s = unit_F / rates_when_on(uses_FL, capacity, duty)
         step_s = stepping(wire_s)
         new = np.minimum(1.0, wire_s / np.maximum(step_s, 1e-12))

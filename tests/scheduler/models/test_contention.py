@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scheduler import Allocation, JobSnapshot, Mode, Share
 from scheduler.models.contention import Contention
-from scheduler.models.flows import Links
+from scheduler.models.flows import Floats, Links, settle
 from scheduler.models.layout import terrain_of
 from scheduler.models.speeds import Speeds
 from tests.scheduler.cases import Case, cluster, job
@@ -60,11 +63,11 @@ def test_who_leaves_is_forgotten_and_who_stays_is_as_fast_as_before() -> None:
     traffic = contention(CASE)
     a, b = talkative("a"), talkative("b")
     traffic.add(b, ring("n0", "n2", first=2))
-    alone_s = traffic.step_s(b, ring("n0", "n2", first=2))
+    alone_s = traffic.effect(b, ring("n0", "n2", first=2)).step_s
     traffic.add(a, ring("n0", "n2"))
-    assert traffic.step_s(b, ring("n0", "n2", first=2)) > 1.5 * alone_s
+    assert traffic.effect(b, ring("n0", "n2", first=2)).step_s > 1.5 * alone_s
     traffic.remove("a")
-    assert traffic.step_s(b, ring("n0", "n2", first=2)) == pytest.approx(alone_s)
+    assert traffic.effect(b, ring("n0", "n2", first=2)).step_s == pytest.approx(alone_s)
 
 
 def test_three_gangs_on_an_uplink_share_it() -> None:
@@ -75,4 +78,28 @@ def test_three_gangs_on_an_uplink_share_it() -> None:
     traffic.add(endless["a"], ring("n0", "n1"))
     traffic.add(endless["b"], ring("n2", "n3"))
     traffic.add(endless["c"], ring("n2", "n1", first=2))
-    assert traffic.step_s(endless["a"], ring("n0", "n1")) == pytest.approx(3.6, rel=0.02)
+    assert traffic.effect(endless["a"], ring("n0", "n1")).step_s == pytest.approx(3.6, rel=0.02)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 6), st.integers(0, 10_000))
+def test_the_quick_form_is_near_the_fixed_point(n_gangs: int, seed: int) -> None:
+    """Rings over one uplink each way, that compute from nothing to as long as they send."""
+    rng = np.random.default_rng(seed)
+    case = Case(CASE.nodes, tuple(type(rack)(rack.name, 10e9) for rack in CASE.racks))
+    jobs = [talkative(f"j{i}", step_overhead_s=float(rng.uniform(0.01, 1.0))) for i in range(n_gangs)]
+    places = [ring(f"n{2 * (i % 2)}", f"n{2 * (i // 2 % 2) + 1}", gpus=1) for i in range(n_gangs)]
+    places = [Allocation(p.mode, 4, 0, p.shares) for p in places]
+    traffic, demands = contention(case), []
+    for one, place in zip(jobs, places, strict=True):
+        traffic.add(one, place)
+        demand = traffic.demand(one, place)
+        assert demand is not None
+        demands.append(demand)
+
+    def stepping(wire_s: Floats) -> Floats:
+        return np.array([d.slower_step_s(float(s)) for d, s in zip(demands, wire_s, strict=True)])
+
+    exact = settle([d.flow for d in demands], Links(case.nodes, case.racks).capacity_L, stepping).step_s_F
+    quick = [traffic.effect(one, place).step_s for one, place in zip(jobs, places, strict=True)]
+    assert quick == pytest.approx(exact.tolist(), rel=0.12)
