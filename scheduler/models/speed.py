@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from statistics import median
 
 import numpy as np
 
@@ -75,14 +76,14 @@ class SpeedModel:
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
             ratios.setdefault(_shape_of(o), []).append(o.compute_s / float(self._on_line(o.batch_size / o.n_workers)))
-        self._crowding = {shape: float(np.median(values)) for shape, values in ratios.items()}
+        self._crowding = {shape: median(values) for shape, values in ratios.items()}
         misses: dict[float, list[float]] = {}
         for o in measured:
             examples = o.batch_size / o.n_workers
             expected = float(self._on_line(examples)) * self._crowding[_shape_of(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
         self._examples = np.array(sorted(misses))
-        self._misses = np.array([np.median(misses[examples]) for examples in sorted(misses)])
+        self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
 
     def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
         self._sync: dict[tuple[Mode, bool], Floats] = {}

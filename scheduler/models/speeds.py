@@ -99,9 +99,16 @@ class Speeds:
         return self.model(job).error(self.terrain.layout_of(allocation), allocation.mode)
 
     def best_mode(self, job: JobSnapshot, layout: Layout) -> tuple[Mode, int]:
-        batches = batches_of(job, layout.n_workers)
-        batch, passes = int(batches.size_B[0]), int(batches.passes_B[0])
-        return self.model(job).best_mode(layout, pinned=job.mode, batch_size=batch, passes=passes)
+        """Mode and number of servers on such a layout; remembered with the model."""
+        model = self.model(job)
+        adapts = job.max_batch_size is not None and job.noise_scale is not None
+        key = ("mode", layout, job.mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+        if (*key, adapts) not in model.memo:
+            batches = batches_of(job, layout.n_workers)
+            batch, passes = int(batches.size_B[0]), int(batches.passes_B[0])
+            found = model.best_mode(layout, pinned=job.mode, batch_size=batch, passes=passes)
+            model.memo[*key, adapts] = found
+        return cast("tuple[Mode, int]", model.memo[*key, adapts])
 
     def usual_type(self, job: JobSnapshot) -> str:
         """The GPU type that a job's speed is quoted for where none is said: the first that it may use."""
