@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,12 +61,12 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
     budget = Budget({}, ledger_then, present={})  # until what is left is known
     scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
     scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
-    empty = _Empty(Room(snapshot.nodes))
+    empty, fitting = _Empty(Room(snapshot.nodes)), set[tuple[object, ...]]()
     stays: list[tuple[JobSnapshot, Allocation]] = []
     for job in snapshot.jobs:
         held, target = held_by(job), targets.get(job.id)
         if held is None:
-            _admit_waiting(job, scene, empty)
+            _admit_waiting(job, scene, empty, fitting)
             continue
         gone = next((share.node for share in held.shares if share.node not in room_now.nodes), None)
         closed = next((s.node for s in held.shares if gone is None and not room_now.nodes[s.node].is_schedulable), None)
@@ -111,13 +112,19 @@ def held_by(job: JobSnapshot) -> Allocation | None:
     return None if job.phase is Phase.WAITING else job.allocation
 
 
-def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty) -> None:
+def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty, fitting: set[tuple[object, ...]]) -> None:
+    """fitting: kinds of jobs that could run, as found so far."""
+    kind = (job.tenant, job.min_workers, job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
+    if job.hold is None and kind in fitting:
+        scene.candidates.append(job)
+        return
     reason = _hold(job, scene.snapshot) or empty.never(job)
     reason = reason or scene.budget.never(job.tenant, gpus=job.min_workers)
     if reason is not None:
         scene.settled[job.id] = Wait(job.id, (reason,))
     else:
         scene.candidates.append(job)
+        fitting.add(kind)
 
 
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
@@ -131,6 +138,8 @@ def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
 
 def _keep_promises(scene: Scene, targets: Mapping[str, Allocation], ledger_then: Ledger) -> None:
     """Reserve what was promised to jobs that are being resized, as far as it is still there and within quota."""
+    if not targets:
+        return
     waiting = {job.id: job for job in scene.candidates if job.phase is Phase.WAITING}
     stopping = {job.id: job for job in scene.snapshot.jobs if job.id in scene.pending}
     for job_id in sorted({**waiting, **stopping}):
@@ -223,14 +232,14 @@ def _type_of(allocation: Allocation | None, room: Room) -> str:
 
 
 def _check(snapshot: ClusterSnapshot) -> None:
-    seen = set()
-    for job in snapshot.jobs:
-        if job.id in seen:
-            raise ValueError(f"job {job.id!r} appears twice in the snapshot; ids must be unique")
-        seen.add(job.id)
+    jobs = snapshot.jobs
+    if len({job.id for job in jobs}) != len(jobs):
+        twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
+        raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
+    for job in jobs:
         if not 1 <= job.min_workers <= job.max_workers:
             raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
-        if job.phase is not Phase.WAITING and job.allocation is None:
+        if job.allocation is None and job.phase is not Phase.WAITING:
             raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
     if len({node.name for node in snapshot.nodes}) != len(snapshot.nodes):
         raise ValueError("two nodes of the snapshot have the same name; names must be unique")

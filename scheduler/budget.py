@@ -83,6 +83,8 @@ class Budget:
 
     def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
+        if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
+            return False
         if self.refusal(job, n_workers, gpu_type=gpu_type) is not None:
             return False
         chosen = self._type_for(job, n_workers, gpu_type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
@@ -19,7 +20,7 @@ from scheduler.targets import Targets, place
 from scheduler.waiting import why_it_waits
 
 
-def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -> Plan:
+def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, explain: bool = True) -> Plan:
     """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
 
     1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates; owners
@@ -27,7 +28,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota;
     3. place: grants become allocations, all or nothing, on what is free now; who must wait for others to leave, waits;
     4. diff: against what is held: launch, resize, preempt, keep or wait;
-    5. explain: why, in numbers, and when each job is expected to start and to end.
+    5. explain: why, in numbers, and when each job is expected to start and to end. Without explain, waiting and leaving
+       jobs get no reasons and nobody a prediction; what is decided is the same.
 
     A resized job is stopped first; its new allocation is kept free for it (memory) until it is launched there.
     Raises ValueError for a snapshot that contradicts itself.
@@ -37,8 +39,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
     entitle(scene)
-    deciding = {job.id for job in scene.candidates}
-    settled = tuple(job for job in snapshot.jobs if job.id not in deciding)
+    settled = tuple(job for job in snapshot.jobs if job.id in scene.settled or job.id in scene.returning)
     view = View(
         snapshot.now_s,
         tuple(scene.candidates),
@@ -55,11 +56,13 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
     proposal = serve_claims(scene, policy.propose(view, budget=scene.budget, memory=own_memory))  # 2
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
-    decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
-    decisions.update(_why_it_leaves(scene, proposal, targets))
-    outlook = Outlook(scene, proposal, speeds)
-    predictions = outlook.predictions(decisions)
-    finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
+    if explain:
+        decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
+        decisions.update(_why_it_leaves(scene, proposal, targets))
+        predictions = Outlook(scene, proposal, speeds).predictions(decisions)
+        finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
+    else:
+        finished = tuple(decisions[job.id] for job in snapshot.jobs)
     remembered = _remember(policy, proposal, scene, decisions, targets)
     return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
 
@@ -67,7 +70,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory) -
 def _return_resized(scene: Scene) -> dict[str, Decision]:
     """Jobs that stopped to be resized go where they were promised to go, as soon as all of it is free."""
     decisions: dict[str, Decision] = {}
-    for job in scene.snapshot.jobs:
+    for job in scene.snapshot.jobs if scene.returning else ():
         target = scene.returning.get(job.id)
         if target is None:
             continue
@@ -97,8 +100,14 @@ def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
             why = targets.kept.get(job.id) or (Explanation(Reason.UNCHANGED),)
             decisions[job.id] = Keep(job.id, _about_staying(why))
         else:
-            decisions[job.id] = Wait(job.id, ())
+            decisions[job.id] = _waits(job.id)
     return decisions
+
+
+@lru_cache(maxsize=1 << 16)
+def _waits(job_id: str) -> Wait:
+    """Without reasons, as they come later; who waits in one round mostly waits in the next ones, too."""
+    return Wait(job_id, ())
 
 
 _STAYING = {Reason.UNCHANGED, Reason.RESTART_NOT_WORTH_IT}

@@ -156,6 +156,13 @@ class JobSnapshot:
     length_is_known: bool = True
     profile: Profile | None = None
 
+    def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
+        """The same job later on. As dataclasses.replace, in a tenth of the time."""
+        later = object.__new__(JobSnapshot)
+        later.__dict__.update(self.__dict__)
+        later.__dict__.update(steps_done=steps_done, executed_gpu_s=executed_gpu_s)
+        return later
+
     @property
     def fixed_workers(self) -> int:
         """The size that a policy of fixed sizes gives, within the job's limits."""

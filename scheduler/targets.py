@@ -52,8 +52,11 @@ class _Placer:
         shrinking: list[JobSnapshot] = []
         growing: set[str] = set()
         for job in self.scene.candidates:
-            held, grant = held_by(job), self.grants.get(job.id)
-            if held is None or (grant is not None and grant.beside):
+            held = held_by(job)
+            if held is None:
+                continue
+            grant = self.grants.get(job.id)
+            if grant is not None and grant.beside:
                 continue
             if grant is not None and grant.n_workers == held.n_workers and self._may_keep(held, grant):
                 self.then.hold(job, held)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from scheduler.snapshot import Allocation, Mode
+from scheduler.snapshot import Allocation, JobSnapshot, Mode
 from scheduler.topology import Node, Rack
 
 _SERIALS = count()
@@ -75,7 +75,7 @@ class Terrain:
     """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
 
     serial: no two terrains of a process have the same, so that what was worked out for one can be remembered. memo: for
-    those who build tables on top of it (ways.py).
+    those who build tables on top of it (ways.py). waiting_s: as told in speeds.py.
     """
 
     def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
@@ -91,6 +91,7 @@ class Terrain:
         self._typical: dict[tuple[str, int, int], Layout] = {}
         self._known: dict[Allocation, Layout] = {}
         self.memo: dict[object, object] = {}
+        self.waiting_s: dict[int, tuple[JobSnapshot, float]] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
         kinds = [_usual_node(alike) for alike in self._by_type.values()]
         self.nic_bps = min((nic_bps for _, nic_bps, _ in kinds), default=10e9)

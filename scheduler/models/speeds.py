@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from scheduler.models.cost import restart_cost_s
 from scheduler.models.fitting import Floats
 from scheduler.models.goodput import Course, batches_of, course_of, gain_B
 from scheduler.models.kinds import UNTRIED_GAIN, Kind, Priced, price
@@ -15,6 +16,8 @@ from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed import SpeedModel, speed_model
 from scheduler.models.ways import Gang
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
+
+MOST_WAITING = 20_000  # jobs whose time is remembered
 
 
 class Speeds:
@@ -62,6 +65,20 @@ class Speeds:
     def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
         """At that size, packed."""
         return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type))
+
+    def waiting_s(self, job: JobSnapshot) -> float:
+        """Of a waiting job, from its start to its end at its fixed size, packed, with the cost of a restart.
+
+        Remembered with the terrain as long as the snapshot is the same object: in a simulation a long queue is seen
+        again in every round.
+        """
+        found = self.terrain.waiting_s.get(id(job))
+        if found is None or found[0] is not job:
+            if len(self.terrain.waiting_s) >= MOST_WAITING:
+                self.terrain.waiting_s.clear()
+            found = job, self.remaining_s(job, job.fixed_workers) + restart_cost_s(job)
+            self.terrain.waiting_s[id(job)] = found
+        return found[1]
 
     def step_s_on(self, job: JobSnapshot, allocation: Allocation) -> float:
         """On this very allocation."""

@@ -20,13 +20,17 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     grants = []
     notes = {}
     newcomer: JobSnapshot | None = None
+    n_left = budget.n_left()
     for job in order:
         held = n_held(job)
+        if not held and not n_left:
+            continue
         n_workers = held or job.fixed_workers
         if budget.take(job, n_workers):
             fits = Explanation(Reason.FITS, {"n_workers": n_workers})
             grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
             newcomer = newcomer if held else job
+            n_left = budget.n_left()
         elif held and newcomer is not None and (why := note(job, newcomer)) is not None:
             notes[job.id] = (why,)
     return Proposal(tuple(grants), tuple(job.id for job in order), notes)

@@ -8,7 +8,6 @@ from typing import Any
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
-from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
 from scheduler.policies.ordered import serve_in_order
 from scheduler.policies.policy import Proposal, View, n_held
@@ -43,4 +42,4 @@ class Srtf:
 def _left_s(job: JobSnapshot, view: View) -> float:
     if job.allocation is not None and n_held(job):
         return remaining_s(job, step_s=view.speeds.step_s_on(job, job.allocation))
-    return view.speeds.remaining_s(job, job.fixed_workers) + restart_cost_s(job)
+    return view.speeds.waiting_s(job)

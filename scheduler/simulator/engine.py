@@ -244,7 +244,8 @@ class _Engine:
             self._push(plan.wake_at_s, _Kind.TICK, "", len(self.decision_s))  # void if there is a round before
 
     def _decide(self, now_s: float) -> Plan:
-        seen = tuple(self._seen(job_id, job, now_s) for job_id, job in self.active.items())
+        shown, waits = self.world.snapshot_of, Phase.WAITING
+        seen = tuple(shown(j) if j.phase is waits else self._seen(i, j, now_s) for i, j in self.active.items())
         snapshot = ClusterSnapshot(
             now_s=now_s,
             nodes=tuple(self.world.nodes),
@@ -256,7 +257,7 @@ class _Engine:
             pairs=tuple(self.world.pairs),
         )
         began_s = self.stopwatch()
-        plan = decide(snapshot, policy=self.policy, memory=self.memory)
+        plan = decide(snapshot, policy=self.policy, memory=self.memory, explain=self.on_round is not None)
         self.decision_s.append(self.stopwatch() - began_s)
         self.memory = plan.memory
         if self.on_round is not None:
@@ -327,7 +328,8 @@ class _Engine:
         steps = job.steps_done
         if life.leg is not None:
             steps += (now_s - life.leg_at_s) * life.leg.steps_per_s
-        return self.world.snapshot_of(replace(job, steps_done=steps, executed_gpu_s=job.executed_gpu_s + held_gpu_s))
+        executed_gpu_s = job.executed_gpu_s + held_gpu_s
+        return self.world.snapshot_of(job.progressed(steps_done=steps, executed_gpu_s=executed_gpu_s))
 
     def _finish_leg(self, job_id: str) -> bool:
         """True if that was the job's last."""
@@ -365,8 +367,8 @@ class _Engine:
             return
         training = {
             job_id: Gang(job, job.allocation)
-            for job_id, job in self.active.items()
-            if job.phase is Phase.RUNNING and job.allocation is not None and (only is None or job_id == only)
+            for job_id, job in (self.active.items() if only is None else ((only, self.active[only]),))
+            if job.phase is Phase.RUNNING and job.allocation is not None
         }
         for job_id, gang in training.items():
             life = self.lives[job_id]
