@@ -11,6 +11,7 @@ from scheduler.policies.capacity import Capacity
 from scheduler.policies.drf import Drf
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
+from scheduler.policies.gavel import Gavel
 from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
 from scheduler.policies.muri import Muri
@@ -34,6 +35,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "capacity": Capacity,
     "optimus": Optimus,
     "themis": Themis,
+    "gavel": Gavel,
     "pollux": Pollux,
     "mlhub": Mlhub,
     "muri": Muri,
