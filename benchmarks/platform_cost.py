@@ -41,18 +41,24 @@ def main() -> None:
 
 
 def _rounds() -> list[str]:
-    """A round in which nothing changes, with a third of the jobs running and the others waiting."""
+    """A round in which nothing changes, with a third of the jobs running and the others waiting, decided apart as live.
+
+    decide: the policy alone, without the way to its process and back. stored: the newest round, as PostgreSQL keeps it.
+    """
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
     from mlhub.backends.fake import FakeBackend
     from mlhub.backends.protocol import NodeStatus
+    from mlhub.control.deciders import Apart
     from mlhub.control.loop import Loop
+    from mlhub.control.models import Round
     from mlhub.jobs.models import Job
     from tests.cast import make_cast
     from tests.jobs.builders import job
 
-    rows = ["| jobs | GPUs | round, ms | of it decide, ms | queries |", "|---|---|---|---|---|"]
+    rows = ["| jobs | GPUs | round, ms | of it decide, ms | queries | stored, kB |", "|---|---|---|---|---|---|"]
+    decider = Apart()
     cast = make_cast()
     n_before = 0
     for n_jobs in SIZES:
@@ -61,7 +67,7 @@ def _rounds() -> list[str]:
         n_before = n_jobs
         n_nodes = max(1, n_jobs // 12)
         nodes = [NodeStatus(f"n{i}", f"r{i // 16}", "gpu", 4, 64.0, 512 * GIB, 1e11, 4e11) for i in range(n_nodes)]
-        loop = Loop(FakeBackend(nodes))
+        loop = Loop(FakeBackend(nodes), decider=decider)
         for _ in range(3):
             loop.round()
         took, decided = [], []
@@ -72,11 +78,17 @@ def _rounds() -> list[str]:
             decided.append(record.decide_ms if record else 0.0)
         with CaptureQueriesContext(connection) as queries:
             loop.round()
+        stored = Round.objects.latest("id")
+        with connection.cursor() as cursor:
+            columns = "pg_column_size(snapshot) + pg_column_size(plan)"
+            cursor.execute(f"SELECT {columns} FROM control_round WHERE id = %s", [stored.pk])
+            stored_kb = cursor.fetchone()[0] / 1000
         running = Job.objects.filter(state="running").count()
         rows.append(
             f"| {n_jobs:,} ({running:,} running) | {4 * n_nodes:,} | {statistics.median(took):.0f} "
-            f"| {statistics.median(decided):.0f} | {len(queries)} |"
+            f"| {statistics.median(decided):.0f} | {len(queries)} | {stored_kb:,.0f} |"
         )
+    decider.close()
     return rows
 
 

@@ -1,5 +1,5 @@
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
-import { AppShell, Badge, Burger, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
+import { AppShell, Badge, Burger, Container, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "react-router";
@@ -10,7 +10,7 @@ import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
 import { Icon, type IconName } from "@/components/Icon";
-import { SchedulerTrouble } from "@/components/SchedulerTrouble";
+import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
 
 interface Place {
   to: string;
@@ -98,7 +98,12 @@ export function Shell() {
 /** Administrators hear of trouble wherever they are. */
 function Banner() {
   const status = useQuery(schedulerStatusQuery);
-  return status.data === undefined ? null : <SchedulerTrouble status={status.data} />;
+  if (status.data === undefined || !isTroubled(status.data)) return null;
+  return (
+    <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
+      <SchedulerTrouble status={status.data} />
+    </Container>
+  );
 }
 
 function Brand() {

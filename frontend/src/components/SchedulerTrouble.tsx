@@ -1,15 +1,19 @@
 // What is wrong with the scheduler, if anything is: machines that are away, a policy that fails, its stand-in.
-import { Alert, Text } from "@mantine/core";
+import { Alert, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import type { SchedulerStatus } from "@/api/types";
 import { Icon } from "@/components/Icon";
 import { When } from "@/components/When";
 
+export function isTroubled({ backend_away_since, stands_in_since, n_failures }: SchedulerStatus): boolean {
+  return backend_away_since !== null || stands_in_since !== null || n_failures > 0;
+}
+
 export function SchedulerTrouble({ status }: { status: SchedulerStatus }) {
   const { failure } = status;
   return (
-    <>
+    <Stack gap="xs">
       {status.backend_away_since !== null && (
         <Trouble title="The machines cannot be reached">
           Since <When at={status.backend_away_since} />. What runs goes on; nothing is started or stopped until they are
@@ -28,7 +32,7 @@ export function SchedulerTrouble({ status }: { status: SchedulerStatus }) {
           What was decided before stands. {failure && `${failure.policy}: ${failure.message}`}
         </Trouble>
       )}
-    </>
+    </Stack>
   );
 }
 

@@ -9,7 +9,7 @@ import type { SchedulerStatus } from "@/api/types";
 import { Answer } from "@/components/Answer";
 import { Empty } from "@/components/Empty";
 import { Page } from "@/components/Page";
-import { SchedulerTrouble } from "@/components/SchedulerTrouble";
+import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
 import { Section } from "@/components/Section";
 import { When } from "@/components/When";
 import { number } from "@/lib/quantities";
@@ -24,7 +24,7 @@ export function QueuePage() {
   const status = useQuery(schedulerStatusQuery);
   return (
     <Page title="Queue" subtitle={status.data && <Standing status={status.data} />}>
-      {status.data && !isStaff(me) && <SchedulerTrouble status={status.data} />}
+      {status.data && !isStaff(me) && isTroubled(status.data) && <SchedulerTrouble status={status.data} />}
       <Section title="Who waits, and why">
         <Waiting />
       </Section>
