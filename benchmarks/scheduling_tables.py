@@ -31,14 +31,15 @@ def document(cells: Sequence[Cell], figures: Figures, *, data: Path, work: Path,
         "# How well it schedules",
         f"`python -m benchmarks.scheduling --data FOLDER` (`make bench-scheduling`): {len(figures)} of {len(cells)} "
         f"simulations, at {', '.join(commits) or 'no commit'}. All jobs submitted were completed in every one of them, "
-        "or it is not counted. Times in seconds. What is missing was not played yet.",
+        "or it is not counted. Times in seconds. A policy with 0 runs was not played yet; sd is over seeds, 0 where one "
+        "was played. Rounds were timed beside other work on the same machine: compare them with each other only.",
         "## The simulator against published figures",
     ]
     for group, title in STAGES.items():
         of = [cell for cell in cells if cell.group == group]
         if of:
             parts += [f"### {group}. {title}", _reproduced(of, figures, data), _commands(of, figures)]
-    parts += ["## The comparison", "### Pollux' world", _pollux(cells, figures, data)]
+    parts += ["## The comparison", "### Pollux' world", _pollux(cells, figures, data), NOTES]
     parts += [_commands([cell for cell in cells if cell.group == "pollux"], figures)]
     for group, (title, goal) in CONTESTS.items():
         of = [cell for cell in cells if cell.group == group]
@@ -47,6 +48,9 @@ def document(cells: Sequence[Cell], figures: Figures, *, data: Path, work: Path,
             parts += [_commands(of, figures)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
+
+NOTES = """Published averages are over the same shared workloads. Pollux' own search was not played in this simulator
+(`--policy pollux`): its published runs stand for it."""
 
 CONTESTS: Mapping[str, tuple[str, float | None]] = {
     "muri-declared": ("Muri's trace3, lengths declared (published: SRTF 193,082, SRSF 185,022, Muri-S 85,503)", 1.0),
