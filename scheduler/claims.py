@@ -174,16 +174,15 @@ class _Claims:
         if books.available(job.tenant) < n:
             return False
         for victim in victims:
-            self._take_back(victim, owner)
+            self._take_back(victim)
         return True
 
-    def _take_back(self, victim: Victim, owner: str) -> None:
+    def _take_back(self, victim: Victim) -> None:
         job = victim.borrower.job
         facts = {
             "tenant": name_of(self.tenants[job.tenant]),
             "used": self.present.used(job.tenant),
             "guarantee": self.held.guarantee(job.tenant),
-            "owner": name_of(self.tenants[owner]),
         }
         self.caps[job.id] = Cap(victim.keeps, Explanation(Reason.RECLAIMED, facts))
         self.held.take(job.tenant, -victim.freed)

@@ -24,7 +24,6 @@ class Reason(StrEnum):
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
     BORROW_LIMIT = "borrow_limit"
     NOTHING_TO_BORROW = "nothing_to_borrow"
-    FAIR_BORROWING = "fair_borrowing"
     KEPT_FOR_OWNER = "kept_for_owner"
     LENT_OUT = "lent_out"
     NO_FREE_GPUS = "no_free_gpus"
@@ -92,9 +91,7 @@ SENTENCES: Mapping[Reason, str] = {
     "{need} more would be over that.",
     Reason.NOTHING_TO_BORROW: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; it needs {need} more, "
     "and may borrow {free} now.",
-    Reason.FAIR_BORROWING: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; its share of what is lent now is "
-    "{share}, and it needs {need} more.",
-    Reason.KEPT_FOR_OWNER: "{kept} free GPUs are kept for waiting jobs of {owner}, who is guaranteed them; "
+    Reason.KEPT_FOR_OWNER: "{kept} free GPUs are kept for waiting jobs that are guaranteed them; "
     "{tenant} would have to borrow the {need} that it needs.",
     Reason.LENT_OUT: "{need} GPUs are guaranteed to {tenant}, but others have borrowed them; "
     "they come back when jobs of these end.",

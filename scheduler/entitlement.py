@@ -72,9 +72,8 @@ class Entitlement:
         for gpu_type, n_left in left.items():
             kept = self.kept(job.tenant, gpu_type)
             if kept and n_left >= n_workers and (not job.gpu_types or gpu_type in job.gpu_types):
-                owner = next(t for t in self.claims[gpu_type] if t != job.tenant)
-                names = {"owner": self.names.get(owner, owner), "tenant": self.names.get(job.tenant, job.tenant)}
-                return Explanation(Reason.KEPT_FOR_OWNER, {**names, "kept": min(kept, n_left), "need": n_workers})
+                facts = {"tenant": self.names.get(job.tenant, job.tenant), "kept": min(kept, n_left), "need": n_workers}
+                return Explanation(Reason.KEPT_FOR_OWNER, facts)
         return self.lent_out.get(job.id)
 
     def take(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:

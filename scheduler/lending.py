@@ -61,12 +61,11 @@ class Lending:
         self._places = _places(tuple(tenants), n_gpus)
         self._used: dict[str | None, int] = dict.fromkeys(self._places, 0)
         self._floors: dict[str | None, int] = {}
-        self._ceilings: dict[str | None, int] = {}
 
     def copy(self) -> Lending:
         twin = Lending.__new__(Lending)
         twin._places, twin._used = self._places, dict(self._used)
-        twin._floors, twin._ceilings = dict(self._floors), dict(self._ceilings)
+        twin._floors = dict(self._floors)
         return twin
 
     def used(self, tenant_id: str | None) -> int:
@@ -102,8 +101,7 @@ class Lending:
             most = at.kept + max(0, self._over(at) + more)
             if at.tenant.borrow_limit is not None:
                 most = min(most, at.pool + at.tenant.borrow_limit)
-            ceiling = self._ceilings.get(at.id)
-            more = (most if ceiling is None else min(most, ceiling)) - self._used[at.id]
+            more = most - self._used[at.id]
         return more
 
     def most(self, tenant_id: str) -> int:
@@ -132,9 +130,7 @@ class Lending:
             assert at.tenant is not None
             used = self._used[at.id]
             facts = {"tenant": at.tenant.name or at.tenant.id, "used": used, "guarantee": at.guarantee, "need": gpus}
-            ceiling, limit = self._ceilings.get(at.id), at.tenant.borrow_limit
-            if ceiling is not None and used + gpus > ceiling:
-                return Explanation(Reason.FAIR_BORROWING, {**facts, "share": max(0, ceiling - at.pool)})
+            limit = at.tenant.borrow_limit
             if limit is not None and used + gpus > at.pool + limit:
                 return Explanation(Reason.BORROW_LIMIT, {**facts, "limit": limit})
         assert place.tenant is not None
@@ -171,10 +167,6 @@ class Lending:
         after = self._over(place)
         if after != before and place.line:
             self._add(place.line[0], after - before)
-
-    def limit_to(self, tenant_id: str, gpus: int) -> None:
-        """For this round the tenant may use no more than so many in all."""
-        self._ceilings[tenant_id] = gpus
 
     def accounts(self) -> dict[str, Account]:
         """Every tenant's account. Below one parent, what is borrowed is lent by idle siblings, then by the parent's own
@@ -242,8 +234,9 @@ def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str
         return pool[tenant.id] - kept[tenant.id]
 
     shared = sum(fill(tenant) for tenant in children.get(None, ()))
-    rest = _ENDLESS if n_gpus is None else max(0, n_gpus - top)
-    root = _Place(None, 0, rest + shared, 0, ())
+    # less than the sum of the guarantees where nodes are lost: then first come, first served among owners
+    everything = _ENDLESS if n_gpus is None else max(0, n_gpus - (top - shared))
+    root = _Place(None, 0, everything, 0, ())
     places: dict[str | None, _Place] = {None: root}
 
     def put(tenant: TenantSnapshot, above: _Place) -> None:
@@ -274,6 +267,7 @@ def _lent(places: Mapping[str | None, _Place], used: Mapping[str | None, int]) -
         below = children.get(parent, [])
         wanted = asked + sum(_borrowed(c, used) for c in below)
         own = places[parent].pool - sum(c.pool - c.kept for c in below)
+        own = own if parent is not None else max(0, own)
         direct = used[parent] - sum(max(0, used[c.id] - c.kept) for c in below)
         from_below = max(0, wanted - (own - direct) - _borrowed(places[parent], used))
         idle = {c.id: max(0, c.pool - max(used[c.id], c.kept)) for c in below}

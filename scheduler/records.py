@@ -30,7 +30,6 @@ from scheduler.snapshot import (
     Reclaim,
     Share,
     SpeedObservation,
-    Surplus,
     TenantSnapshot,
 )
 from scheduler.topology import Node, Rack
@@ -122,7 +121,7 @@ def allocation_from_json(value: Mapping[str, Any]) -> Allocation:
 
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     tenant = TenantSnapshot(**value)
-    return replace(tenant, reclaim=Reclaim(tenant.reclaim), surplus=Surplus(tenant.surplus))
+    return replace(tenant, reclaim=Reclaim(tenant.reclaim))
 
 
 def _node_to_json(node: Node) -> dict[str, Any]:

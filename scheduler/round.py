@@ -119,7 +119,7 @@ def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, 
     return fitting or (Explanation(Reason.UNCHANGED),)
 
 
-_TAKEN_BACK = {Reason.RECLAIMED, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW, Reason.FAIR_BORROWING}
+_TAKEN_BACK = {Reason.RECLAIMED, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW}
 
 
 def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[str, Decision]:

@@ -177,14 +177,6 @@ class Reclaim(StrEnum):
     ANY = "any"  # borrowers' jobs
 
 
-class Surplus(StrEnum):
-    """How GPUs above the guarantees are shared among the children of a tenant."""
-
-    OPEN = "open"  # as the policy likes
-    FAIR = "fair"  # by weight: the lowest share is served first, the highest gives back
-    USAGE = "usage"  # by weight and what each used lately, halved every half_life_s; nobody gives back for it
-
-
 @dataclass(frozen=True)
 class TenantSnapshot:
     """An owner of quota, in GPUs. The limits of a parent hold for the sum of its children.
@@ -192,8 +184,7 @@ class TenantSnapshot:
     max_gpus, max_running_jobs: never more than that; None = no limit. guarantee: what it can have whenever it has jobs
     for it, its children's included; None = nothing is guaranteed (or what its children are). borrow_limit: the most
     that it may use above its guarantee; lend_limit: the most of its guarantee that others may use while it is idle;
-    None = no limit. reclaim: how it gets it back. surplus: how its children share what is left above their guarantees.
-    weight: its part of such a surplus.
+    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight.
     """
 
     id: str
@@ -206,8 +197,6 @@ class TenantSnapshot:
     borrow_limit: int | None = None
     lend_limit: int | None = None
     reclaim: Reclaim = Reclaim.ANY
-    surplus: Surplus = Surplus.OPEN
-    half_life_s: float = 7 * 86400.0
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ from mlhub.backends.protocol import NodeStatus
 from mlhub.control.convergence import expected_steps
 from mlhub.control.learnt import Learnt, learnt_of
 from mlhub.control.needs import server_resources, worker_resources
+from mlhub.control.quotas import tree_of
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import Kind
-from mlhub.tenants.models import Organisation
+from mlhub.tenants.models import Quota
 from scheduler.decisions import Reason
 from scheduler.snapshot import Allocation as Holding
-from scheduler.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Share, TenantSnapshot
+from scheduler.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Share
 from scheduler.topology import Node, Rack
 
 PHASES = {
@@ -41,11 +42,17 @@ READ_OF_ATTEMPTS = [
 
 
 def take_snapshot(
-    nodes: Sequence[NodeStatus], *, now: datetime, round_number: int, supposed: Sequence[Job] = ()
+    nodes: Sequence[NodeStatus],
+    *,
+    now: datetime,
+    round_number: int,
+    supposed: Sequence[Job] = (),
+    whole_tree: bool = False,
 ) -> ClusterSnapshot:
     """Everything that wants GPUs or holds some, with what was measured of it and its family.
 
-    supposed: jobs that were never saved, as if they had been submitted.
+    supposed: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants of
+    their own even where they have no quota yet.
     """
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
@@ -60,18 +67,25 @@ def take_snapshot(
     families = {job.id: family_of(job) for job in jobs}
     learnt = learnt_of(set(families.values()))
     steps = expected_steps(jobs)
-    organisations = Organisation.objects.filter(id__in={j.project.organisation_id for j in jobs})
+    lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
+    tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree)
     return ClusterSnapshot(
         now_s=now.timestamp(),
         nodes=tuple(_node(n) for n in nodes),
         racks=tuple(Rack(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())),
         jobs=tuple(
             job_snapshot(
-                j, family=families[j.id], learnt=learnt, held=held.get(j.id), now=now, steps_total=steps.get(j.id)
+                j,
+                tenant=tree.tenant_of[j.project_id],
+                family=families[j.id],
+                learnt=learnt,
+                held=held.get(j.id),
+                now=now,
+                steps_total=steps.get(j.id),
             )
             for j in jobs
         ),
-        tenants=tuple(_tenant(o) for o in organisations.select_related("quota").order_by("id")),
+        tenants=tuple(tree.tenants),
         seed=round_number,
         round_number=round_number,
     )
@@ -99,19 +113,10 @@ def _node(node: NodeStatus) -> Node:
     )
 
 
-def _tenant(organisation: Organisation) -> TenantSnapshot:
-    quota = getattr(organisation, "quota", None)
-    return TenantSnapshot(
-        id=str(organisation.id),
-        name=organisation.name,
-        max_gpus=quota.max_gpus if quota else None,
-        max_running_jobs=quota.max_running_jobs if quota else None,
-    )
-
-
 def job_snapshot(
     job: Job,
     *,
+    tenant: str,
     family: str,
     learnt: Learnt,
     held: tuple[Share, ...] | None,
@@ -129,7 +134,7 @@ def job_snapshot(
     return JobSnapshot(
         id=str(job.id),
         name=job.name,
-        tenant=str(job.project.organisation_id),
+        tenant=tenant,
         submitted_at_s=(job.submitted_at or now).timestamp(),
         steps_total=job.steps_total if steps_total is None else steps_total,
         steps_done=job.steps_done,

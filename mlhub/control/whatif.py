@@ -33,13 +33,17 @@ Change = Callable[[ClusterSnapshot], ClusterSnapshot]
 
 @dataclass(frozen=True)
 class Question:
-    """supposed: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now."""
+    """supposed: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now.
+
+    whole_tree: changes are about quotas of teams or projects, which may have none yet.
+    """
 
     supposed: tuple[Job, ...] = ()
     cancelled: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     policy: Policy | None = None
+    whole_tree: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,9 @@ def answer(question: Question, *, visible: Callable[[Sequence[str]], set[str]], 
     settings, _ = SchedulerSettings.objects.get_or_create(pk=1)
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     chosen = choose(settings, state, now=now)
-    real = take_snapshot(nodes_as_recorded(), now=now, round_number=0, supposed=question.supposed)
+    real = take_snapshot(
+        nodes_as_recorded(), now=now, round_number=0, supposed=question.supposed, whole_tree=question.whole_tree
+    )
     new = {str(job.id) for job in question.supposed}
     before = replace(real, jobs=tuple(job for job in real.jobs if job.id not in new))
     after = replace(real, jobs=tuple(job for job in real.jobs if job.id not in question.cancelled))
@@ -187,7 +193,8 @@ def _effects(
     after: tuple[ClusterSnapshot, Plan],
     shown: set[str],
 ) -> list[Effect]:
-    names = Teller({job.id: (job.name, job.tenant) for job in real.jobs})
+    organisation = _organisations(real)
+    names = Teller({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
     sides = [({job.id: job for job in s.jobs}, {d.job: d for d in plan.decisions}) for s, plan in (before, after)]
     roles = {
         **dict.fromkeys(question.changed, "changed"),
@@ -199,7 +206,7 @@ def _effects(
         if job.id not in shown:
             continue
         was, would_be = (
-            _prospect(jobs[job.id], decisions[job.id], names) if job.id in decisions else None
+            _prospect(jobs[job.id], decisions[job.id], names, organisation[job.tenant]) if job.id in decisions else None
             for jobs, decisions in sides
         )
         effect = Effect(job.id, job.name, roles.get(job.id, "other"), was, would_be)
@@ -221,7 +228,15 @@ def _is_noticeable(effect: Effect, *, now_s: float) -> bool:
     return abs(delta_s) > max(NOTICEABLE_S, NOTICEABLE_PART * left_s)
 
 
-def _prospect(job: JobSnapshot, decision: Decision, names: Teller) -> Prospect:
+def _organisations(snapshot: ClusterSnapshot) -> dict[str, str]:
+    """The organisation that each tenant is, or is a part of."""
+    found: dict[str, str] = {}
+    for tenant in snapshot.tenants:  # parents come before children
+        found[tenant.id] = tenant.id if tenant.parent is None else found[tenant.parent]
+    return found
+
+
+def _prospect(job: JobSnapshot, decision: Decision, names: Teller, organisation: str) -> Prospect:
     held = job.allocation if job.phase is not Phase.WAITING else None
     allocation = decision.allocation if isinstance(decision, Launch | Resize) else held
     return Prospect(
@@ -232,7 +247,7 @@ def _prospect(job: JobSnapshot, decision: Decision, names: Teller) -> Prospect:
         start_at=moment(decision.prediction.start_p50_s),
         finish_at=moment(decision.prediction.finish_p50_s),
         finish_p90_at=moment(decision.prediction.finish_p90_s),
-        explanations=names.told(job.tenant, decision.explanations),
+        explanations=names.told(organisation, decision.explanations),
     )
 
 

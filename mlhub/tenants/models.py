@@ -6,7 +6,14 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from mlhub.core.ids import new_id
-from mlhub.tenants.querysets import OrganisationQuerySet, ProjectQuerySet, TenantOwnedQuerySet, TokenQuerySet
+from mlhub.tenants.querysets import (
+    OrganisationQuerySet,
+    ProjectOwnedQuerySet,
+    ProjectQuerySet,
+    TeamOwnedQuerySet,
+    TenantOwnedQuerySet,
+    TokenQuerySet,
+)
 from mlhub.tenants.roles import Role
 
 
@@ -74,17 +81,51 @@ class Membership(models.Model):
         constraints = [models.UniqueConstraint(fields=["user", "organisation"], name="one_membership_per_organisation")]
 
 
-class Quota(models.Model):
-    """An organisation's limits; empty = no limit. version guards concurrent edits."""
+class QuotaRules(models.Model):
+    """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
-    organisation = models.OneToOneField(Organisation, on_delete=models.CASCADE, primary_key=True, related_name="quota")
+    The words are the scheduler's: see docs/guides/quota.md.
+    """
+
+    RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
+
     max_gpus = models.PositiveIntegerField(null=True, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
-    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    guarantee = models.PositiveIntegerField(null=True, blank=True)
+    borrow_limit = models.PositiveIntegerField(null=True, blank=True)
+    lend_limit = models.PositiveIntegerField(null=True, blank=True)
+    reclaim = models.CharField(max_length=20, choices=RECLAIM, default="any")
+    weight = models.FloatField(default=1.0)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 
+    class Meta:
+        abstract = True
+
+
+class Quota(QuotaRules):
+    """An organisation's; it holds for the sum of its teams and projects."""
+
+    organisation = models.OneToOneField(Organisation, on_delete=models.CASCADE, primary_key=True, related_name="quota")
+    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+
     objects = TenantOwnedQuerySet.as_manager()
+
+
+class TeamQuota(QuotaRules):
+    """A part of the organisation's, for a team's projects together."""
+
+    team = models.OneToOneField(Team, on_delete=models.CASCADE, primary_key=True, related_name="quota")
+
+    objects = TeamOwnedQuerySet.as_manager()
+
+
+class ProjectQuota(QuotaRules):
+    """A part of its team's, or of its organisation's if it has no team."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="quota")
+
+    objects = ProjectOwnedQuerySet.as_manager()
 
 
 class ApiToken(models.Model):

@@ -69,6 +69,12 @@ class ProjectOwnedQuerySet(TenantOwnedQuerySet):
     organisation_path = "project__organisation"
 
 
+class TeamOwnedQuerySet(TenantOwnedQuerySet):
+    """Rows with a `team` foreign key."""
+
+    organisation_path = "team__organisation"
+
+
 class TokenQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
         """Tokens are personal: nobody sees another's, not even an administrator."""

@@ -48,7 +48,7 @@ def test_an_owner_takes_back_what_it_lent(policy: str) -> None:
     plan = case.decide(policy)
     assert len(lost(plan)) == 2
     for name in lost(plan):
-        assert plan.of(name).explanations[0].facts == {"tenant": "alice", "used": 8, "guarantee": 4, "owner": "bob"}
+        assert plan.of(name).explanations[0].facts == {"tenant": "alice", "used": 8, "guarantee": 4}
     after = settled(case, policy)
     assert (held(after, "alice"), held(after, "bob")) == (4, 4)
 
@@ -161,6 +161,17 @@ def test_a_guarantee_of_more_than_there_is_still_serves_first() -> None:
     case = cluster(gpus=4).quota("alice", guarantee=4).quota("bob", guarantee=100)
     case = case.running(job("a", gpus=4, length_s=1e5)).waiting(job("b", gpus=2, tenant="bob"))
     assert kinds(case.decide("fifo")) == {"a": "Keep", "b": "Wait"}
+
+
+@EVERY
+def test_where_more_is_guaranteed_than_there_is_owners_do_not_take_turns_with_borrowers(policy: str) -> None:
+    tenants = (TenantSnapshot("org"), TenantSnapshot("alice", parent="org"), TenantSnapshot("charlie"))
+    tenants = (*tenants, TenantSnapshot("bob", parent="org", guarantee=2))
+    case = replace(cluster(gpus=1), tenants=tenants)
+    case = case.waiting(job("c", gpus=1, tenant="charlie", priority=1, length_s=10), job("a", gpus=1, length_s=1e5))
+    after = settled(case, policy)
+    assert held(after, "alice") == 1
+    assert kinds(after.decide(policy)) == {"a": "Keep", "c": "Wait"}
 
 
 def test_without_guarantees_nothing_changes() -> None:

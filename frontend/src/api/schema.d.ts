@@ -592,6 +592,23 @@ export interface paths {
         patch: operations["organisations_quota_partial_update"];
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota-tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now. */
+        get: operations["organisations_quota_tree_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects": {
         parameters: {
             query?: never;
@@ -625,6 +642,27 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         *
+         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+         */
+        patch: operations["projects_quota_partial_update"];
         trace?: never;
     };
     "/api/v1/queue": {
@@ -748,6 +786,27 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         *
+         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+         */
+        patch: operations["teams_quota_partial_update"];
         trace?: never;
     };
     "/api/v1/tokens": {
@@ -1707,11 +1766,29 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Token"][];
         };
-        /** @description The limits to change; null lifts one. version: the one that was seen; 409 when it is stale. */
+        /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
             max_gpus?: number | null;
             max_running_jobs?: number | null;
+            guarantee?: number | null;
+            borrow_limit?: number | null;
+            lend_limit?: number | null;
+            reclaim?: components["schemas"]["ReclaimEnum"];
+            /** Format: double */
+            weight?: number;
+            version?: number;
             max_storage_bytes?: number | null;
+        };
+        /** @description version: the one that was seen; 409 when it is stale. */
+        PatchedQuotaRulesChangeRequest: {
+            max_gpus?: number | null;
+            max_running_jobs?: number | null;
+            guarantee?: number | null;
+            borrow_limit?: number | null;
+            lend_limit?: number | null;
+            reclaim?: components["schemas"]["ReclaimEnum"];
+            /** Format: double */
+            weight?: number;
             version?: number;
         };
         PatchedRoleRequest: {
@@ -1892,10 +1969,16 @@ export interface components {
             readonly current_attempt: components["schemas"]["Attempt"] | null;
             readonly place: number | null;
         };
-        /** @description null = no limit. */
+        /** @description null = no limit, and no guarantee. Guarantees and limits count GPUs. */
         Quota: {
             readonly max_gpus: number | null;
             readonly max_running_jobs: number | null;
+            readonly guarantee: number | null;
+            readonly borrow_limit: number | null;
+            readonly lend_limit: number | null;
+            readonly reclaim: components["schemas"]["ReclaimEnum"];
+            /** Format: double */
+            readonly weight: number;
             readonly max_storage_bytes: number | null;
             readonly version: number;
             readonly used: components["schemas"]["QuotaUsed"];
@@ -1907,17 +1990,65 @@ export interface components {
             readonly max_storage_bytes: number | null;
             readonly version: number;
         };
+        /**
+         * @description A node of the tree: its rules, and its books now, in GPUs, with all below it.
+         *
+         *     guaranteed: guarantee, or the sum of those below if that is more. borrowed: used above it. lent: of it, in use by
+         *     others. queued_gpus: what waiting jobs need at least.
+         */
+        QuotaOwner: {
+            /** @description organisation, team or project. */
+            kind: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /**
+             * Format: uuid
+             * @description Whose part it is.
+             */
+            above: string | null;
+            max_gpus: number | null;
+            max_running_jobs: number | null;
+            guarantee: number | null;
+            borrow_limit: number | null;
+            lend_limit: number | null;
+            reclaim: components["schemas"]["ReclaimEnum"];
+            /** Format: double */
+            weight: number;
+            version: number;
+            guaranteed: number;
+            used: number;
+            borrowed: number;
+            lent: number;
+            running_jobs: number;
+            queued_gpus: number;
+        };
+        /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
+        QuotaTree: {
+            may_edit: boolean;
+            owners: components["schemas"]["QuotaOwner"][];
+        };
         QuotaUsed: {
             gpus: number;
             running_jobs: number;
             storage_bytes: number;
         };
-        /** @description null lifts a limit. */
+        /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
         QuotaWishRequest: {
-            /** Format: uuid */
-            organisation: string;
             max_gpus?: number | null;
             max_running_jobs?: number | null;
+            guarantee?: number | null;
+            borrow_limit?: number | null;
+            lend_limit?: number | null;
+            reclaim?: components["schemas"]["ReclaimEnum"];
+            /** Format: double */
+            weight?: number;
+            /** Format: uuid */
+            organisation?: string;
+            /** Format: uuid */
+            team?: string;
+            /** Format: uuid */
+            project?: string;
         };
         Rack: {
             name: string;
@@ -1925,6 +2056,13 @@ export interface components {
             uplink_bps: number;
             nodes: components["schemas"]["Node"][];
         };
+        /**
+         * @description * `never` - never
+         *     * `lower_priority` - lower_priority
+         *     * `any` - any
+         * @enum {string}
+         */
+        ReclaimEnum: "never" | "lower_priority" | "any";
         /** @description Why inspection refused a version, and what to do about it. */
         Refusal: {
             code?: string;
@@ -3399,6 +3537,27 @@ export interface operations {
             };
         };
     };
+    organisations_quota_tree_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaTree"];
+                };
+            };
+        };
+    };
     projects_list: {
         parameters: {
             query?: {
@@ -3468,6 +3627,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    projects_quota_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+                "multipart/form-data": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOwner"];
                 };
             };
         };
@@ -3673,6 +3859,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Team"];
+                };
+            };
+        };
+    };
+    teams_quota_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+                "multipart/form-data": components["schemas"]["PatchedQuotaRulesChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOwner"];
                 };
             };
         };

@@ -14,6 +14,7 @@ import type {
   Project,
   QueuedJob,
   Quota,
+  QuotaOwner,
   SchedulerStatus,
   Token,
   WhatIfAnswer,
@@ -182,8 +183,35 @@ export function quota(over: Partial<Quota> = {}): Quota {
     max_gpus: 8,
     max_running_jobs: 4,
     max_storage_bytes: 10 * 1024 ** 3,
+    guarantee: null,
+    borrow_limit: null,
+    lend_limit: null,
+    reclaim: "any",
+    weight: 1,
     version: 3,
     used: { gpus: 2, running_jobs: 1, storage_bytes: 1024 ** 3 },
+    ...over,
+  };
+}
+
+export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
+  return {
+    kind: "project",
+    ...{ id: VISION.id, name: VISION.name, above: ACME.id },
+    max_gpus: null,
+    max_running_jobs: null,
+    guarantee: null,
+    borrow_limit: null,
+    lend_limit: null,
+    reclaim: "any",
+    weight: 1,
+    version: 1,
+    guaranteed: 0,
+    used: 0,
+    borrowed: 0,
+    lent: 0,
+    running_jobs: 0,
+    queued_gpus: 0,
     ...over,
   };
 }

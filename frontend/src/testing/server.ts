@@ -26,4 +26,5 @@ export const server = setupServer(
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),
   http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
+  answers("/api/v1/organisations/{id}/quota-tree", { may_edit: false, owners: [] }),
 );

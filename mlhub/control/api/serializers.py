@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
-from mlhub.tenants.models import Quota
+from mlhub.tenants.models import Quota, QuotaRules
 
 
 class SlotJobSerializer(serializers.Serializer[Any]):
@@ -77,21 +77,71 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
     storage_bytes = serializers.IntegerField()
 
 
+RULES = ["max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight"]
+
+
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
-    """null = no limit."""
+    """null = no limit, and no guarantee. Guarantees and limits count GPUs."""
 
     used = QuotaUsedSerializer(read_only=True)
 
     class Meta:
         model = Quota
-        fields = ["max_gpus", "max_running_jobs", "max_storage_bytes", "version", "used"]
+        fields = [*RULES, "max_storage_bytes", "version", "used"]
         read_only_fields = fields
 
 
-class QuotaChangeSerializer(serializers.Serializer[None]):
-    """The limits to change; null lifts one. version: the one that was seen; 409 when it is stale."""
+class QuotaRulesSerializer(serializers.Serializer[None]):
+    """The rules to change; null lifts a limit or a guarantee."""
 
     max_gpus = serializers.IntegerField(min_value=0, allow_null=True, required=False)
     max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    max_storage_bytes = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    guarantee = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    borrow_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    lend_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM, required=False)
+    weight = serializers.FloatField(required=False)
+
+
+class QuotaRulesChangeSerializer(QuotaRulesSerializer):
+    """version: the one that was seen; 409 when it is stale."""
+
     version = serializers.IntegerField(required=False)
+
+
+class QuotaChangeSerializer(QuotaRulesChangeSerializer):
+    max_storage_bytes = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+
+
+class QuotaOwnerSerializer(serializers.Serializer[Any]):
+    """A node of the tree: its rules, and its books now, in GPUs, with all below it.
+
+    guaranteed: guarantee, or the sum of those below if that is more. borrowed: used above it. lent: of it, in use by
+    others. queued_gpus: what waiting jobs need at least.
+    """
+
+    kind = serializers.CharField(help_text="organisation, team or project.")
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    above = serializers.UUIDField(allow_null=True, help_text="Whose part it is.")
+    max_gpus = serializers.IntegerField(allow_null=True)
+    max_running_jobs = serializers.IntegerField(allow_null=True)
+    guarantee = serializers.IntegerField(allow_null=True)
+    borrow_limit = serializers.IntegerField(allow_null=True)
+    lend_limit = serializers.IntegerField(allow_null=True)
+    reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM)
+    weight = serializers.FloatField()
+    version = serializers.IntegerField()
+    guaranteed = serializers.IntegerField()
+    used = serializers.IntegerField()
+    borrowed = serializers.IntegerField()
+    lent = serializers.IntegerField()
+    running_jobs = serializers.IntegerField()
+    queued_gpus = serializers.IntegerField()
+
+
+class QuotaTreeSerializer(serializers.Serializer[Any]):
+    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+
+    may_edit = serializers.BooleanField()
+    owners = QuotaOwnerSerializer(many=True)

@@ -9,6 +9,9 @@ from mlhub.control.api.whatif import WhatIfView
 urlpatterns = [
     path("cluster", views.ClusterView.as_view()),
     path("organisations/<uuid:id>/quota", views.QuotaView.as_view()),
+    path("organisations/<uuid:id>/quota-tree", views.QuotaTreeView.as_view()),
+    path("teams/<uuid:id>/quota", views.TeamQuotaView.as_view()),
+    path("projects/<uuid:id>/quota", views.ProjectQuotaView.as_view()),
     path("jobs/<uuid:id>/why", scheduling.WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
     path("what-if", WhatIfView.as_view()),

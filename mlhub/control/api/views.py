@@ -8,13 +8,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import reads
+from mlhub.control import quotas, reads
 from mlhub.control.api import serializers as s
 from mlhub.core.api.views import read_body
-from mlhub.tenants.actions import UNCHANGED, set_quota
+from mlhub.tenants.actions import set_quota
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, Quota
-from mlhub.tenants.permissions import require_administrator
+from mlhub.tenants.models import Organisation, Project, Quota, Team
+from mlhub.tenants.permissions import require_administrator, role_of
+from mlhub.tenants.roles import Role
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -39,9 +40,44 @@ class QuotaView(APIView):
         organisation = _organisation(request, id)
         require_administrator(request, self)
         body = read_body(s.QuotaChangeSerializer, request)
-        limits = {name: body.get(name, UNCHANGED) for name in ("max_gpus", "max_running_jobs", "max_storage_bytes")}
-        set_quota(organisation, **limits, version=body.get("version"), actor=caller(request))
+        set_quota(organisation, actor=caller(request), **body)
         return Response(_quota(organisation))
+
+
+class QuotaTreeView(APIView):
+    @extend_schema(responses=s.QuotaTreeSerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now."""
+        organisation = _organisation(request, id)
+        role = role_of(caller(request), organisation)
+        may_edit = role is not None and role.covers(Role.ADMIN)
+        found = {"may_edit": may_edit, "owners": quotas.quota_tree(organisation)}
+        return Response(s.QuotaTreeSerializer(found).data)
+
+
+class PartQuotaView(APIView):
+    """A team's or a project's part of its organisation's quota."""
+
+    model: type[Team] | type[Project]
+
+    @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaOwnerSerializer)
+    def patch(self, request: Request, id: str) -> Response:
+        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+
+        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+        """
+        owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
+        set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))
+        rows = quotas.quota_tree(owner.organisation)
+        return Response(s.QuotaOwnerSerializer(next(row for row in rows if row["id"] == owner.id)).data)
+
+
+class TeamQuotaView(PartQuotaView):
+    model = Team
+
+
+class ProjectQuotaView(PartQuotaView):
+    model = Project
 
 
 def _organisation(request: Request, id: str) -> Organisation:

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from mlhub.clusters.models import Node
 from mlhub.control import whatif
 from mlhub.control.actions import check_policy
+from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
 from mlhub.control.supposing import Supposed, suppose_job
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -22,13 +23,14 @@ from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_o
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.permissions import require_administrator
 from scheduler import policy_named
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+OWNERS: dict[str, Any] = {"organisation": Organisation, "team": Team, "project": Project}
 MOST = 20  # changes of one kind in a question
 
 
@@ -42,12 +44,17 @@ class JobWishSerializer(serializers.Serializer[None]):
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
 
 
-class QuotaWishSerializer(serializers.Serializer[None]):
-    """null lifts a limit."""
+class QuotaWishSerializer(QuotaRulesSerializer):
+    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
 
-    organisation = serializers.UUIDField()
-    max_gpus = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    organisation = serializers.UUIDField(required=False)
+    team = serializers.UUIDField(required=False)
+    project = serializers.UUIDField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if sum(name in attrs for name in OWNERS) != 1:
+            raise serializers.ValidationError({"organisation": "Name one organisation, team or project."})
+        return attrs
 
 
 class NewNodesSerializer(serializers.Serializer[None]):
@@ -135,6 +142,7 @@ class WhatIfView(APIView):
             changed=tuple(str(wish["job"]) for wish in body.get("jobs", ())),
             changes=tuple(_changes(user, body)),
             policy=_policy(body.get("policy")),
+            whole_tree=any("organisation" not in wish for wish in body.get("quotas", ())),
         )
         found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
         shown = {"basis": supposed.basis if supposed else "", **{k: getattr(found, k) for k in found.__annotations__}}
@@ -156,10 +164,10 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     for number, wish in enumerate(body.get("jobs", ())):
         found.append(whatif.with_job(str(_job(user, wish["job"], field=f"jobs.{number}.job").id), **_wishes(wish)))
     for number, wish in enumerate(body.get("quotas", ())):
-        field = f"quotas.{number}.organisation"
-        organisation: Organisation = Organisation.objects.get_visible(user, wish["organisation"], field=field)
-        limits = {name: wish[name] for name in ("max_gpus", "max_running_jobs") if name in wish}
-        found.append(whatif.with_quota(str(organisation.id), **limits))
+        kind = next(name for name in OWNERS if name in wish)
+        owner = OWNERS[kind].objects.get_visible(user, wish[kind], field=f"quotas.{number}.{kind}")
+        rules = {name: wish[name] for name in RULES if name in wish}
+        found.append(whatif.with_quota(str(owner.id), **rules))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
         for name in removed:

@@ -2,24 +2,17 @@
 
 from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
-from mlhub.tenants.actions.organisations import (
-    UNCHANGED,
-    Limit,
-    create_organisation,
-    create_project,
-    create_team,
-    set_quota,
-)
+from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
+from mlhub.tenants.actions.quotas import quota_of, set_quota
 
 __all__ = [
-    "UNCHANGED",
-    "Limit",
     "add_member",
     "change_role",
     "create_organisation",
     "create_project",
     "create_team",
     "create_token",
+    "quota_of",
     "remove_member",
     "revoke_token",
     "set_quota",

@@ -1,8 +1,8 @@
-"""Writes to organisations, their teams and projects, and their quota: each with its audit event."""
+"""Writes to organisations, their teams and projects: each with its audit event."""
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from django.db import IntegrityError, transaction
 
@@ -12,13 +12,6 @@ from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
-
-class _Unchanged:
-    """Leave this limit as it is; None would lift it."""
-
-
-UNCHANGED: Final = _Unchanged()
-Limit = int | None | _Unchanged
 Named = TypeVar("Named", Organisation, Team, Project)
 
 
@@ -68,56 +61,6 @@ def create_project(organisation: Organisation, *, name: str, team: Team | None =
             name=name,
         )
     return project
-
-
-def set_quota(
-    organisation: Organisation,
-    *,
-    max_gpus: Limit = UNCHANGED,
-    max_running_jobs: Limit = UNCHANGED,
-    max_storage_bytes: Limit = UNCHANGED,
-    version: int | None = None,
-    actor: User | None,
-) -> Quota:
-    """Changes the limits named; None lifts one. A limit below present use ends nothing: it only admits nothing more.
-
-    version: the one that the caller saw; None = whatever it is now.
-    Raises ConflictError when somebody changed the quota since, InvalidInputError for a negative limit.
-    """
-    asked = {"max_gpus": max_gpus, "max_running_jobs": max_running_jobs, "max_storage_bytes": max_storage_bytes}
-    changes = {field: limit for field, limit in asked.items() if not isinstance(limit, _Unchanged)}
-    for field, limit in changes.items():
-        if limit is not None and limit < 0:
-            raise InvalidInputError(f"{field} is {limit}.", field=field, remedy="Give 0 or more, or null for no limit.")
-    with transaction.atomic():
-        Quota.objects.get_or_create(organisation=organisation)
-        quota: Quota = Quota.objects.select_for_update().get(organisation=organisation)
-        if version is not None and version != quota.version:
-            raise ConflictError(
-                f"Somebody changed this quota meanwhile: you saw version {version}, it is at {quota.version}.",
-                code="stale_version",
-                field="version",
-                remedy="Read the quota again and repeat your change.",
-                version=quota.version,
-            )
-        before = {field: getattr(quota, field) for field in changes}
-        if before == changes:
-            return quota
-        for field, limit in changes.items():
-            setattr(quota, field, limit)
-        quota.version += 1
-        quota.save()
-        record(
-            "quota.changed",
-            organisation=organisation,
-            subject_kind="quota",
-            subject_id=organisation.id,
-            actor=actor,
-            before=before,
-            after=changes,
-            version=quota.version,
-        )
-    return quota
 
 
 def _create(model: type[Named], called: str, **fields: object) -> Named:

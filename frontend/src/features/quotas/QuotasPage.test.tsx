@@ -3,8 +3,8 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
-import type { Quota, QuotaPatch } from "@/api/types";
-import { me, quota } from "@/testing/fixtures";
+import type { Quota, QuotaOwner, QuotaPatch } from "@/api/types";
+import { me, quota, quotaOwner } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, problem, server } from "@/testing/server";
 
@@ -77,5 +77,84 @@ describe("People who are not staff", () => {
     expect(await within(acme).findByText("2 of 8")).toBeVisible();
     expect(within(acme).getByText("1 GiB of 10 GiB")).toBeVisible();
     expect(screen.queryByRole("textbox")).not.toBeInTheDocument();
+  });
+});
+
+const ACME = quotaOwner({
+  ...{ kind: "organisation", id: "00000000-0000-7000-8000-0000000000a1", name: "Acme", above: null },
+  ...{ guarantee: 8, guaranteed: 8, used: 6, lent: 1, queued_gpus: 4 },
+});
+const VISION = quotaOwner({ guarantee: 2, guaranteed: 2, used: 5, borrowed: 3, version: 7 });
+
+function serveTree(may_edit: boolean, owners: QuotaOwner[] = [ACME, VISION]) {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners }),
+  );
+}
+
+describe("The tree of quotas", () => {
+  it("tells what each is guaranteed, borrows and lends, and what waits", async () => {
+    serveTree(false);
+    renderPage("/quotas");
+    expect(
+      await screen.findByRole("img", { name: "Acme: 6 of 8 guaranteed used · 1 lent · jobs wait for 4 GPUs" }),
+    ).toBeVisible();
+    expect(screen.getByRole("img", { name: "Vision: 2 of 2 guaranteed used · 3 borrowed" })).toBeVisible();
+    expect(screen.queryByRole("button", { name: /Change/ })).not.toBeInTheDocument();
+  });
+
+  it("shows admins what a change would do before they save it, with the version that was on screen", async () => {
+    serveTree(true);
+    const received: unknown[] = [];
+    const prospect = { mode: "", n_workers: 1, n_servers: 0, start_at: null, finish_at: null, finish_p90_at: null };
+    const sentence = "Vision uses 5 GPUs and is guaranteed 1.";
+    const effect = {
+      ...{ id: "00000000-0000-7000-8000-0000000000f9", name: "long", role: "other" },
+      before: { ...prospect, decision: "keep", explanations: [] },
+      after: { ...prospect, decision: "preempt", explanations: [{ reason: "reclaimed", sentence, facts: {} }] },
+      ...{ start_delta_s: null, finish_delta_s: null },
+    };
+    server.use(
+      http.post("/api/v1/what-if", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json({ policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [effect] });
+      }),
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json(VISION);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    expect(screen.queryByRole("button", { name: "Change Acme" })).not.toBeInTheDocument();
+    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    await user.clear(within(form).getByLabelText("Guarantee"));
+    await user.type(within(form).getByLabelText("Guarantee"), "1");
+    await user.click(within(form).getByRole("button", { name: "What would happen?" }));
+
+    const told = await within(form).findByRole("status");
+    expect(told).toHaveTextContent("1 running job gives GPUs back.");
+    expect(told).toHaveTextContent(sentence);
+    await user.click(within(form).getByRole("button", { name: "Save" }));
+    expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
+    expect(received).toEqual([{ quotas: [{ guarantee: 1, project: VISION.id }] }, { guarantee: 1, version: 7 }]);
+  });
+
+  it("says at the field what the API refuses", async () => {
+    serveTree(true);
+    const message = "Acme is guaranteed 8 GPUs, and 2 of them are shared out; 9 are too many.";
+    server.use(
+      http.patch("/api/v1/projects/:id/quota", () =>
+        problem(422, { title: "Invalid input", detail: message, errors: [{ field: "guarantee", message, remedy: "" }] }),
+      ),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    await user.clear(within(form).getByLabelText("Guarantee"));
+    await user.type(within(form).getByLabelText("Guarantee"), "9");
+    await user.click(within(form).getByRole("button", { name: "Save" }));
+    expect((await within(form).findAllByText(message))[0]).toBeVisible();
   });
 });

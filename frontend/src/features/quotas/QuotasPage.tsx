@@ -12,6 +12,7 @@ import { Page } from "@/components/Page";
 import { ProblemAlert } from "@/components/ProblemAlert";
 import { quotaQuery } from "@/features/quotas/queries";
 import { QuotaForm } from "@/features/quotas/QuotaForm";
+import { QuotaTree } from "@/features/quotas/QuotaTree";
 import { Usage } from "@/features/quotas/Usage";
 
 export function QuotasPage() {
@@ -24,7 +25,7 @@ function AllQuotas() {
   const organisations = useQuery(organisationsQuery);
   const chosen = parameters.get("organisation") ?? organisations.data?.[0]?.id;
   return (
-    <Page title="Quotas" subtitle="The most that each organisation may use at a time.">
+    <Page title="Quotas" subtitle="What each organisation is guaranteed, and the most that it may use at a time.">
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
       {organisations.isPending && <Loading />}
       {organisations.data?.length === 0 && <Empty title="No organisations yet" />}
@@ -38,6 +39,7 @@ function AllQuotas() {
             data={organisations.data.map(({ id, name }) => ({ value: id, label: name }))}
           />
           <QuotaForm key={chosen} organisationId={chosen} />
+          <QuotaTree key={`tree-${chosen}`} organisationId={chosen} isStaff />
         </>
       )}
     </Page>
@@ -51,7 +53,10 @@ function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
         <Empty title="You belong to no organisation" text="Ask an administrator to make you a member of one." />
       )}
       {organisations.map((organisation) => (
-        <OwnQuota key={organisation.id} organisation={organisation} />
+        <Stack key={organisation.id} maw={760}>
+          <OwnQuota organisation={organisation} />
+          <QuotaTree organisationId={organisation.id} isStaff={false} />
+        </Stack>
       ))}
     </Page>
   );

@@ -10,3 +10,11 @@ export function quotaQuery(organisationId: string) {
       unwrap(api.GET("/api/v1/organisations/{id}/quota", { params: { path: { id: organisationId } } })),
   });
 }
+
+export function quotaTreeQuery(organisationId: string) {
+  return queryOptions({
+    queryKey: ["quota-tree", organisationId],
+    queryFn: () =>
+      unwrap(api.GET("/api/v1/organisations/{id}/quota-tree", { params: { path: { id: organisationId } } })),
+  });
+}

@@ -1,0 +1,124 @@
+// Changes one owner's rules; shows first, on request, what that would do to jobs that wait and run now.
+import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { QuotaOwner, QuotaRules } from "@/api/types";
+import { ProblemAlert } from "@/components/ProblemAlert";
+import { impactOf, impactSentence } from "@/features/quotas/impact";
+import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
+import { asRules, asWish, NUMBERS, RECLAIM, type Typed } from "@/features/quotas/rules";
+
+interface Props {
+  owner: QuotaOwner;
+  organisationId: string;
+  onDone: () => void;
+}
+
+export function OwnerForm({ owner, organisationId, onDone }: Props) {
+  const queries = useQueryClient();
+  const [typed, setTyped] = useState<Typed>({});
+  /** The version on screen when the form was opened: saving over a later one is refused. */
+  const [version] = useState(owner.version);
+  const rules = asRules(typed);
+  const isUnchanged = Object.keys(rules).length === 0;
+
+  const preview = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [asWish(owner, rules)] } })),
+  });
+  const save = useMutation({
+    mutationFn: () => changed(owner, { ...rules, version }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
+      await queries.invalidateQueries({ queryKey: quotaQuery(organisationId).queryKey });
+      notifications.show({ message: `The quota of ${owner.name} is saved.`, color: "teal" });
+      onDone();
+    },
+  });
+  const problem = save.error instanceof Problem ? save.error : undefined;
+
+  function type(change: Typed) {
+    setTyped((before) => ({ ...before, ...change }));
+    preview.reset();
+    save.reset();
+  }
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    save.mutate();
+  }
+
+  return (
+    <form onSubmit={submit} aria-label={`Quota of ${owner.name}`}>
+      <Stack gap="sm" mt="xs">
+        <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
+          {NUMBERS.map(({ name, label, description, empty }) => (
+            <NumberInput
+              key={name}
+              label={label}
+              description={description}
+              placeholder={empty}
+              min={0}
+              allowNegative={false}
+              allowDecimal={name === "weight"}
+              value={typed[name] ?? owner[name] ?? ""}
+              onChange={(value) => type({ [name]: value })}
+              error={problem?.of(name)}
+            />
+          ))}
+          <NativeSelect
+            label="Takes back"
+            description="what it lent, when its jobs wait"
+            data={RECLAIM}
+            value={typed.reclaim ?? owner.reclaim}
+            onChange={(event) => type({ reclaim: event.currentTarget.value as QuotaOwner["reclaim"] })}
+            error={problem?.of("reclaim")}
+          />
+        </SimpleGrid>
+        {preview.data && <Impact effects={preview.data.effects} />}
+        <ProblemAlert error={preview.error ?? save.error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onDone}>
+            Cancel
+          </Button>
+          <Button variant="default" loading={preview.isPending} disabled={isUnchanged} onClick={() => preview.mutate()}>
+            What would happen?
+          </Button>
+          <Button type="submit" loading={save.isPending} disabled={isUnchanged}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Impact({ effects }: { effects: Parameters<typeof impactOf>[0] }) {
+  const { starts, gives, waits } = impactOf(effects);
+  return (
+    <Alert color="blue" role="status" title={impactSentence(effects)}>
+      <List size="sm">
+        {[...gives, ...starts, ...waits].map((effect) => (
+          <List.Item key={effect.id}>
+            <Text span size="sm" fw={500}>
+              {effect.name}
+            </Text>{" "}
+            {effect.after?.explanations[0]?.sentence}
+          </List.Item>
+        ))}
+      </List>
+      <Text size="xs" c="dimmed">
+        Jobs of other organisations take part and are not listed. Nothing is saved yet.
+      </Text>
+    </Alert>
+  );
+}
+
+function changed(owner: QuotaOwner, body: QuotaRules & { version: number }): Promise<unknown> {
+  const params = { path: { id: owner.id } };
+  if (owner.kind === "organisation") return unwrap(api.PATCH("/api/v1/organisations/{id}/quota", { params, body }));
+  if (owner.kind === "team") return unwrap(api.PATCH("/api/v1/teams/{id}/quota", { params, body }));
+  return unwrap(api.PATCH("/api/v1/projects/{id}/quota", { params, body }));
+}

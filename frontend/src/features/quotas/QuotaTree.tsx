@@ -1,0 +1,71 @@
+// An organisation with its teams and projects: what each is guaranteed, uses, borrows and lends; admins change it here.
+import { Box, Button, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type CSSProperties, useState } from "react";
+
+import type { QuotaOwner } from "@/api/types";
+import { Answer } from "@/components/Answer";
+import { SectionCard } from "@/components/Section";
+import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
+import { OwnerForm } from "@/features/quotas/OwnerForm";
+import { quotaTreeQuery } from "@/features/quotas/queries";
+import classes from "@/features/quotas/quotas.module.css";
+
+interface Props {
+  organisationId: string;
+  /** Staff of the platform, who set the organisation's own guarantee. */
+  isStaff: boolean;
+}
+
+export function QuotaTree({ organisationId, isStaff }: Props) {
+  const tree = useQuery(quotaTreeQuery(organisationId));
+  const [edited, setEdited] = useState<string | null>(null);
+  return (
+    <SectionCard title="Guarantees, borrowing and lending">
+      <Answer of={tree}>
+        {({ owners, may_edit }) => (
+          <Stack gap="md">
+            <Legend />
+            {owners.map((owner) => (
+              <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) } as CSSProperties}>
+                <Group justify="space-between" wrap="nowrap" gap="xs">
+                  <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
+                    {owner.name}{" "}
+                    <Text span size="xs" c="dimmed">
+                      {owner.kind}
+                    </Text>
+                  </Text>
+                  {(owner.kind === "organisation" ? isStaff : may_edit) && (
+                    <Button
+                      size="compact-xs"
+                      variant="default"
+                      aria-label={`Change ${owner.name}`}
+                      aria-expanded={edited === owner.id}
+                      onClick={() => setEdited(edited === owner.id ? null : owner.id)}
+                    >
+                      Change
+                    </Button>
+                  )}
+                </Group>
+                <OwnerBar owner={owner} most={widest(owners)} />
+                {edited === owner.id && (
+                  <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
+                )}
+              </Box>
+            ))}
+          </Stack>
+        )}
+      </Answer>
+    </SectionCard>
+  );
+}
+
+function levelOf(owner: QuotaOwner, owners: QuotaOwner[]): number {
+  const above = owners.find(({ id }) => id === owner.above);
+  return above ? levelOf(above, owners) + 1 : 0;
+}
+
+/** All bars have one scale: the most GPUs that any of them has to show. */
+function widest(owners: QuotaOwner[]): number {
+  return Math.max(1, ...owners.map((o) => Math.max(o.guaranteed, o.used - o.borrowed + o.lent) + o.borrowed + o.queued_gpus));
+}

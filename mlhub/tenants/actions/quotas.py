@@ -1,0 +1,147 @@
+"""Writes to quotas: of an organisation, a team or a project; versioned, audited, within what lies above."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.audit import record
+from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, QuotaRules, Team, TeamQuota, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+Owner = Organisation | Team | Project
+LIMITS = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
+RULES = (*LIMITS, "reclaim", "weight")
+_CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
+
+
+def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, **changes: Any) -> QuotaRules:
+    """Changes the rules named; None lifts a limit or a guarantee. No job is lost by it: those above a limit are stopped
+    with a checkpoint by the next round, and wait; what is borrowed is taken back only when its owner needs it.
+
+    version: the one that the caller saw; None = whatever it is now. Organisations' quotas are set by platform
+    administrators, parts of it by the organisation's admins. Raises ConflictError when somebody changed it since,
+    InvalidInputError for a value that makes no sense or guarantees more than there is above, NotAllowedError.
+    """
+    _require_right(owner, actor)
+    _check_values(changes, fields=(*RULES, "max_storage_bytes") if isinstance(owner, Organisation) else RULES)
+    with transaction.atomic():
+        organisation = owner if isinstance(owner, Organisation) else owner.organisation
+        # one lock for the whole tree, so that two edits cannot guarantee the same GPUs
+        Organisation.objects.select_for_update().get(pk=organisation.pk)
+        quota = quota_of(owner, locked=True)
+        if version is not None and version != quota.version:
+            raise ConflictError(
+                f"Somebody changed this quota meanwhile: you saw version {version}, it is at {quota.version}.",
+                code="stale_version",
+                field="version",
+                remedy="Read the quota again and repeat your change.",
+                version=quota.version,
+            )
+        before = {field: getattr(quota, field) for field in changes}
+        if before == changes:
+            return quota
+        for field, value in changes.items():
+            setattr(quota, field, value)
+        _check_sums(owner, quota, changes)
+        quota.version += 1
+        quota.save()
+        record(
+            "quota.changed",
+            organisation=organisation,
+            subject_kind="quota",
+            subject_id=owner.pk,
+            actor=actor,
+            before=before,
+            after=changes,
+            version=quota.version,
+            owner=owner.name,
+            owner_kind=type(owner).__name__.lower(),
+        )
+    return quota
+
+
+def quota_of(owner: Owner, *, locked: bool = False) -> QuotaRules:
+    """The owner's quota; without limits, if there is none yet."""
+    rows: Any = {Organisation: Quota, Team: TeamQuota, Project: ProjectQuota}[type(owner)]._default_manager
+    key = type(owner).__name__.lower()
+    rows.get_or_create(**{key: owner})
+    found: QuotaRules = (rows.select_for_update() if locked else rows).get(**{key: owner})
+    return found
+
+
+def _require_right(owner: Owner, actor: User | None) -> None:
+    if actor is None:
+        return
+    if not isinstance(owner, Organisation):
+        require_role(actor, owner.organisation, Role.ADMIN)
+    elif not actor.is_staff:
+        raise NotAllowedError(
+            f"The quota of {owner.name} is set by the platform's administrators.",
+            remedy="Ask one of them; admins of an organisation share it out among its teams and projects.",
+        )
+
+
+def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
+    for field, value in changes.items():
+        if field not in fields:
+            raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(fields)}.")
+        if field in _CHOICES:
+            if value not in _CHOICES[field]:
+                words = ", ".join(_CHOICES[field])
+                raise InvalidInputError(f"{field} is {value!r}.", field=field, remedy=f"Give one of {words}.")
+        elif field == "weight":
+            if value is None or not 0 < value <= 1e6:
+                raise InvalidInputError(f"weight is {value}.", field=field, remedy="Give more than 0, 1 for the usual.")
+        elif value is not None and value < 0:
+            raise InvalidInputError(f"{field} is {value}.", field=field, remedy="Give 0 or more, or null for no limit.")
+
+
+def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> None:
+    """A guarantee lies below the hard limit, within the guarantee above, and above the sum of those below."""
+    guarantee = quota.guarantee or 0
+    field = "guarantee" if "guarantee" in changes else "max_gpus"
+    if quota.max_gpus is not None and guarantee > quota.max_gpus:
+        raise InvalidInputError(
+            f"{owner.name} would be guaranteed {guarantee} GPUs, and may never use more than {quota.max_gpus}.",
+            field=field,
+            remedy=f"Guarantee at most {quota.max_gpus}, or raise max_gpus.",
+        )
+    if "guarantee" not in changes:
+        return
+    below = sum(q.guarantee or 0 for q in _parts_of(owner))
+    if guarantee < below:
+        raise InvalidInputError(
+            f"Teams and projects of {owner.name} are guaranteed {below} GPUs in sum, more than {guarantee}.",
+            field="guarantee",
+            remedy=f"Give at least {below}, or lower theirs first.",
+        )
+    parent = _above(owner)
+    if parent is None or not guarantee:
+        return
+    others = sum(q.guarantee or 0 for q in _parts_of(parent) if q.pk != owner.pk)
+    there = quota_of(parent).guarantee or 0
+    if others + guarantee > there:
+        raise InvalidInputError(
+            f"{parent.name} is guaranteed {there} GPUs, and {others} of them are shared out; {guarantee} are too many.",
+            field="guarantee",
+            remedy=f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
+        )
+
+
+def _above(owner: Owner) -> Organisation | Team | None:
+    if isinstance(owner, Project) and owner.team is not None:
+        return owner.team
+    return None if isinstance(owner, Organisation) else owner.organisation
+
+
+def _parts_of(owner: Owner) -> list[QuotaRules]:
+    """Quotas directly below."""
+    if isinstance(owner, Organisation):
+        direct = ProjectQuota.objects.filter(project__organisation=owner, project__team=None)
+        return [*TeamQuota.objects.filter(team__organisation=owner), *direct]
+    return list(ProjectQuota.objects.filter(project__team=owner)) if isinstance(owner, Team) else []

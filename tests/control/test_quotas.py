@@ -1,0 +1,156 @@
+"""Guarantees of organisations, teams and projects: who may set them, what they do, and what would become of jobs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from mlhub.backends.fake import FakeBackend
+from mlhub.control.loop import Loop
+from mlhub.jobs.models import Job
+from mlhub.tenants.actions import create_project, create_team, set_quota
+from mlhub.tenants.models import Project
+from tests.cast import Cast, make_cast
+from tests.control.worlds import node
+from tests.jobs.builders import job
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def play(rounds: int = 1) -> None:
+    """Four GPUs on two nodes."""
+    loop = Loop(FakeBackend([node("n0"), node("n1", "r1")], now=NOW), now=lambda: NOW)
+    for _ in range(rounds):
+        loop.round()
+
+
+def tree(cast: Cast, user: Any) -> dict[str, Any]:
+    answer = cast.client(user).get(f"/api/v1/organisations/{cast.a.id}/quota-tree").json()
+    return {row["name"]: row for row in answer["owners"]}
+
+
+def test_the_tree_tells_who_borrows_from_whom(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=1, actor=cast.root)
+    set_quota(cast.b, guarantee=3, actor=cast.root)
+    for i in range(2):
+        job(cast.project_a, cast.bob, name=f"j{i}", max_workers=1)
+    job(cast.project_a, cast.bob, name="large", min_workers=4)
+    play()
+    found = tree(cast, cast.bob)
+    assert list(found) == ["A", "vision"]
+    top = found["A"]
+    assert (top["guaranteed"], top["used"], top["borrowed"], top["queued_gpus"]) == (1, 2, 1, 4)
+    assert found["vision"]["above"] == str(cast.a.id)
+    theirs = cast.client(cast.charlie).get(f"/api/v1/organisations/{cast.b.id}/quota-tree").json()["owners"][0]
+    assert (theirs["lent"], theirs["used"]) == (1, 0)
+    assert cast.client(cast.charlie).get(f"/api/v1/organisations/{cast.a.id}/quota-tree").status_code == 404
+
+
+def test_admins_share_out_their_organisation_s_guarantee_and_nobody_else_does(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=4, actor=cast.root)
+    path = f"/api/v1/projects/{cast.project_a.id}/quota"
+    for user, status in ((cast.bob, 403), (cast.victor, 403), (cast.charlie, 404), (None, 401)):
+        assert cast.client(user).patch(path, {"guarantee": 1}).status_code == status
+    changed = cast.client(cast.alice).patch(path, {"guarantee": 3, "lend_limit": 1, "reclaim": "never", "version": 1})
+    assert changed.status_code == 200, changed.content
+    assert (changed.json()["guaranteed"], changed.json()["version"]) == (3, 2)
+    assert cast.client(cast.alice).patch(path, {"guarantee": 2, "version": 1}).status_code == 409
+    top = cast.client(cast.alice).patch(f"/api/v1/organisations/{cast.a.id}/quota", {"guarantee": 9})
+    assert top.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "remedy"),
+    [
+        ({"guarantee": 3}, "guarantee", "Give at most 2, or have the guarantee of A raised."),
+        ({"guarantee": 2, "max_gpus": 1}, "guarantee", "Guarantee at most 1, or raise max_gpus."),
+        ({"borrow_limit": -1}, "borrow_limit", None),
+        ({"reclaim": "perhaps"}, "reclaim", None),
+        ({"weight": 0}, "weight", "Give more than 0, 1 for the usual."),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused_with_field_and_remedy(
+    cast: Cast, change: dict[str, Any], field: str, remedy: str | None
+) -> None:
+    set_quota(cast.a, guarantee=4, actor=cast.root)
+    team = create_team(cast.a, name="perception", actor=cast.alice)
+    set_quota(team, guarantee=2, actor=cast.alice)
+    refused = cast.client(cast.alice).patch(f"/api/v1/projects/{cast.project_a.id}/quota", change)
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert error["field"] == field
+    assert remedy is None or error["remedy"] == remedy
+
+
+def test_a_guarantee_cannot_sink_below_what_is_shared_out(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=4, actor=cast.root)
+    set_quota(cast.project_a, guarantee=3, actor=cast.alice)
+    refused = cast.client(cast.root).patch(f"/api/v1/organisations/{cast.a.id}/quota", {"guarantee": 2})
+    assert refused.status_code == 422
+    assert "Give at least 3, or lower theirs first." in refused.content.decode()
+
+
+def test_a_change_is_an_event_with_before_and_after(cast: Cast) -> None:
+    from mlhub.events.models import Event
+
+    set_quota(cast.a, guarantee=4, actor=cast.root)
+    set_quota(cast.project_a, guarantee=3, actor=cast.alice)
+    event = Event.objects.filter(kind="quota.changed").latest("id")
+    assert (event.facts["before"], event.facts["after"]) == ({"guarantee": None}, {"guarantee": 3})
+    assert (event.facts["owner"], event.facts["owner_kind"]) == ("vision", "project")
+
+
+def test_the_loop_takes_lent_gpus_back_for_their_owner(cast: Cast) -> None:
+    set_quota(cast.b, guarantee=4, actor=cast.root)
+    borrowed = job(cast.project_a, cast.bob, min_workers=4, max_workers=4)
+    play()
+    assert Job.objects.get(pk=borrowed.pk).state == "starting"
+    Job.objects.filter(pk=borrowed.pk).update(state="running")
+    own = job(cast.project_b, cast.charlie, min_workers=4, max_workers=4)
+    assert _decided(own, borrowed) == ("wait", "preempt")
+
+
+def _decided(*jobs: Job) -> tuple[str, ...]:
+    from mlhub.control.snapshots import take_snapshot
+    from scheduler import PolicyMemory, decide, policy_named
+
+    snapshot = take_snapshot([node("n0"), node("n1", "r1")], now=NOW, round_number=1)
+    plan = decide(snapshot, policy=policy_named("fifo", {}), memory=PolicyMemory())
+    return tuple(type(plan.of(str(j.id))).__name__.lower() for j in jobs)
+
+
+def test_a_project_s_part_counts_where_it_has_one_and_its_organisation_s_elsewhere(cast: Cast) -> None:
+    from mlhub.control.quotas import tree_of
+
+    other: Project = create_project(cast.a, name="speech", actor=cast.alice)
+    set_quota(cast.project_a, max_gpus=1, actor=cast.alice)
+    found = tree_of({cast.a.id})
+    assert [t.name for t in found.tenants] == ["A", "vision"]
+    assert found.tenant_of == {cast.project_a.id: str(cast.project_a.id), other.id: str(cast.a.id)}
+
+
+def test_a_preview_tells_which_jobs_would_give_back_and_which_would_start(cast: Cast) -> None:
+    speech: Project = create_project(cast.a, name="speech", actor=cast.alice)
+    running = job(cast.project_a, cast.bob, min_workers=4, max_workers=4, name="running")
+    play()
+    Job.objects.filter(pk=running.pk).update(state="running")
+    waiting = job(speech, cast.bob, min_workers=2, max_workers=2, name="waiting")
+    set_quota(cast.a, guarantee=4, actor=cast.root)
+    asked = {"quotas": [{"project": str(speech.id), "guarantee": 4}]}
+    answer = cast.client(cast.alice).post("/api/v1/what-if", asked, format="json")
+    assert answer.status_code == 200, answer.content
+    effects = {e["name"]: e for e in answer.json()["effects"]}
+    assert effects["running"]["before"]["decision"] == "keep"
+    assert effects["running"]["after"]["decision"] == "preempt"
+    assert "is guaranteed 0" in effects["running"]["after"]["explanations"][0]["sentence"]
+    assert Job.objects.get(pk=waiting.pk).state == "queued"
+    nobody = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
+    assert nobody.status_code in (404, 422)
