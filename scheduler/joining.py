@@ -79,20 +79,22 @@ class Joining:
             self.targets.refused[job.id] = grant
 
     def _shared(self, job: JobSnapshot, grant: Grant) -> Allocation | None:
-        """The very GPUs of the others if they are as many as are wanted; else the present ones, else new ones."""
-        held = held_by(job)
-        theirs = [place for other in grant.beside if (place := self._place_of(other)) is not None]
-        if len(theirs) < len(grant.beside) or job.mode is Mode.PARAMETER_SERVER:
+        """The very GPUs of the others; or theirs and free ones alike, the present ones if it may stay on them."""
+        if job.mode is Mode.PARAMETER_SERVER:
             return None
+        if not grant.only_beside:
+            held = held_by(job)
+            if held is not None and self.then.fits(job, held, beside=grant.beside):
+                return held
+            return self.find(self.then.opened_to(job, grant.beside), job, grant)
+        theirs = [place for other in grant.beside if (place := self._place_of(other)) is not None]
         spots = {spot for place in theirs for spot in spots_of(place)}
-        if len(spots) == grant.n_workers:
-            names = dict.fromkeys(share.node for place in theirs for share in place.shares if share.gpus)
-            shares = tuple(Share(name, tuple(sorted(g for node, g in spots if node == name))) for name in names)
-            same = Allocation(Mode.ALL_REDUCE, grant.n_workers, 0, shares)
-            return same if self.then.fits(job, same, beside=self.then.mates(same)) else None
-        if held is not None and held.n_workers == grant.n_workers and self.then.fits(job, held, beside=grant.beside):
-            return held
-        return self.find(self.then.opened_to(job, grant.beside), job, grant)
+        if len(theirs) < len(grant.beside) or len(spots) != grant.n_workers:
+            return None
+        names = dict.fromkeys(share.node for place in theirs for share in place.shares if share.gpus)
+        shares = tuple(Share(name, tuple(sorted(g for node, g in spots if node == name))) for name in names)
+        same = Allocation(Mode.ALL_REDUCE, grant.n_workers, 0, shares)
+        return same if self.then.fits(job, same, beside=self.then.mates(same)) else None
 
     def _place_of(self, job_id: str) -> Allocation | None:
         """Where the job will be; None if it has no place."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from scheduler.policies.antman import Antman
 from scheduler.policies.backfill import Backfill
 from scheduler.policies.capacity import Capacity
 from scheduler.policies.drf import Drf
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
+from scheduler.policies.gandiva import Gandiva
 from scheduler.policies.gavel import Gavel
 from scheduler.policies.las import Las
 from scheduler.policies.mlhub import Mlhub
@@ -22,6 +24,7 @@ from scheduler.policies.priority import Priority
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
 from scheduler.policies.themis import Themis
+from scheduler.policies.tiresias import Tiresias
 
 POLICIES: Mapping[str, Callable[..., Policy]] = {
     "fifo": Fifo,
@@ -39,6 +42,9 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "pollux": Pollux,
     "mlhub": Mlhub,
     "muri": Muri,
+    "antman": Antman,
+    "gandiva": Gandiva,
+    "tiresias": Tiresias,
 }
 
 __all__ = ["POLICIES", "Grant", "Policy", "Proposal", "View", "parameters_of", "policy_named"]

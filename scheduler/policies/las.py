@@ -40,8 +40,11 @@ class Las:
     whole_seconds: bool = False
     name: str = "las"
 
+    def queues(self, view: View, memory: Mapping[str, Any]) -> Queues:
+        return Queues(self, view, memory)
+
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        queues = _Queues(self, view, memory)
+        queues = self.queues(view, memory)
         order = queues.order()
 
         def note(leaver: JobSnapshot, comer: JobSnapshot) -> Explanation | None:
@@ -67,7 +70,7 @@ class Las:
         )
 
 
-class _Queues:
+class Queues:
     """Levels and order of all jobs at this moment. Memory: the order inside queues, and what counts as served."""
 
     def __init__(self, policy: Las, view: View, memory: Mapping[str, Any]) -> None:

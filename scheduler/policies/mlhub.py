@@ -19,6 +19,7 @@ from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
 from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
+from scheduler.policies.pairing import Pairing
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
 from scheduler.policies.prices import Curve, prices
 from scheduler.policies.waterfill import waterfill
@@ -50,16 +51,25 @@ class Mlhub:
     name: str = "mlhub"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain."""
+        """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;
+
+        5. where nodes allow it, those that gain by it share GPUs.
+        """
         case = _Case(self, view, budget.n_left(), memory)  # 1
+        pairing = Pairing(view, left_s=case.left_s, memory=memory.get("pairing", {}))
         for job in case.running:
+            if job.id in pairing.riders:
+                continue
             if case.is_cooling(job) or case.is_near_its_end(job):  # 2
                 case.confirm(job, budget)
         for job in case.starved:  # 3
             budget.take(job, job.min_workers)
-        movable = [job for job in case.jobs if not (n_held(job) and case.is_cooling(job))]
+        movable = [
+            job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.riders
+        ]
         waterfill(movable, budget=budget, sizes=case.sizes, value=case.value, min_gain=self.min_gain)  # 4
-        return case.proposal(budget)
+        pairing.join(budget)  # 5
+        return pairing.applied(case.proposal(budget))
 
 
 class _Case:

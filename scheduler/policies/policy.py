@@ -44,8 +44,9 @@ class Grant:
     n_nodes: to spread it over that many nodes evenly, if they have room; 0 = as the packing says.
     spots: so many workers on these nodes and nowhere else, for policies that search over places; a running job that
     lies otherwise is moved as soon as they are free. Empty = wherever placement finds best.
-    beside: jobs, granted before it or settled, whose GPUs it shares: those very GPUs if they are n_workers, else on
-    theirs and free ones alike.
+    beside: jobs, granted before it or settled, on whose very GPUs it is placed; as many as they hold together.
+    only_beside: False = on theirs and on free ones alike, as placement finds best; those that have no place are left
+    out, and a running job stays where it is.
     """
 
     job: str
@@ -57,6 +58,7 @@ class Grant:
     least_workers: int = 0
     spots: tuple[tuple[str, int], ...] = ()
     beside: tuple[str, ...] = ()
+    only_beside: bool = True
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Told:
             n = one.fixed_workers
             why = (Explanation(Reason.SHARES_WITH, {"n_workers": n, "partners": ", ".join(beside), "times": 1.4}),)
             if budget.take_beside(one, n, gpu_type="v100") if beside else budget.take(one, n):
-                granted.append(Grant(job_id, n, "v100", why, beside=beside))
+                granted.append(Grant(job_id, n, "v100", why, beside=beside, only_beside=len(beside) < 2))
         return Proposal(tuple(granted), tuple(jobs))
 
 

@@ -1,0 +1,68 @@
+"""How fast jobs run on the same GPUs, each relative to itself alone, as far as that can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from scheduler.models.interference import MIN_PAIRS, Interference
+from scheduler.models.interference_jobs import JobTraits, MeasuredPair
+from scheduler.models.interleaving import CONTENTION, Stages, joint_step_s, stages_of
+from scheduler.snapshot import JobSnapshot, PairObservation
+
+REFIT = 1.15  # the model is learnt anew when there are so many times as many pairs as before
+CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower
+
+
+class Companions:
+    """Learnt from the pairs that ran together so far, in the order in which they did.
+
+    Where the stages of all are known they interleave. Of what was never profiled, and of more than two without stages,
+    nothing is said, and nothing is to be shared.
+    """
+
+    def __init__(self, pairs: Sequence[PairObservation]) -> None:
+        self._measured = {(p.family_a, p.family_b): (p.norm_a, p.norm_b) for p in pairs}
+        self._measured |= {(p.family_b, p.family_a): (p.norm_b, p.norm_a) for p in pairs}
+        self._model = _learnt(tuple(pairs[: _upto(len(pairs))]))
+
+    def norms(self, jobs: Sequence[JobSnapshot], *, alone_s: Sequence[float]) -> tuple[float, ...] | None:
+        """Speeds in (0, 1] of these jobs together. alone_s: the step of each of them alone, on as many GPUs."""
+        if len(jobs) == 1:
+            return (1.0,)
+        if any(job.profile is None for job in jobs):
+            return None
+        families = tuple(job.family for job in jobs)
+        if len(jobs) == 2 and families in self._measured:
+            return self._measured[families[0], families[1]]
+        stages: list[Stages] = [s for job in jobs if (s := stages_of(job)) is not None]
+        if len(stages) == len(jobs):
+            if len(jobs) > len(CONTENTION):
+                return None
+            together_s = joint_step_s(stages) * CONTENTION[len(jobs) - 1]
+            return tuple(min(1.0, s / together_s) for s in alone_s)
+        return self._predicted(families[0], families[1]) if len(jobs) == 2 else None
+
+    def is_measured(self, one: JobSnapshot, other: JobSnapshot) -> bool:
+        return (one.family, other.family) in self._measured
+
+    def _predicted(self, one: str, other: str) -> tuple[float, float]:
+        speeds = self._model.predict(one, other)
+        if self._model.is_prior:
+            return speeds.norm_a, speeds.norm_b
+        return max(0.01, speeds.norm_a - CAUTION * speeds.sd_a), max(0.01, speeds.norm_b - CAUTION * speeds.sd_b)
+
+
+def _upto(n: int) -> int:
+    """How many of the first n pairs are learnt from: a ladder, so that few new pairs do not cost a new model."""
+    if n < MIN_PAIRS:
+        return 0
+    step = MIN_PAIRS
+    while (following := max(step + 1, int(step * REFIT))) <= n:
+        step = following
+    return step
+
+
+@lru_cache(maxsize=8)
+def _learnt(pairs: tuple[PairObservation, ...]) -> Interference:
+    return Interference([MeasuredPair(JobTraits(p.family_a), JobTraits(p.family_b), p.norm_a, p.norm_b) for p in pairs])

@@ -1,0 +1,58 @@
+"""AntMan and Gandiva: who is packed beside whom, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from scheduler import JobSnapshot, PairObservation, Profile, decide, policy_named
+from scheduler.snapshot import ClusterSnapshot
+from tests.scheduler.cases import Case, cluster, job, kinds
+
+
+def packable(id: str, **more: Any) -> JobSnapshot:
+    return job(id, **({"gpus": 1, "profile": Profile(), "family": id} | more))
+
+
+def test_an_opportunistic_job_runs_beside_a_guaranteed_one() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a", priority=1)).waiting(packable("b"))
+    plan = case.decide("antman")
+    assert kinds(plan) == {"a": "Keep", "b": "Launch"}
+    assert "on what those leave of 1 GPU" in plan.of("b").explanations[0].sentence
+
+
+def test_a_guaranteed_job_comes_to_the_gpus_of_an_opportunistic_one() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("b")).waiting(packable("a", priority=1))
+    assert kinds(case.decide("antman")) == {"b": "Keep", "a": "Launch"}
+
+
+def test_two_guaranteed_jobs_or_two_opportunistic_ones_do_not_share() -> None:
+    for priority in (0, 1):
+        case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a", priority=priority))
+        assert kinds(case.waiting(packable("b", priority=priority)).decide("antman"))["b"] == "Wait"
+
+
+def test_gandiva_tries_a_pair_that_was_never_measured() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a"), since=990.0).waiting(packable("b"))
+    plan = case.decide("gandiva")
+    assert kinds(plan) == {"a": "Keep", "b": "Launch"}
+    assert "tried beside a" in plan.of("b").explanations[0].sentence
+
+
+def test_gandiva_parts_a_pair_that_lost_and_keeps_one_that_gained() -> None:
+    case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a"), since=990.0).waiting(packable("b"))
+    both = case.after(case.decide("gandiva"), seconds=60)
+    for norms, expected in (((0.4, 0.4), {"Keep", "Preempt"}), ((0.7, 0.8), {"Keep"})):
+        snapshot = replace(both.snapshot, pairs=(PairObservation("a", "b", *norms),))
+        plan = decided(snapshot, both)
+        assert {type(d).__name__ for d in plan.decisions} == expected
+
+
+def test_gandiva_gives_a_slice_to_who_waits() -> None:
+    case = cluster(gpus=1).running(packable("a"), since=0.0).waiting(packable("b", at=500.0))
+    assert kinds(case.decide("gandiva", slice_s=600.0)) == {"a": "Preempt", "b": "Wait"}
+    assert kinds(case.decide("gandiva", slice_s=2000.0)) == {"a": "Keep", "b": "Wait"}
+
+
+def decided(snapshot: ClusterSnapshot, case: Case) -> Any:
+    return decide(snapshot, policy=policy_named("gandiva", {}), memory=case.memory)
