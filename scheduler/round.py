@@ -9,7 +9,8 @@ from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
 from scheduler.claims import entitle, serve_claims
-from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Preempt, Reason, Resize, Wait
+from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
+from scheduler.models.bands import Bands
 from scheduler.models.layout import terrain_of
 from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
@@ -56,15 +57,37 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     proposal = serve_claims(scene, policy.propose(view, budget=scene.budget, memory=own_memory))  # 2
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
+    bands = Bands(values.get("bands", {}))
     if explain:
         decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
         decisions.update(_why_it_leaves(scene, proposal, targets))
-        predictions = Outlook(scene, proposal, speeds).predictions(decisions)
+        said = Outlook(scene, proposal, speeds).predictions(decisions)
+        predictions = _with_bands(snapshot, decisions, said, bands)
         finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
     else:
         finished = tuple(decisions[job.id] for job in snapshot.jobs)
-    remembered = _remember(policy, proposal, scene, decisions, targets)
+    remembered = _remember(policy, proposal, scene, decisions, targets, bands)
     return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
+
+
+def _with_bands(
+    snapshot: ClusterSnapshot,
+    decisions: Mapping[str, Decision],
+    predictions: Mapping[str, Prediction],
+    bands: Bands,
+) -> dict[str, Prediction]:
+    """As far off as this run's predictions were, these will be."""
+    now_s, found = snapshot.now_s, dict(predictions)
+    bands.close(predictions.keys(), now_s=now_s)
+    for job_id, said in predictions.items():
+        if said.finish_p50_s is None or said.finish_p90_s is None:
+            continue
+        waits = isinstance(decisions[job_id], Wait | Preempt)
+        left_s = said.finish_p50_s - now_s
+        p90_s = bands.p90_s(left_s, said.finish_p90_s - now_s, waits=waits)
+        found[job_id] = replace(said, finish_p90_s=now_s + p90_s)
+        bands.say(job_id, now_s=now_s, left_s=left_s, waits=waits)
+    return found
 
 
 def _return_resized(scene: Scene) -> dict[str, Decision]:
@@ -150,12 +173,13 @@ def _remember(
     scene: Scene,
     decisions: Mapping[str, Decision],
     targets: Targets,
+    bands: Bands,
 ) -> PolicyMemory:
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
     if proposal.is_final:
         promised |= targets.awaited
     promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
-    values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory)}
+    values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory), "bands": bands.to_json()}
     values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}
     for job_id, value in values["resizing"].items():
         beside = targets.partners.get(job_id, set()) | set(scene.beside.get(job_id, ()))

@@ -87,7 +87,7 @@ def course_of(
     """How long steps take as the gradient's noise scale grows and larger batches become worth their while.
 
     noise_ahead: (steps done, noise scale then), ascending. size_B, step_s_B: batches and step times on one layout.
-    At each point the batch with the best goodput is taken; between them seconds a step are linear.
+    At each point the batch with the best goodput is taken; between two points a step takes their mean.
     """
     steps_K = np.array([steps for steps, _ in noise_ahead])
     noise_K1 = np.array([[noise] for _, noise in noise_ahead])

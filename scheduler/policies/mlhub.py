@@ -33,10 +33,11 @@ class Mlhub:
     """margin: a change is charged (1 + margin) times its restart, for it disturbs others, too. horizon_s: the time in
     which a change has to pay; about that until the next one. cooldown_s: least time between two changes of a job.
     last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that waited
-    longer gets its least size before all others. present_share: the part of the cluster on which those who are here
-    are priced; others will come for the rest. min_gain: least relative gain for which a job is given more workers.
-    stickiness: what holding a size is worth by itself, for predictions are not exact.
-    prices_places: places are compared by what their links give, and take from others, where uplinks are limited.
+    longer, and more than patience times as long as it still has to train, gets its least size before all others.
+    present_share: the part of the cluster on which those who are here are priced; others will come for the rest.
+    min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
+    itself, for predictions are not exact. prices_places: places are compared by what their links give, and take from
+    others, where uplinks are limited.
     """
 
     margin: float = 1.0
@@ -44,6 +45,7 @@ class Mlhub:
     cooldown_s: float = 30.0
     last_stretch: float = 10.0
     patience_s: float = 3600.0
+    patience: float = 10.0
     present_share: float = 0.6
     min_gain: float = 0.03
     stickiness: float = 0.05
@@ -88,8 +90,11 @@ class _Case:
         self.weights = self._weights()
         before = memory.get("waiting_since", {})
         self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
-        patience_s = policy.patience_s
-        self.starved = [job for job in self.waiting if view.now_s - self.waiting_since[job.id] >= patience_s]
+        self.starved = [job for job in self.waiting if self._is_starved(job)]
+
+    def _is_starved(self, job: JobSnapshot) -> bool:
+        waited_s = self.view.now_s - self.waiting_since[job.id]
+        return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
 
     def _usual_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
@@ -121,8 +126,8 @@ class _Case:
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
         curves = {job.id: self._curve(job) for job in self.jobs}
-        span = {job_id: curve.left_s[0] * min(curve.left_s) for job_id, curve in curves.items()}
-        ordered = sorted(self.jobs, key=lambda job: (-span[job.id], -job.submitted_at_s, job.id))
+        work = {job_id: curve.left_s[0] * curve.sizes[0] for job_id, curve in curves.items()}
+        ordered = sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
         found = prices([curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
         return {
             job.id: price * 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, job.priority))

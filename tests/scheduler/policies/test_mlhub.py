@@ -90,11 +90,13 @@ def test_no_room_is_made_where_the_restart_costs_more_than_it_gains() -> None:
 
 
 def test_a_starved_job_gets_its_turn() -> None:
-    """Ten short jobs hold everything and ever new ones come; the long one waited beyond the patience."""
+    """A shorter job holds everything; the long one waited beyond the patience, and ten times its own length."""
     case = cluster(gpus=2).running(job("s", gpus=2, length_s=100)).waiting(job("long", gpus=2, length_s=90_000))
     patient = case.decide("mlhub")
     assert kinds(patient)["s"] == "Keep"
-    later = replace(case, memory=patient.memory).at(1000.0 + 3700.0).decide("mlhub")
+    waiting = replace(case, memory=patient.memory)
+    assert kinds(waiting.at(1000.0 + 3700.0).decide("mlhub"))["s"] == "Keep"
+    later = waiting.at(1000.0 + 910_000.0).decide("mlhub")
     assert kinds(later) == {"s": "Preempt", "long": "Wait"}
     assert reason(later.of("long")) == "room_is_made"
 
