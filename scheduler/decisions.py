@@ -70,6 +70,8 @@ class Reason(StrEnum):
     LEASE_ENDED = "lease_ended"
     OPTIMAL_SHARE = "optimal_share"
     ROUND_ENDED = "round_ended"
+    NETWORK_CHOICE = "network_choice"
+    SLOT_ENDED = "slot_ended"
     # why a job shares GPUs, or does not
     SHARES_WITH = "shares_with"
     SHARES_WHAT_IS_LEFT = "shares_what_is_left"
@@ -150,6 +152,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.LEASE_ENDED: "Its lease ended; without GPUs it ends {rho:.2f} times as late as is fair, others {worst:.2f}.",
     Reason.OPTIMAL_SHARE: "It is to have {gpu_type} GPUs {percent:.0f} % of the time, and had them {had:.0f} %.",
     Reason.ROUND_ENDED: "The round ended; it had its {percent:.0f} % of the time, and others are behind theirs.",
+    Reason.NETWORK_CHOICE: "The trained network gives it {n_workers} GPUs in this slot.",
+    Reason.SLOT_ENDED: "The slot ended, and the trained network gives its GPUs to others in the next one.",
 }
 
 

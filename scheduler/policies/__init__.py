@@ -9,6 +9,7 @@ from typing import Any
 from scheduler.policies.antman import Antman
 from scheduler.policies.backfill import Backfill
 from scheduler.policies.capacity import Capacity
+from scheduler.policies.dl2 import Dl2
 from scheduler.policies.drf import Drf
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
@@ -39,6 +40,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "optimus": Optimus,
     "themis": Themis,
     "gavel": Gavel,
+    "dl2": Dl2,
     "pollux": Pollux,
     "mlhub": Mlhub,
     "muri": Muri,
