@@ -183,6 +183,10 @@ def _verdict(rows: Sequence[Mapping[str, Any]], goal: float | None) -> str:
     best = min(rivals, key=lambda row: row["average"])
     ratio = own["average"] / best["average"]
     said = f"mlhub against the best of the others ({best['policy']}): {ratio:.3f}"
+    n_open = len(rows) - 1 - len(rivals)
+    if n_open:
+        broken = f", guarantees broken by mlhub: {own['guarantees broken']}" if "guarantees broken" in own else ""
+        return f"**{said}{broken}. {n_open} rivals were not played as often: whether the goal is met stays open.**"
     if goal is not None:
         return f"**{said}; goal ≤ {goal:.2f}: {'met' if ratio <= goal else 'NOT met'}.**"
     broken = own.get("guarantees broken", 0)
