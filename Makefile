@@ -102,6 +102,13 @@ chaos: setup  ## Kill pieces of the running platform
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
 
+.PHONY: bench-properties bench-scheduling-cost
+bench-properties: setup  ## What must hold for every history of the scheduler, on EXAMPLES=10000 of them a property
+	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest --timeout=0 tests/scheduler/test_properties.py
+
+bench-scheduling-cost: setup  ## What a round costs by size; writes benchmarks/results/scheduling-cost.md
+	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost
+
 bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -36,7 +37,8 @@ from scheduler import (
 from scheduler.snapshot import Reclaim
 from tests.scheduler.cases import GIB, Case
 
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "80"))  # histories a property; make bench-properties plays many more
+quick = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 policies = st.sampled_from(sorted(POLICIES))
 
 
