@@ -17,7 +17,7 @@ def test_the_same_is_decided_without_explanations(policy: str) -> None:
         plan = decide(snapshot, policy=policy_named(policy, {}), memory=memory)
         terse = decide(snapshot, policy=policy_named(policy, {}), memory=memory, explain=False)
         assert [_core(decision) for decision in terse.decisions] == [_core(decision) for decision in plan.decisions]
-        assert terse.memory == plan.memory
+        assert _without_bands(terse.memory) == _without_bands(plan.memory)
         memory = plan.memory
         cluster.carry_out(plan)
         cluster.advance(60.0)
@@ -25,3 +25,8 @@ def test_the_same_is_decided_without_explanations(policy: str) -> None:
 
 def _core(decision):
     return type(decision), decision.job, decision.allocation if isinstance(decision, Launch | Resize) else None
+
+
+def _without_bands(memory: PolicyMemory):
+    """Bands learn from predictions, and there are none without explanations."""
+    return {key: value for key, value in memory.values.items() if key != "bands"}
