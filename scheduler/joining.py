@@ -19,7 +19,7 @@ class Targets:
     """By job. kept: as it is. placed: launch or resize now. awaited: has its place once others have left.
 
     leaving: running jobs that give their GPUs back. refused: granted, but no node has room for it even then.
-    partners: with whom a job is to share GPUs.
+    partners: with whom a job is to share GPUs. harmful: jobs that would take more from others than they would do.
     """
 
     kept: dict[str, tuple[Explanation, ...]] = field(default_factory=dict)
@@ -28,6 +28,7 @@ class Targets:
     leaving: dict[str, Allocation] = field(default_factory=dict)
     refused: dict[str, Grant] = field(default_factory=dict)
     partners: dict[str, set[str]] = field(default_factory=dict)
+    harmful: set[str] = field(default_factory=set)
 
 
 class Joining:

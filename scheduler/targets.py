@@ -309,7 +309,10 @@ class _Placer:
             )
             built = [self._build(room, job, spots, keep) for spots in places]
             self.choices[job.id] = [choice for choice in built if choice is not None]
-            return self.pricing.best(job, self.choices[job.id])
+            best = self.pricing.best(job, self.choices[job.id])
+            if best is None and self.choices[job.id]:
+                self.targets.harmful.add(job.id)
+            return best
         else:
             spots = place_workers(
                 room,

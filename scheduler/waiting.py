@@ -38,6 +38,8 @@ def why_it_waits(
             continue
         need = (proposal.sizes.get(job_id) or (jobs[job_id].fixed_workers,))[0]
         reasons = shortages.of(jobs[job_id], need)
+        if job_id in targets.harmful and job_id in targets.refused:
+            reasons = (Explanation(Reason.HARMS_OTHERS), *reasons)
         reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
         if ahead > 0:
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)

@@ -111,5 +111,5 @@ def test_a_place_that_harms_others_more_than_it_helps_is_not_taken() -> None:
         case = held(case, f"urgent{i}", dict.fromkeys(pair, 3), priority=3, **RING)
     case = held(held(case, "full2", {"n2": 4}), "full5", {"n5": 4})
     waiting = case.waiting(job("new", gpus=4, length_s=5000, **RING))
-    assert not isinstance(waiting.decide("mlhub").of("new"), Launch)
+    assert reason(waiting.decide("mlhub").of("new")) == "harms_others"
     assert isinstance(waiting.decide("mlhub", prices_places=False).of("new"), Launch)
