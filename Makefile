@@ -98,7 +98,7 @@ chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
 
 ##@ Measure it
-.PHONY: bench-training bench-convergence bench-testbed bench-scheduling
+.PHONY: bench-training bench-convergence bench-testbed bench-slow-network bench-scheduling
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
 

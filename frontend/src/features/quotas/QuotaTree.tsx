@@ -27,7 +27,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
           <Stack gap="md">
             <Legend />
             {owners.map((owner) => (
-              <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) } as CSSProperties}>
+              <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) }}>
                 <Group justify="space-between" wrap="nowrap" gap="xs">
                   <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
                     {owner.name}{" "}
