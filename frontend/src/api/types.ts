@@ -11,7 +11,6 @@ export type Decision = Schemas["Decision"];
 export type DatasetVersion = Schemas["DatasetVersion"];
 export type Effect = Schemas["Effect"];
 export type Event = Schemas["Event"];
-export type Effect = Schemas["Effect"];
 export type Explanation = Schemas["Explanation"];
 export type Failure = Schemas["Failure"];
 export type Insight = Schemas["Insight"];

@@ -1,7 +1,7 @@
 // An organisation with its teams and projects: what each is guaranteed, uses, borrows and lends; admins change it here.
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type CSSProperties, useState } from "react";
+import { useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
 import { Answer } from "@/components/Answer";
