@@ -107,7 +107,7 @@ class FakeBackend:
         gang.cause, gang.message = cause, message
         self._end(gang, GangPhase.FAILED, 1)
 
-    def lose_worker(self, attempt_id: str, message: str = "1 of the workers were lost.") -> None:
+    def lose_worker(self, attempt_id: str, message: str = "1 worker was lost.") -> None:
         """Of a gang that survives it; any other fails."""
         gang = self._gangs[AttemptId(attempt_id)]
         if gang.spec.survives_lost_workers:

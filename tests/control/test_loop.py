@@ -289,7 +289,7 @@ def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_peo
     world.rounds(2)
     (launch,) = world.backend.launches
     assert launch.survives_lost_workers
-    world.backend.lose_worker(launch.attempt_id, "1 of the workers were lost: killed.")
+    world.backend.lose_worker(launch.attempt_id, "1 worker was lost: killed.")
     world.rounds(3)
     assert state(loose) == "running"
     (told,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)

@@ -17,7 +17,7 @@ from mlhub.backends.kubernetes.problems import (
     running_since,
     when,
 )
-from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus
+from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Role
 
@@ -153,7 +153,7 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
         if stop is not None and stop.why == "start":
             cause, message = stop.cause, stop.message
     elif all(p.has_started for p in pods):
-        phase, message = GangPhase.RUNNING, _words_on_lost(lost)
+        phase, message = GangPhase.RUNNING, words_on_lost_workers(len(lost), *first_failure(lost))
     else:
         phase = GangPhase.STARTING
         wanted = _start_is_hopeless(record, pods, now=now)
@@ -170,14 +170,6 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
         wanted=wanted if stop is None and not has_ended else None,
         pods=tuple(pods),
     )
-
-
-def _words_on_lost(lost: Sequence[PodState]) -> str:
-    """ "" while nobody was lost."""
-    if not lost:
-        return ""
-    cause, message = first_failure(lost)
-    return f"{len(lost)} of the workers were lost, and the others go on: {cause}: {message}"
 
 
 def first_failure(pods: Sequence[PodState]) -> tuple[Cause, str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json
-from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus
+from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
 from mlhub.wire.exits import Cause, cause_of
 from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
 
@@ -76,7 +76,7 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
         if stop is not None and stop["why"] == "start_timeout":
             cause, message = Cause.TIMEOUT, f"The gang did not start within {launch.start_timeout_s:.0f} s."
     elif all(p.has_started for p in pods):
-        phase, message = GangPhase.RUNNING, _words_on_lost(lost)
+        phase, message = GangPhase.RUNNING, words_on_lost_workers(len(lost), *_first_failure(lost))
     else:
         phase = GangPhase.STARTING
         if time.time() - launched["at"] > launch.start_timeout_s:
@@ -91,14 +91,6 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
         started_at=datetime.fromtimestamp(launched["at"], UTC),
         ended_at=datetime.fromtimestamp(ended_at, UTC) if ended_at is not None else None,
     )
-
-
-def _words_on_lost(lost: list[PodState]) -> str:
-    """ "" while nobody was lost."""
-    if not lost:
-        return ""
-    cause, message = _first_failure(lost)
-    return f"{len(lost)} of the workers were lost, and the others go on: {cause}: {message}"
 
 
 def _first_failure(pods: list[PodState]) -> tuple[Cause, str]:
