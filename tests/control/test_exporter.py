@@ -67,6 +67,7 @@ def test_jobs_gpus_and_waits_are_counted() -> None:
 
 def test_strangers_need_the_token(settings) -> None:
     assert Client(REMOTE_ADDR="10.0.0.9").get("/metrics").status_code == 403
+    assert Client(headers={"x-forwarded-for": "10.0.0.9"}).get("/metrics").status_code == 403
     settings.METRICS_TOKEN = "long and random"
     assert Client().get("/metrics").status_code == 403
     assert Client(headers={"authorization": "Bearer wrong"}).get("/metrics").status_code == 403
