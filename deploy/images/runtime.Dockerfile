@@ -11,7 +11,7 @@ RUN grep -E '^(torch|numpy|pyarrow|pillow|safetensors|filelock|fsspec|jinja2|mar
     && /opt/mlhub/bin/pip install --no-cache-dir --no-compile -r /tmp/needed.txt
 
 FROM python:3.11.14-slim-bookworm
-RUN groupadd --gid 10001 mlhub && useradd --uid 10001 --gid 10001 --home-dir /mlhub/work --shell /usr/sbin/nologin mlhub
+RUN groupadd --gid 10001 mlhub && useradd --uid 10001 --gid 10001 --home-dir /mlhub/scratch --shell /usr/sbin/nologin mlhub
 COPY --from=packages /opt/mlhub /opt/mlhub
 COPY mlhub/__init__.py /srv/mlhub/mlhub/__init__.py
 COPY mlhub/wire/ /srv/mlhub/mlhub/wire/

@@ -13,7 +13,7 @@ from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
 PREPARE, MAIN = "prepare", "main"
 USER = 10001
 WORK, GANG, SECRETS, INPUTS, CHECKPOINTS = (
-    "/mlhub/work",
+    "/mlhub/scratch",
     "/mlhub/gang",
     "/mlhub/secrets",
     "/mlhub/inputs",
