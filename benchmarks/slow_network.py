@@ -32,7 +32,7 @@ LINK_BPS, LARGE = 200e6, 10_000_000
 STARTED_S = 300.0
 
 
-class Helper:
+class NodeProcess:
     """A process on a virtual node that does as it is told, one line of JSON at a time (slow_network_node.py)."""
 
     def __init__(self, node: VirtualNode) -> None:
@@ -63,15 +63,15 @@ class Helper:
 
 
 @contextmanager
-def helpers(nodes: Sequence[VirtualNode]) -> Iterator[list[Helper]]:
-    found = [Helper(node) for node in nodes]
+def node_processes(nodes: Sequence[VirtualNode]) -> Iterator[list[NodeProcess]]:
+    found = [NodeProcess(node) for node in nodes]
     try:
-        for helper in found:
-            helper.answer()  # it has imported what it needs
+        for process in found:
+            process.answer()  # it has imported what it needs
         yield found
     finally:
-        for helper in found:
-            helper.end()
+        for process in found:
+            process.end()
 
 
 def main() -> int:
@@ -100,7 +100,7 @@ def _head() -> list[str]:
 
 
 def _streaming(cluster: VirtualCluster, console: Console) -> list[str]:
-    with helpers(cluster.nodes) as (server, worker):
+    with node_processes(cluster.nodes) as (server, worker):
         server.tell(do="serve", index=0, n_servers=1, n_workers=1, port=29_500)
         worker.tell(do="exchange", server=f"{cluster.nodes[0].address}:29500", n=LARGE, repeats=5)
         times = worker.answer()
@@ -122,7 +122,7 @@ def _streaming(cluster: VirtualCluster, console: Console) -> list[str]:
 def _curves(cluster: VirtualCluster, console: Console) -> dict[str, dict[int, float]]:
     """Examples a second, by name of the curve and number of workers or servers."""
     found: dict[str, dict[int, float]] = {"one server": {}, "all-reduce": {}, "four workers": {}}
-    with helpers(cluster.nodes) as everybody:
+    with node_processes(cluster.nodes) as everybody:
         workers, servers = everybody[:N_WORKERS], everybody[N_WORKERS:]
         port = 29_600
         for n in (1, 2, 3, 4, 6, 8):
@@ -137,7 +137,7 @@ def _curves(cluster: VirtualCluster, console: Console) -> dict[str, dict[int, fl
     return found
 
 
-def _speed(workers: Sequence[Helper], servers: Sequence[Helper], port: int) -> float:
+def _speed(workers: Sequence[NodeProcess], servers: Sequence[NodeProcess], port: int) -> float:
     gang = {"n_workers": len(workers), "n_servers": len(servers), "port": port}
     for index, server in enumerate(servers):
         server.tell(do="serve", index=index, **gang)

@@ -39,10 +39,8 @@ class Submission:
     mode: str | None = None
 
 
-class TestbedPlatform:
+class PlatformOnNodes:
     """Everything as a user does it, but for the policy: that is the administrator's."""
-
-    __test__ = False  # the name is not pytest's
 
     def __init__(self, url: str, home: Path) -> None:
         maria, _, admin = (Person(url, login.username, login.password) for login in logins(home))
@@ -89,7 +87,7 @@ class TestbedPlatform:
 
 
 @contextlib.contextmanager
-def platform_on(cluster: VirtualCluster) -> Iterator[TestbedPlatform]:
+def platform_on(cluster: VirtualCluster) -> Iterator[PlatformOnNodes]:
     """Raises RuntimeError with the platform's last words if it does not come up."""
     with TemporaryDirectory(prefix="mlhub-testbed-") as folder:
         path = Path(folder)
@@ -113,7 +111,7 @@ def platform_on(cluster: VirtualCluster) -> Iterator[TestbedPlatform]:
             known = home.platform()
             assert known is not None
             os.environ |= home.environment(url=url, database_url=known.database_url, redis_url=known.redis_url)
-            yield TestbedPlatform(url, home.path)
+            yield PlatformOnNodes(url, home.path)
         finally:
             os.environ.clear()
             os.environ.update(before)
