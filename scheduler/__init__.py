@@ -1,6 +1,6 @@
 """Decides who trains where: cluster and job snapshots in, a Plan out.
 
-Pure: standard library, numpy and scipy only; no clock, no global random state, no disk but in commands/.
+Pure: standard library, numpy, scipy and networkx only; no clock, no global random state, no disk but in commands/.
 The live control loop and the simulator call the same decide().
 """
 

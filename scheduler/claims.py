@@ -9,7 +9,7 @@ from scheduler.admission import Scene, Shared, held_by
 from scheduler.decisions import Explanation, Reason
 from scheduler.entitlement import Cap, Claimant, Entitlement
 from scheduler.lending import Lending
-from scheduler.policies.policy import Grant, Proposal
+from scheduler.policies.policy import Grant, Proposal, by_submission
 from scheduler.quota import Ledger, name_of
 from scheduler.reclaim import Borrower, Victim, borrowed_from, victims_for
 from scheduler.snapshot import JobSnapshot, Reclaim, TenantSnapshot
@@ -103,8 +103,7 @@ class _Claims:
     # 2
 
     def claim(self) -> None:
-        waiting = [job for job in self.scene.candidates if held_by(job) is None]
-        waiting.sort(key=lambda job: (-job.priority, job.submitted_at_s, job.id))
+        waiting = sorted((job for job in self.scene.candidates if held_by(job) is None), key=by_submission)
         wishes = [_Wish(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
         for level in range(depth):

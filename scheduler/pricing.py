@@ -16,7 +16,6 @@ from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase
 CLEARLY = 1.1  # slower by so much than it should be: a bad place
 MOVE_PAYS = 2.0  # a move must gain so many times what its restart costs
 CALM = 20.0  # and come so many restarts after the job's last change
-_TOP_PRIORITY = 8
 
 
 class Pricing:
@@ -93,7 +92,7 @@ class Pricing:
     def _weight(self, job: JobSnapshot) -> float:
         held = held_by(job)
         n_workers = held.n_workers if held is not None else job.min_workers
-        return (1 + n_workers * self._queue) * 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, job.priority))
+        return (1 + n_workers * self._queue) * job.priority_weight
 
     def _where(self, allocation: Allocation) -> str:
         nodes = self._scene.room_then.nodes

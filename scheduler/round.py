@@ -26,7 +26,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
 
     1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates; owners
        of guarantees claim what is theirs, and borrowers are told what they have to give back;
-    2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota;
+    2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota.
+       Before it, what guarantees allow is told to the budget (claims.py), and claims it left out are served after it;
     3. place: grants become allocations, all or nothing, on what is free now; who must wait for others to leave, waits;
     4. diff: against what is held: launch, resize, preempt, keep or wait;
     5. explain: why, in numbers, and when each job is expected to start and to end. Without explain, waiting and leaving

@@ -9,6 +9,8 @@ from typing import Any
 
 from scheduler.topology import Node, Rack
 
+_TOP_PRIORITY = 8
+
 
 class Mode(StrEnum):
     """How a job's workers synchronise. Same values as on the wire."""
@@ -162,6 +164,11 @@ class JobSnapshot:
         later.__dict__.update(self.__dict__)
         later.__dict__.update(steps_done=steps_done, executed_gpu_s=executed_gpu_s)
         return later
+
+    @property
+    def priority_weight(self) -> float:
+        """What the job counts for where all are weighed: four times as much for each step of priority, up to eight."""
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
 
     @property
     def fixed_workers(self) -> int:

@@ -25,8 +25,6 @@ from scheduler.policies.prices import Curve, prices
 from scheduler.policies.waterfill import waterfill
 from scheduler.snapshot import JobSnapshot
 
-_TOP_PRIORITY = 8
-
 
 @dataclass(frozen=True)
 class Mlhub:
@@ -129,10 +127,7 @@ class _Case:
         work = {job_id: curve.left_s[0] * curve.sizes[0] for job_id, curve in curves.items()}
         ordered = sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
         found = prices([curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
-        return {
-            job.id: price * 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, job.priority))
-            for job, price in zip(ordered, found, strict=True)
-        }
+        return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _curve(self, job: JobSnapshot) -> Curve:
         speeds = self.view.speeds

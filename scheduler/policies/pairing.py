@@ -131,7 +131,7 @@ class Pairing:
         work = {job.id: self.left_s(job, sizes[job.id]) * sizes[job.id] for job in self.view.jobs}
         for job in self.view.jobs:
             worth = sizes[job.id] / (LEAST_WORK_GPU_S + work[job.id]) ** HASTE
-            self.weights[job.id] = worth * 4.0 ** max(-8, min(8, job.priority))
+            self.weights[job.id] = worth * job.priority_weight
 
     def _unit(self, jobs: tuple[JobSnapshot, ...], n: int) -> Unit:
         alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
