@@ -12,7 +12,7 @@ from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
 
 PREPARE, MAIN = "prepare", "main"
 USER = 10001
-WORK, GANG, SECRETS, INPUTS, CHECKPOINTS = (
+SCRATCH, GANG, SECRETS, INPUTS, CHECKPOINTS = (
     "/mlhub/scratch",
     "/mlhub/gang",
     "/mlhub/secrets",
@@ -76,7 +76,7 @@ def main_container(
 def volumes(placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> list[dict[str, Any]]:
     shared_memory = max(LEAST_SHARED_MEMORY_BYTES, placement.resources.memory_bytes // 4)
     return [
-        {"name": "work", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},
+        {"name": "scratch", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(shared_memory)}},
         {"name": "gang", "configMap": {"name": gang.name, "defaultMode": 0o440}},
         {"name": "secrets", "secret": {"secretName": gang.name, "defaultMode": 0o440}},
@@ -87,16 +87,16 @@ def volumes(placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> 
 
 def _own_variables(spec: LaunchSpec, placement: PodPlacement, options: KubernetesOptions) -> dict[str, str]:
     return {
-        "HOME": WORK,
+        "HOME": SCRATCH,
         "TMPDIR": "/tmp",  # noqa: S108 - an emptyDir of this pod alone
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": str(max(1, int(placement.resources.cpus))),
-        environment.SPEC_PATH: f"{WORK}/spec.json",
+        environment.SPEC_PATH: f"{SCRATCH}/spec.json",
         environment.API_URL: options.api_url or spec.api_url,
         environment.TOKEN_PATH: f"{SECRETS}/token",
         environment.SECRET_PATH: f"{SECRETS}/secret",
-        environment.WORK_DIR: WORK,
+        environment.WORK_DIR: SCRATCH,
         environment.ROLE: placement.role.value,
         environment.INDEX: str(placement.index),
         environment.ATTEMPT_ID: spec.attempt_id,
@@ -110,8 +110,8 @@ def _environment(variables: dict[str, str]) -> list[dict[str, str]]:
 
 def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]:
     return [
-        {"name": "work", "mountPath": WORK, "subPath": "work"},
-        {"name": "work", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - an emptyDir of this pod alone
+        {"name": "scratch", "mountPath": SCRATCH, "subPath": "work"},
+        {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - an emptyDir of this pod alone
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108
         {"name": "gang", "mountPath": GANG, "readOnly": True},
         {"name": "secrets", "mountPath": SECRETS, "readOnly": True},
@@ -134,7 +134,7 @@ def _container(placement: PodPlacement, options: KubernetesOptions, *, n_gpus: i
     return {
         "image": options.image,
         "imagePullPolicy": options.image_pull_policy,
-        "workingDir": WORK,
+        "workingDir": SCRATCH,
         "resources": {"limits": limits, "requests": {**limits, "ephemeral-storage": str(disk_bytes)}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {

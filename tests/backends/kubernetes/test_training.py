@@ -82,7 +82,7 @@ def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]
     for placement in spec.pods:
         pod = manifests.pod(spec, placement, where, OPTIONS, gpu_nodes=())
         own = folder / pod["metadata"]["name"]
-        for name in ("work", "gang", "secrets", "tmp"):
+        for name in ("scratch", "gang", "secrets", "tmp"):
             (own / name).mkdir(parents=True)
         for name in ("inputs", "checkpoints"):
             (folder / name).mkdir(exist_ok=True)
@@ -113,12 +113,12 @@ def run(pods: list[tuple[Path, dict[str, Any]]], which: str) -> list[int]:
         }
         with (own / f"{which}.log").open("wb") as log:
             argv = [sys.executable, *container["command"][1:]]
-            started.append(subprocess.Popen(argv, env=variables, cwd=own / "work", stdout=log, stderr=log))
+            started.append(subprocess.Popen(argv, env=variables, cwd=own / "scratch", stdout=log, stderr=log))
     return [process.wait(timeout=120) for process in started]
 
 
 def said(pod: Path) -> str:
-    return "\n".join(path.read_text()[-2000:] for path in [*pod.glob("*.log"), *pod.glob("work/*.log")])
+    return "\n".join(path.read_text()[-2000:] for path in [*pod.glob("*.log"), *pod.glob("scratch/*.log")])
 
 
 def _loopback(addresses: dict[str, Any]) -> dict[str, str]:
