@@ -3,7 +3,8 @@
 Reads no files: texts come in, results go out; scheduler/commands/ touches the disk.
 """
 
-from scheduler.simulator.engine import Outcome, simulate
+from scheduler.simulator.engine import simulate
+from scheduler.simulator.outcome import Outcome
 from scheduler.simulator.world import Arrival, World
 
 __all__ = ["Arrival", "Outcome", "World", "simulate"]

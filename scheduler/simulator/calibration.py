@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.decisions import Plan
-from scheduler.simulator.engine import Outcome
+from scheduler.simulator.outcome import Outcome
 from scheduler.snapshot import ClusterSnapshot, Phase
 
 

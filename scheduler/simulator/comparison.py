@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from scheduler.policies import policy_named
-from scheduler.simulator.engine import Outcome, simulate
+from scheduler.simulator.engine import simulate
 from scheduler.simulator.fairness import alone_s, finish_time_fairness
 from scheduler.simulator.guarantees import Broken, broken_guarantees, guarantees_of
+from scheduler.simulator.outcome import Outcome
 from scheduler.simulator.report import Curves, curves_of, job_rows, summary
 from scheduler.simulator.worlds import Setting, WorldKind
 

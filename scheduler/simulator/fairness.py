@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler.policies import policy_named
-from scheduler.simulator.engine import Outcome, simulate
+from scheduler.simulator.engine import simulate
+from scheduler.simulator.outcome import Outcome
 from scheduler.simulator.report import job_seconds
 from scheduler.simulator.trace import Trace
 from scheduler.simulator.world import World

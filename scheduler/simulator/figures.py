@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.simulator.engine import Outcome
+from scheduler.simulator.outcome import Outcome
 from scheduler.simulator.report import Curves
 from scheduler.topology import Node
 

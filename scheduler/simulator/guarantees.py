@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler.simulator.engine import Life, Outcome
+from scheduler.simulator.outcome import Life, Outcome
 from scheduler.snapshot import TenantSnapshot
 
 GRACE_S = 120.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.simulator.engine import Life, Outcome
+from scheduler.simulator.outcome import Life, Outcome
 from scheduler.topology import Node
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,10 +12,10 @@ from scheduler import POLICIES, policy_named
 from scheduler.simulator import simulate
 from scheduler.simulator.clusters import uniform_cluster
 from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.engine import Outcome
 from scheduler.simulator.failing import FailingWorld
 from scheduler.simulator.failures import Kind, Mishap, Odds, drawn, mishaps_in
 from scheduler.simulator.network import NetworkWorld
+from scheduler.simulator.outcome import Outcome
 from scheduler.simulator.report import summary
 from scheduler.simulator.trace import BadInput, Trace, TraceJob
 

@@ -9,10 +9,10 @@ from scheduler import Allocation, Mode, Share, policy_named
 from scheduler.simulator import Outcome, simulate
 from scheduler.simulator.clusters import uniform_cluster
 from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.engine import Life
 from scheduler.simulator.fairness import alone_s, finish_time_fairness
 from scheduler.simulator.figures import averages, compared, gantt
 from scheduler.simulator.guarantees import Broken, broken_guarantees
+from scheduler.simulator.outcome import Life
 from scheduler.simulator.report import csv_of, curves_of, job_rows, jobs_curve, markdown_of, summary, utilisation_curve
 from scheduler.simulator.trace import Trace, TraceJob
 from tests.scheduler.cases import job

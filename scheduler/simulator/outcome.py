@@ -1,0 +1,45 @@
+"""What a simulation gives: every job's way through it, and what the whole came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.simulator.world import Leg
+from scheduler.snapshot import Allocation, JobSnapshot
+
+
+@dataclass
+class Life:
+    """A job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
+
+    leg: what it trains on now, since leg_at_s. version: events that were foretold of an older one are void.
+    """
+
+    job: JobSnapshot
+    submitted_at_s: float
+    started_at_s: float | None = None
+    ended_at_s: float | None = None
+    n_restarts: int = 0
+    spans: list[tuple[float, float, Allocation]] = field(default_factory=list)
+    leg: Leg | None = None
+    leg_at_s: float = 0.0
+    version: int = 0
+
+    @property
+    def jct_s(self) -> float | None:
+        return None if self.ended_at_s is None else self.ended_at_s - self.submitted_at_s
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulation gave. lives by job id, in the order of submission; decision_s: seconds of every round.
+
+    n_failures: nodes that were lost; lost_gpu_s: GPU-seconds that jobs on them held since their last checkpoints.
+    """
+
+    lives: dict[str, Life]
+    n_rounds: int
+    decision_s: tuple[float, ...]
+    ended_at_s: float
+    n_failures: int = 0
+    lost_gpu_s: float = 0.0

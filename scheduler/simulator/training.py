@@ -1,0 +1,183 @@
+"""The jobs that are there in a simulation: launched, trained leg by leg, stopped, thrown out, as the world has it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from scheduler.decisions import Launch, Preempt, Resize
+from scheduler.simulator.agenda import Agenda, Happening
+from scheduler.simulator.failing import FailingWorld
+from scheduler.simulator.outcome import Life
+from scheduler.simulator.world import Arrival, Gang, Leg, World
+from scheduler.snapshot import JobSnapshot, Phase
+
+_LATE_S = 1e-6
+
+
+class Training:
+    """jobs: those that are there, by id, as they were at their last event. lives: of all that ever were."""
+
+    def __init__(self, world: World, agenda: Agenda) -> None:
+        self._world, self._agenda = world, agenda
+        self.jobs: dict[str, JobSnapshot] = {}
+        self.lives: dict[str, Life] = {}
+
+    def submit(self, arrival: Arrival) -> None:
+        self.jobs[arrival.job.id] = arrival.job
+        self.lives[arrival.job.id] = Life(arrival.job, arrival.at_s)
+
+    def is_void(self, job_id: str, version: int) -> bool:
+        """Was an event of that version foretold before something else happened to the job?"""
+        return self.lives[job_id].version != version or job_id not in self.jobs
+
+    def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
+        """All jobs as the scheduler sees them at this moment."""
+        shown, waits = self._world.snapshot_of, Phase.WAITING
+        return tuple(shown(j) if j.phase is waits else self._seen(i, j, now_s) for i, j in self.jobs.items())
+
+    def launch(self, decision: Launch, now_s: float) -> None:
+        job, life = self.jobs[decision.job], self.lives[decision.job]
+        delay_s = self._world.start_s(job, decision.allocation, restarts=life.n_restarts)
+        life.n_restarts += life.started_at_s is not None
+        life.started_at_s = now_s if life.started_at_s is None else life.started_at_s
+        life.version += 1
+        self.jobs[job.id] = replace(job, phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
+        if delay_s > 0:
+            self._agenda.push(now_s + delay_s, Happening.TRAINS, job.id, life.version)
+        else:
+            self.train(job.id, now_s)
+
+    def train(self, job_id: str, now_s: float) -> None:
+        """It has started."""
+        self.jobs[job_id] = replace(self.jobs[job_id], phase=Phase.RUNNING, training_since_s=now_s)
+        self.new_speeds(now_s, only=job_id)
+
+    def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
+        """It is told to leave; True if it has left at once."""
+        life = self.lives[decision.job]
+        self._interrupt(decision.job, now_s)
+        job = self.jobs[decision.job]
+        assert job.allocation is not None
+        life.version += 1
+        is_resize = isinstance(decision, Resize)
+        self.jobs[job.id] = replace(
+            job,
+            phase=Phase.STOPPING,
+            last_resized_at_s=now_s if is_resize else job.last_resized_at_s,
+            n_preemptions=job.n_preemptions + (not is_resize),
+        )
+        delay_s = self._world.stop_s(job, job.allocation)
+        if delay_s > 0:
+            self._agenda.push(now_s + delay_s, Happening.LEFT, job.id, life.version)
+            return False
+        self.leave(job.id, now_s)
+        return True
+
+    def leave(self, job_id: str, now_s: float) -> None:
+        """What it held is free again."""
+        job = self.jobs[job_id]
+        self._close_span(job, now_s)
+        assert job.allocation is not None
+        self.jobs[job_id] = replace(
+            job,
+            phase=Phase.WAITING,
+            allocation=None,
+            allocated_at_s=None,
+            training_since_s=None,
+            executed_gpu_s=job.executed_gpu_s + (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers,
+        )
+
+    def evict(self, job_id: str, now_s: float, failing: FailingWorld) -> float:
+        """In no order: what was not saved is lost, and so is a start. Who was leaving had saved already.
+
+        Returns the GPU-seconds that are lost.
+        """
+        self._interrupt(job_id, now_s)
+        job = self.jobs[job_id]
+        assert job.allocation is not None
+        steps, seconds = (0.0, 0.0) if job.phase is Phase.STOPPING else failing.lose(job_id)
+        if job.phase is Phase.STARTING:
+            seconds = now_s - (0.0 if job.allocated_at_s is None else job.allocated_at_s)
+        self.lives[job_id].version += 1
+        self.jobs[job_id] = replace(job, steps_done=max(0.0, job.steps_done - steps))
+        self.leave(job_id, now_s)
+        return seconds * job.allocation.n_workers
+
+    def finish_leg(self, job_id: str) -> bool:
+        """True if that was the job's last, and it is gone."""
+        life = self.lives[job_id]
+        leg = life.leg
+        assert leg is not None
+        now_s = life.leg_at_s + leg.seconds
+        self._world.advance(job_id, leg, elapsed_s=leg.seconds)
+        self.jobs[job_id] = replace(self.jobs[job_id], steps_done=leg.steps)
+        life.leg = None
+        if leg.is_last:
+            self._end(job_id, now_s)
+            return True
+        self.new_speeds(now_s, only=job_id)
+        return False
+
+    def new_speeds(self, now_s: float, *, only: str | None = None) -> None:
+        """Begin the next leg of a job; where jobs slow each other down, of all whose speed changed."""
+        if self._world.is_coupled:
+            only = None
+        elif only is None:
+            return
+        training = {
+            job_id: Gang(job, job.allocation)
+            for job_id, job in (self.jobs.items() if only is None else ((only, self.jobs[only]),))
+            if job.phase is Phase.RUNNING and job.allocation is not None
+        }
+        for job_id, gang in training.items():
+            life = self.lives[job_id]
+            self._interrupt(job_id, now_s)
+            leg = self._world.leg(gang, training)
+            life.leg, life.leg_at_s = leg, now_s
+            self._learn(job_id, gang, leg, now_s)
+            life.version += 1
+            self._agenda.push(now_s + leg.seconds + leg.is_late * _LATE_S, Happening.LEG, job_id, life.version)
+
+    def _seen(self, job_id: str, job: JobSnapshot, now_s: float) -> JobSnapshot:
+        """With what it has done of the present leg."""
+        assert job.allocation is not None
+        life = self.lives[job_id]
+        held_gpu_s = (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers
+        steps = job.steps_done
+        if life.leg is not None:
+            steps += (now_s - life.leg_at_s) * life.leg.steps_per_s
+        executed_gpu_s = job.executed_gpu_s + held_gpu_s
+        return self._world.snapshot_of(job.progressed(steps_done=steps, executed_gpu_s=executed_gpu_s))
+
+    def _end(self, job_id: str, now_s: float) -> None:
+        life = self.lives[job_id]
+        job = self.jobs.pop(job_id)
+        life.ended_at_s = now_s
+        life.leg = None
+        self._close_span(job, now_s)
+        life.job = replace(job, steps_done=float(job.steps_total))
+        self.new_speeds(now_s)
+
+    def _interrupt(self, job_id: str, now_s: float) -> None:
+        """Book what was done of the present leg."""
+        life = self.lives[job_id]
+        if life.leg is None:
+            return
+        elapsed_s = now_s - life.leg_at_s
+        if life.leg.is_late:  # it has not quite ended at its end
+            elapsed_s = min(elapsed_s, math.nextafter(life.leg.seconds, -math.inf))
+        self._world.advance(job_id, life.leg, elapsed_s=elapsed_s)
+        job = self.jobs[job_id]
+        self.jobs[job_id] = replace(job, steps_done=job.steps_done + elapsed_s * life.leg.steps_per_s)
+        life.leg = None
+
+    def _learn(self, job_id: str, gang: Gang, leg: Leg, now_s: float) -> None:
+        seen = self._world.observe(gang, leg, now_s=now_s)
+        if seen is not None:
+            job = self.jobs[job_id]
+            self.jobs[job_id] = replace(job, observations=(*job.observations, seen))
+
+    def _close_span(self, job: JobSnapshot, now_s: float) -> None:
+        if job.allocation is not None and job.allocated_at_s is not None:
+            self.lives[job.id].spans.append((job.allocated_at_s, now_s, job.allocation))
