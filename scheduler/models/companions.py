@@ -17,6 +17,7 @@ CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be 
 class Companions:
     """Learnt from the pairs that ran together so far, in the order in which they did.
 
+    A pair with a speed of 0 cannot be together: it counts as measured, and tells nothing of others.
     Where the stages of all are known they interleave. Of what was never profiled, and of more than two without stages,
     nothing is said, and nothing is to be shared.
     """
@@ -24,7 +25,8 @@ class Companions:
     def __init__(self, pairs: Sequence[PairObservation]) -> None:
         self._measured = {(p.family_a, p.family_b): (p.norm_a, p.norm_b) for p in pairs}
         self._measured |= {(p.family_b, p.family_a): (p.norm_b, p.norm_a) for p in pairs}
-        self._model = _learnt(tuple(pairs[: _upto(len(pairs))]))
+        fitting = tuple(p for p in pairs if min(p.norm_a, p.norm_b) > 0)
+        self._model = _learnt(fitting[: _upto(len(fitting))])
 
     def norms(self, jobs: Sequence[JobSnapshot], *, alone_s: Sequence[float]) -> tuple[float, ...] | None:
         """Speeds in (0, 1] of these jobs together. alone_s: the step of each of them alone, on as many GPUs."""

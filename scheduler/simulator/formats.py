@@ -1,4 +1,4 @@
-"""Reads traces; the format is recognised by the header. MLHub's own is described in docs/guides/scheduling.md."""
+"""Reads traces; the format is recognised by the first line. MLHub's own is described in docs/guides/scheduling.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 from typing import Any
 
+from scheduler.simulator.gavel_trace import is_gavel, read_gavel
 from scheduler.simulator.pollux_trace import POLLUX_COLUMNS, read_pollux
 from scheduler.simulator.trace import BadInput, Row, Rows, Trace, TraceJob, unique_jobs
 
@@ -33,6 +34,8 @@ def read_trace(text: str, *, name: str) -> Trace:
     if text.lstrip().startswith(("{", "[")):
         return _read_mlhub_json(text, name)
     lines = text.strip().splitlines()
+    if lines and is_gavel(lines[0]):
+        return read_gavel(text, name=name)
     header = {cell.strip() for cell in lines[0].split(",")} if lines else set()
     if "resource_time_0" in header or "iteration_time" in header:
         return _read_muri(text, name)
@@ -44,7 +47,7 @@ def read_trace(text: str, *, name: str) -> Trace:
         return _read_mlhub_csv(text, name)
     known = (
         f"{', '.join(MLHUB_COLUMNS)} (MLHub), {', '.join(TIRESIAS_COLUMNS[:4])} ... (Tiresias, Muri), "
-        f"{', '.join(POLLUX_COLUMNS)} (Pollux)"
+        f"{', '.join(POLLUX_COLUMNS)} (Pollux), and ten cells between tabs without a header (Gavel)"
     )
     raise BadInput(name, 1, f"the header is of no known format; known are: {known}")
 

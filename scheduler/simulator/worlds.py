@@ -13,11 +13,13 @@ from functools import partial
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.counting import CountingWorld
+from scheduler.simulator.gavel_tables import read_sharing
 from scheduler.simulator.muri import MuriWorld, read_restarts
 from scheduler.simulator.network import NetworkWorld
 from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
 from scheduler.simulator.pollux_adaptive import AdaptivePolluxWorld
 from scheduler.simulator.pollux_tables import read_applications
+from scheduler.simulator.sharing import SharingWorld
 from scheduler.simulator.tenants import tenants_of
 from scheduler.simulator.trace import BadInput, Trace
 from scheduler.simulator.world import World
@@ -146,10 +148,26 @@ def _muri(setting: Setting, *, as_published: bool = True) -> World:
     )
 
 
+def _sharing(setting: Setting) -> World:
+    """Told of pairs is who is told true speeds; everybody else finds out by trying."""
+    data = setting.needed_data("sharing")
+    isolated, *_ = data.matching("*isolated.csv").items()
+    pairs = tuple(data.matching("*colocated_pairs*.csv").items())
+    return SharingWorld(
+        setting.trace,
+        setting.cluster,
+        read_sharing(isolated, pairs, name=data.name),
+        knows_lengths=setting.information is not Information.NONE,
+        knows_pairs=setting.information is Information.DURATIONS,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+    )
+
+
 WORLDS: Mapping[str, WorldKind] = {
     "counting": WorldKind(_counting),
     "muri": WorldKind(_muri),
     "muri-clean": WorldKind(partial(_muri, as_published=False)),
     "network": WorldKind(_network),
     "pollux": WorldKind(_pollux, PERIOD_S),
+    "sharing": WorldKind(_sharing),
 }
