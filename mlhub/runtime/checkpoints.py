@@ -3,6 +3,7 @@
 <checkpoints>/attempt-0003-step-0000000420/
     weights.safetensors             the model's state: parameters and buffers
     optimizer-0-of-2.safetensors    optimiser_state.py's flat state, one file a shard
+    residuals.safetensors           where gradients are sent in fewer bytes: what is owed, as a mean over workers
     manifest.json                   written last: step, files with their hashes and sizes
 
 A later attempt's checkpoint wins over an earlier one's, so that a zombie's cannot be resumed from.
@@ -25,6 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 WEIGHTS = "weights.safetensors"
+RESIDUALS = "residuals.safetensors"
 MANIFEST = "manifest.json"
 N_KEPT = 2
 _NAME = re.compile(r"attempt-(\d+)-step-(\d+)")
@@ -51,6 +53,10 @@ class Checkpoint:
             if name.startswith("optimizer-"):
                 out |= load_file(self.folder / name)
         return out
+
+    def residuals(self) -> dict[str, Tensor]:
+        """By parameter, in its shape; empty where nothing is owed."""
+        return load_file(self.folder / RESIDUALS) if RESIDUALS in self.files else {}
 
 
 def folder_for(root: Path, *, attempt: int, step: int) -> Path:

@@ -2,40 +2,36 @@
 
 # No deferred annotations here: DDP looks at those of its hook.
 import time
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from mlhub.runtime.checkpoints import Checkpoint
-from mlhub.runtime.strategies.grouped import Grouped
-from mlhub.runtime.strategies.protocol import Course, Losses, StepResult
-
-Hook = Callable[[Any, dist.GradBucket], torch.futures.Future[Tensor]]
-HOOKS: Mapping[str, Hook] = {"none": allreduce_hook, "fp16": fp16_compress_hook}
+from mlhub.runtime.checkpoints import RESIDUALS, Checkpoint
+from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for
+from mlhub.runtime.strategies.grouped import Copied, Grouped
+from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
 
 
 class AllReduce(Grouped):
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
     ) -> nn.Module:
-        self._bytes_per_step, self._hook_ended_at = 0.0, 0.0
+        self._hook_ended_at = 0.0
         named = self.join(model, optimizer, resume=resume, course=course)
         self._trained = [p for _, p in named]
         self._wrapped: DistributedDataParallel | None = None
+        self._hook: Hook | None = None
+        self._residuals = {} if resume is None else resume.residuals()
         if self.n_workers == 1:
             return model
-        compression = str(self.spec.parameters.get("compression", "none"))
-        self._hook = HOOKS[compression]
+        self._hook = hook_for(named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers)
         self._wrapped = DistributedDataParallel(model, forward_sync_buffers=False)
-        self._wrapped.register_comm_hook(state=None, hook=self._timed_all_reduce)
-        size_bytes = sum(p.numel() * p.element_size() for p in self._trained) / (2 if compression == "fp16" else 1)
-        self._bytes_per_step = 2.0 * size_bytes * (self.n_workers - 1) / self.n_workers
+        self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
         return self._wrapped
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
@@ -52,9 +48,28 @@ class AllReduce(Grouped):
         sync_s = max(0.0, time.perf_counter() - self._hook_ended_at) if self._hook_ended_at else 0.0
         if self.course.clip_norm is not None:
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
-        return self.conclude(told, sync_s, n_bytes=self._bytes_per_step)
+        if self._hook is None:
+            return self.conclude(told, sync_s, n_bytes=0.0)
+        n_bytes, self._hook.n_bytes = self._hook.n_bytes, 0.0
+        return self.conclude(told, sync_s, n_bytes=n_bytes)
 
-    def _timed_all_reduce(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    def gather(self, meeting: Meeting) -> None:
+        """Models are alike; what has not been sent yet belongs into a checkpoint, as its mean over workers."""
+        if self._hook is None or not meeting.saves:
+            return
+        self._residuals = {name: owed.clone() for name, owed in self._hook.owed().items()}
+        for owed in self._residuals.values():
+            dist.all_reduce(owed)
+            owed /= self.n_workers
+
+    def save_optimizer(self, folder: Path) -> Copied:
+        saving = super().save_optimizer(folder)
+        if self._residuals:
+            saving.files[folder / RESIDUALS] = self._residuals
+        return saving
+
+    def _timed_hook(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
         """When the last bucket is handed over, computation is done: what follows in backward is waiting."""
+        assert self._hook is not None
         self._hook_ended_at = time.perf_counter()
-        return self._hook(dist.distributed_c10d._get_default_group(), bucket)
+        return self._hook.reduce(bucket)

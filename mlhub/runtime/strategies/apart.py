@@ -12,7 +12,7 @@ from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.grouped import Grouped
 from mlhub.runtime.strategies.mixing import BlockMomentum, block_momentum_for, peers
-from mlhub.runtime.strategies.protocol import Course, Losses, StepResult
+from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
 
 
 class Apart(Grouped):
@@ -50,7 +50,7 @@ class Apart(Grouped):
         """Mixes after it."""
         return 0.0
 
-    def gather(self) -> None:
+    def gather(self, meeting: Meeting) -> None:  # noqa: ARG002 (the signature of Lockstep)
         self.average(self.weights)
 
     def average(self, vector: torch.Tensor) -> float:
@@ -93,7 +93,7 @@ class BlockMomentumAveraging(Apart):
             return 0.0
         return self._conclude()
 
-    def gather(self) -> None:
+    def gather(self, meeting: Meeting) -> None:  # noqa: ARG002
         """A meeting ends the block; it looks at the model without the leap ahead."""
         if self._n_steps:
             self._conclude()

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import Checkpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
-from mlhub.runtime.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.optimizer_state import NOTHING, Owned, collect, join, restore
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies import flat
-from mlhub.runtime.strategies.protocol import Course, Lockstep, Saving, StepResult, Wishes
+from mlhub.runtime.strategies.protocol import Course, Lockstep, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 
 AGREE_EVERY_S = 0.1  # how often workers ask each other whether to stop or save
@@ -79,8 +79,8 @@ class Grouped(Lockstep):
     def average_buffers(self, model: nn.Module) -> None:
         flat.average_buffers(model, self.total, self.n_workers)
 
-    def save_optimizer(self, folder: Path) -> Saving:
-        return _Saving(folder / optimizer_file(0, 1), collect(self.optimizer, self._owned))
+    def save_optimizer(self, folder: Path) -> Copied:
+        return Copied({folder / optimizer_file(0, 1): collect(self.optimizer, self._owned)})
 
     def close(self) -> None:
         if dist.is_initialized():
@@ -118,9 +118,11 @@ class Grouped(Lockstep):
 
 
 @dataclass(frozen=True)
-class _Saving:
-    path: Path
-    tensors: dict[str, Tensor]
+class Copied:
+    """A Saving of tensors in memory."""
+
+    files: dict[Path, dict[str, Tensor]]
 
     def write(self) -> None:
-        write_tensors(self.path, self.tensors)
+        for path, tensors in self.files.items():
+            write_tensors(path, tensors or {NOTHING: torch.zeros(1)})

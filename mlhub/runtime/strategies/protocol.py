@@ -43,6 +43,11 @@ class Meeting:
     rank: int
     n_members: int
 
+    @property
+    def saves(self) -> bool:
+        """Whether a checkpoint may be written here."""
+        return self.agreed.checkpoint or self.agreed.stop
+
 
 @dataclass(frozen=True)
 class Course:
@@ -129,11 +134,11 @@ class Lockstep:
         self.wishes = wishes
         if self._meeting is not None:
             meeting, self._meeting = self._meeting, None
-            self.gather()
+            self.gather(meeting)
             return meeting
         return Batch(self.done, self.rank, self.n_workers)
 
-    def gather(self) -> None:
+    def gather(self, meeting: Meeting) -> None:
         """Before a meeting: brings replicas together that have trained apart."""
 
     def advance(self, agreed: Wishes) -> None:

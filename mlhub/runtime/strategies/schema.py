@@ -10,44 +10,13 @@ Standard library only: whoever accepts a job validates by it without torch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.strategies.declarations import PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.without_servers import ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
 from mlhub.wire.launch import Mode
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """kind: int, float, bool or str. minimum is allowed itself, unless above_minimum. choices: of a str."""
-
-    kind: type[Any]
-    default: Any
-    minimum: float | None = None
-    maximum: float | None = None
-    above_minimum: bool = False
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """mode: what it runs on; None: either. is_lockstep: all workers make every step together, one batch a step;
-    otherwise each takes batches of its own. survives: a worker's death does not end the attempt."""
-
-    about: str
-    mode: Mode | None
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    is_lockstep: bool = True
-    survives: bool = False
-
-
-@dataclass(frozen=True)
-class Preset:
-    """given: parameter values it stands for. aliases: its own parameter names -> ours."""
-
-    scheme: str
-    given: Mapping[str, Any] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,8 +48,7 @@ class StrategySpec:
 AUTO = "auto"
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc"))
 _STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
-_PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)
-_SERVERS, _ALL = Mode.PARAMETER_SERVER, Mode.ALL_REDUCE
+_SERVERS = Mode.PARAMETER_SERVER
 
 
 def _on_servers(about: str, **parameters: Parameter) -> Scheme:
@@ -89,11 +57,6 @@ def _on_servers(about: str, **parameters: Parameter) -> Scheme:
 
 SCHEMES: Mapping[str, Scheme] = {
     AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
-    "all_reduce": Scheme(
-        "Every worker holds the model; gradients are averaged.",
-        _ALL,
-        {"compression": Parameter(str, "none", choices=("none", "fp16"))},
-    ),
     "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE),
     "ssp": _on_servers(
@@ -116,41 +79,18 @@ SCHEMES: Mapping[str, Scheme] = {
         n_push=Parameter(int, 1, minimum=1),
         n_fetch=Parameter(int, 1, minimum=1),
     ),
-    "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=_PERIOD),
-    "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=_PERIOD),
+    "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),
+    "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=PERIOD),
     "easgd": _on_servers(
         "Workers train by themselves, tied elastically to a centre every `window` steps.",
-        window=_PERIOD,
+        window=PERIOD,
         alpha=Parameter(float, 0.5, minimum=0.0, maximum=1.0, above_minimum=True),
         momentum=Parameter(float, 0.0, minimum=0.0, maximum=0.999),
     ),
-    "averaging": Scheme(
-        "Workers train alone and average their models every `period` steps, after `warmup_steps` of all-reduce.",
-        _ALL,
-        {"period": _PERIOD, "warmup_steps": Parameter(int, 0, minimum=0)},
-    ),
-    "block_momentum": Scheme(
-        "Averaging with momentum from block to block (BMUF); momentum 1 - 1/workers unless given (-1).",
-        _ALL,
-        {
-            "period": _PERIOD,
-            "momentum": Parameter(float, -1.0, minimum=-1.0, maximum=0.999),
-            "rate": Parameter(float, 1.0, minimum=0.0, above_minimum=True),
-            "nesterov": Parameter(bool, True),
-        },
-    ),
-    "gossip": Scheme(
-        "Workers average with their neighbours only, every `period` steps; no server, no all-reduce.",
-        _ALL,
-        {
-            "topology": Parameter(str, "ring", choices=("ring", "exponential", "complete")),
-            "period": Parameter(int, 1, minimum=1),
-        },
-    ),
+    **WITHOUT_SERVERS,
 }  # fmt: skip
 
 PRESETS: Mapping[str, Preset] = {
-    "elephas-synchronous": Preset("averaging"),
     "elephas-asynchronous": Preset("asp"),
     "hogwild": Preset("asp"),
     "mxnet-dist-sync": Preset("bsp"),
@@ -164,10 +104,7 @@ PRESETS: Mapping[str, Preset] = {
     "dist-keras-dynsgd": Preset("dynsgd", {"window": 5}, aliases={"communication_window": "window"}),
     "aeasgd": Preset("easgd", {"window": 32, "alpha": 0.5}, aliases={"communication_window": "window"}),
     "eamsgd": Preset("easgd", {"window": 32, "momentum": 0.9}, aliases={"communication_window": "window"}),
-    "cntk-block-momentum": Preset("block_momentum"),
-    "local-sgd": Preset("averaging"),
-    "d-psgd": Preset("gossip"),
-    "horovod": Preset("all_reduce"),
+    **OTHER_NAMES,
 }
 
 
@@ -226,6 +163,11 @@ def _value(key: str, value: Any, parameter: Parameter) -> Any:
 
 def _check_combination(spec: StrategySpec, given: Mapping[str, Any]) -> None:
     values = spec.parameters
+    for key, (other, choices) in ONLY_WITH.items():
+        own = spec.scheme.parameters.get(key)
+        if own is not None and values[key] != own.default and values[other] not in choices:
+            told = f'Give "{other}": "{choices[0]}" too, or leave {key} out.'
+            raise _bad(f"strategy.{key}", f"{key} means nothing when {other} is {values[other]}.", told)
     strength = spec.scheme.parameters.get("dc_strength")
     if strength and given.get("dc_strength", strength.default) != strength.default and not _compensates(values):
         raise _bad(

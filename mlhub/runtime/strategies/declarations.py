@@ -1,0 +1,45 @@
+"""What a strategy declares about itself, without torch: parameters with types and bounds, schemes, other names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlhub.wire.launch import Mode
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """kind: int, float, bool or str. minimum is allowed itself, unless above_minimum. choices: of a str."""
+
+    kind: type[Any]
+    default: Any
+    minimum: float | None = None
+    maximum: float | None = None
+    above_minimum: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """mode: what it runs on; None: either. is_lockstep: all workers make every step together, one batch a step;
+    otherwise each takes batches of its own. survives: a worker's death does not end the attempt."""
+
+    about: str
+    mode: Mode | None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    is_lockstep: bool = True
+    survives: bool = False
+
+
+@dataclass(frozen=True)
+class Preset:
+    """given: parameter values it stands for. aliases: its own parameter names -> ours."""
+
+    scheme: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)
