@@ -103,8 +103,8 @@ bench-training: setup  ## What the training runtime costs; writes benchmarks/res
 	@OMP_NUM_THREADS=1 python -m benchmarks.training
 
 .PHONY: bench-properties bench-scheduling-cost
-bench-properties: setup  ## What must hold for every history of the scheduler, on EXAMPLES=10000 of them a property
-	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest --timeout=0 tests/scheduler/test_properties.py
+bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 of them a property (POLICIES="drf fair")
+	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) PROPERTY_POLICIES="$(POLICIES)" python -m pytest --timeout=0 tests/scheduler/test_properties.py
 
 bench-scheduling-cost: setup  ## What a round costs by size; writes benchmarks/results/scheduling-cost.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost

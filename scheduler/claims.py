@@ -11,24 +11,28 @@ from scheduler.entitlement import Cap, Claimant, Entitlement
 from scheduler.lending import Lending
 from scheduler.policies.policy import Grant, Proposal, by_submission
 from scheduler.quota import Ledger, name_of
-from scheduler.reclaim import Borrower, Victim, borrowed_from, victims_for
+from scheduler.reclaim import Borrower, Victim, borrowed_from, victims_for, within_guarantee
 from scheduler.snapshot import JobSnapshot, Reclaim, TenantSnapshot
 
 
-def entitle(scene: Scene) -> None:
+def entitle(scene: Scene, *, sizes_jobs: bool = False) -> None:
     """Tells the scene's budget what is guaranteed in this round; nothing, where no tenant has a guarantee.
 
     1. what runs is booked;
     2. waiting jobs within a guarantee claim GPUs: their own tenant's guarantee first, then that of parents; within
        each by priority and submission. A claim is met by free GPUs, else by what borrowers give back, as the owner's
        rule of reclaim says; else it waits for lent GPUs, and nobody borrows anew;
-    3. what tenants use and claim within their guarantees is closed to all others.
+    3. what tenants use and claim within their guarantees is closed to all others, in number and by type of GPU.
+
+    sizes_jobs: the policy may make jobs smaller; of those that run, only their least sizes are closed then.
     """
     lending = scene.budget.lending
     if lending is None:
         return
     claims = _Claims(scene, lending.copy(), scene.budget.books())
+    unused = lending.copy()
     claims.claim()
+    claims.guard(unused, sizes_jobs=sizes_jobs)
     for books in (lending, scene.ledger_now.lending):
         if books is not None:
             _keep(books, claims.booked, claims.tenants.values())
@@ -77,6 +81,7 @@ class _Claims:
     claims: dict[str, dict[str, int]] = field(default_factory=dict)
     claimants: dict[str, Claimant] = field(default_factory=dict)
     lent_out: dict[str, Explanation] = field(default_factory=dict)
+    guarded: set[str] = field(default_factory=set)
     waiting_for: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -130,8 +135,7 @@ class _Claims:
             if self._meet(job, n, owner, gpu_type):
                 self.booked.take(job.tenant, n)
                 self.free[gpu_type] -= n
-                mine = self.claims.setdefault(gpu_type, {})
-                mine[job.tenant] = mine.get(job.tenant, 0) + n
+                self._close(job.tenant, n, gpu_type)
                 facts = {
                     "n_workers": n,
                     "tenant": name_of(self.tenants[owner]),
@@ -201,6 +205,20 @@ class _Claims:
 
     # 3
 
+    def guard(self, unused: Lending, *, sizes_jobs: bool) -> None:
+        """unused: the books without what runs."""
+        for borrower in within_guarantee(self.running.values(), unused):
+            job = borrower.job
+            if job.id not in self.caps and borrower.n_gpus:
+                self.guarded.add(job.id)
+                n = min(borrower.n_gpus, job.min_workers) if sizes_jobs else borrower.n_gpus
+                self._close(job.tenant, n, borrower.gpu_type)
+
+    def _close(self, tenant: str, n_gpus: int, gpu_type: str) -> None:
+        """To all but this tenant."""
+        mine = self.claims.setdefault(gpu_type, {})
+        mine[tenant] = mine.get(tenant, 0) + n_gpus
+
     def entitlement(self) -> Entitlement:
         strict = None
         if self.waiting_for:
@@ -210,7 +228,7 @@ class _Claims:
             strict = self.held
             _keep(strict, claimed, self.tenants.values())
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
-        return Entitlement(self.caps, self.claims, self.claimants, self.lent_out, strict, names)
+        return Entitlement(self.caps, self.claims, self.claimants, self.lent_out, strict, names, self.guarded)
 
 
 def _keep(lending: Lending, wanted: Lending, tenants: Iterable[TenantSnapshot]) -> None:

@@ -94,7 +94,7 @@ SENTENCES: Mapping[Reason, str] = {
     "{need} more would be over that.",
     Reason.NOTHING_TO_BORROW: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; it needs {need} more, "
     "and may borrow {free} now.",
-    Reason.KEPT_FOR_OWNER: "{kept} free GPUs are kept for waiting jobs that are guaranteed them; "
+    Reason.KEPT_FOR_OWNER: "{kept} GPUs are kept for jobs that are guaranteed them; "
     "{tenant} would have to borrow the {need} that it needs.",
     Reason.LENT_OUT: "{need} GPUs are guaranteed to {tenant}, but others have borrowed them; "
     "they come back when jobs of these end.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from scheduler.decisions import Explanation, Reason
 from scheduler.lending import Lending
@@ -29,10 +29,11 @@ class Claimant:
 
 @dataclass
 class Entitlement:
-    """caps: by running job, what owners take back from it. claims: by GPU type, then tenant: free GPUs, or such as come
-    free, that waiting jobs within a guarantee are to have; claimants: these jobs, with what each is to have. lent_out:
-    waiting jobs whose guaranteed GPUs others keep until they end, with the reason. strict: the books with all that runs
-    and all such claims, in which nobody may borrow anew what they wait for; None = nobody waits for lent GPUs.
+    """caps: by running job, what owners take back from it. claims: by GPU type, then tenant: GPUs that jobs within a
+    guarantee are to have: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold.
+    claimants: these waiting jobs, with what each is to have; guarded: the running ones. lent_out: waiting jobs whose
+    guaranteed GPUs others keep until they end, with the reason. strict: the books with all that runs and all such
+    claims, in which nobody may borrow anew what they wait for; None = nobody waits for lent GPUs.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
@@ -41,16 +42,22 @@ class Entitlement:
     lent_out: Mapping[str, Explanation] = field(default_factory=dict)
     strict: Lending | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    guarded: Collection[str] = frozenset()
     _served: dict[tuple[str, str], int] = field(default_factory=dict)
+    _unserved: dict[str, int] = field(default_factory=dict)  # by type, of all tenants
+
+    def __post_init__(self) -> None:
+        if not self._unserved:
+            self._unserved.update({gpu_type: sum(parts.values()) for gpu_type, parts in self.claims.items()})
 
     def copy(self) -> Entitlement:
         strict = None if self.strict is None else self.strict.copy()
-        return Entitlement(
-            self.caps, self.claims, self.claimants, self.lent_out, strict, self.names, dict(self._served)
-        )
+        twin = replace(self, strict=strict)
+        twin._served, twin._unserved = dict(self._served), dict(self._unserved)
+        return twin
 
     def unserved(self, tenant: str, gpu_type: str) -> int:
-        """GPUs of the type that the tenant's waiting jobs claim and were not granted yet."""
+        """GPUs of the type that are the tenant's jobs' own, and were not granted to any of them yet."""
         claimed = self.claims.get(gpu_type, {}).get(tenant, 0)
         return max(0, claimed - self._served.get((tenant, gpu_type), 0))
 
@@ -64,8 +71,8 @@ class Entitlement:
         return None
 
     def kept(self, tenant: str, gpu_type: str) -> int:
-        """GPUs of the type that other tenants' waiting jobs are to have."""
-        return sum(self.unserved(t, gpu_type) for t in self.claims.get(gpu_type, ()) if t != tenant)
+        """GPUs of the type that are other tenants' jobs' own."""
+        return self._unserved.get(gpu_type, 0) - self.unserved(tenant, gpu_type)
 
     def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
         """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
@@ -78,9 +85,10 @@ class Entitlement:
 
     def take(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
         """Note a whole grant to a job that had none; negative: all of it is given back."""
-        if job.phase is Phase.WAITING and gpu_type in self.claims:
-            key = (job.tenant, gpu_type)
+        if gpu_type in self.claims and (job.phase is Phase.WAITING or job.id in self.guarded):
+            key, before = (job.tenant, gpu_type), self.unserved(job.tenant, gpu_type)
             self._served[key] = self._served.get(key, 0) + n_workers
+            self._unserved[gpu_type] += self.unserved(job.tenant, gpu_type) - before
         if self.strict is not None:
             new = _new(job, abs(n_workers))
             self.strict.take(job.tenant, new if n_workers > 0 else -new)

@@ -72,6 +72,20 @@ def victims_for(
     return _needed(chosen, missing=missing)
 
 
+def within_guarantee(running: Iterable[Borrower], lending: Lending) -> list[Borrower]:
+    """Jobs that run on their tenant's own GPUs, or on those of a parent: who goes last counts first.
+
+    lending: as things are without them; not changed.
+    """
+    books, found = lending.copy(), []
+    for borrower in sorted(running, key=_first_to_go, reverse=True):
+        is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
+        if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
+            books.take(borrower.job.tenant, borrower.n_gpus)
+            found.append(borrower)
+    return found
+
+
 def borrowed_from(owner: str | None, tenant: str, lending: Lending) -> int:
     """GPUs that the tenant uses above its guarantee and, therefore, of the owner or of GPUs that both may borrow.
 

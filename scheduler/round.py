@@ -40,7 +40,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     scene = admit(snapshot, values)  # 1
     speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
-    entitle(scene)
+    entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False))
     settled = tuple(job for job in snapshot.jobs if job.id in scene.settled or job.id in scene.returning)
     view = View(
         snapshot.now_s,
@@ -143,7 +143,7 @@ def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, 
     return fitting or (Explanation(Reason.UNCHANGED),)
 
 
-_TAKEN_BACK = {Reason.RECLAIMED, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW}
+_TAKEN_BACK = {Reason.RECLAIMED, Reason.KEPT_FOR_OWNER, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW}
 
 
 def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[str, Decision]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
@@ -49,6 +49,7 @@ class Mlhub:
     stickiness: float = 0.05
     prices_places: bool = True
     name: str = "mlhub"
+    sizes_jobs: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;

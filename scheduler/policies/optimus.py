@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
@@ -26,6 +26,7 @@ class Optimus:
 
     moves_at_once: bool = False
     name: str = "optimus"
+    sizes_jobs: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         order = sorted(view.jobs, key=by_submission)

@@ -82,7 +82,10 @@ class Proposal:
 
 
 class Policy(Protocol):
-    """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's."""
+    """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's.
+
+    A policy that makes jobs smaller and larger says so: sizes_jobs: ClassVar[bool] = True.
+    """
 
     @property
     def name(self) -> str: ...

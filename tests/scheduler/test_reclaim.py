@@ -72,6 +72,19 @@ def test_owners_jobs_within_the_guarantee_are_not_pushed_out_by_borrowers(policy
 
 
 @EVERY
+def test_nor_for_gpus_that_are_idle_only_by_the_books(policy: str) -> None:
+    """A closed node's GPU can be borrowed by the books; bob must not have one of alice's in its stead."""
+    case = cluster(nodes=2, gpus=2).with_node("n0", is_schedulable=False).quota("alice", guarantee=2)
+    case = case.waiting(*(job(f"a{i}", gpus=1, length_s=1e5) for i in range(2)))
+    case = settled(case, policy).waiting(job("b", gpus=1, length_s=10.0, tenant="bob"))
+    for _ in range(4):
+        plan = case.decide(policy)
+        assert lost(plan) == set()
+        case = case.after(plan, seconds=600.0)
+    assert held(case, "alice") == 2
+
+
+@EVERY
 def test_an_owner_that_never_reclaims_waits_until_borrowers_end_and_nobody_borrows_anew(policy: str) -> None:
     case = shared(reclaim=Reclaim.NEVER).running(*(job(f"a{i}", gpus=2, length_s=1e5) for i in range(4)))
     case = case.waiting(job("b", gpus=4, length_s=1e6, tenant="bob"), job("a9", gpus=2, length_s=10.0))
