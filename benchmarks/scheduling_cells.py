@@ -133,13 +133,14 @@ def _muri_reproduced() -> Iterator[Cell]:
     known: dict[str, Any] = {"information": "declared"}
     unknown: dict[str, Any] = {"information": "none"}
     tiresias: dict[str, Any] = {"information": "none", "parameters": _TIRESIAS_IN_MURI}
+    muri_s: dict[str, Any] = {"information": "declared", "parameters": {"dissolves": False}}
     row = "trace3, 8 × 8 GPUs"
     for label, policy, average_s, tolerance, told in (
         ("SRTF", "srtf", 193_081.8, 0.01, known),
         ("SRSF", "srsf", 185_021.9, 0.01, known),
         ("Tiresias", "las", 347_213.2, 0.01, tiresias),
         ("AntMan", "antman", 305_453.9, 0.05, unknown),
-        ("Muri-S", "muri", 85_502.6, 0.0, known),
+        ("Muri-S", "muri", 85_502.6, 0.05, muri_s),
         ("Muri-L", "muri", 88_687.0, 0.05, unknown),
     ):
         yield _muri_cell("A3", row, _TRACE3, label, policy, published_s=average_s, tolerance=tolerance, **told)

@@ -29,11 +29,12 @@ class Muri:
     groups than GPUs (so up to four jobs a group); 3. groups that would be slower than one job after the other are
     dissolved; 4. the first in order that fit get GPUs, the largest placed first.
 
-    most: jobs in a group. Deviation: a group lies where most of its members are, so that as few as possible move; a job
-    that was never profiled stays alone.
+    most: jobs in a group. dissolves: step 3; Muri-S was published without it, Muri-L with it. Deviation: a group lies
+    where most of its members are, so that as few as possible move; a job that was never profiled stays alone.
     """
 
     most: int = 4
+    dissolves: bool = True
     name: str = "muri"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
@@ -43,7 +44,8 @@ class Muri:
             groups, line = case.recalled(memory["groups"]), memory["line"]
         else:
             line = case.line()
-            groups = case.served(case.without_losers(case.grouped(case.chosen())))
+            groups = case.grouped(case.chosen())
+            groups = case.served(case.without_losers(groups) if self.dissolves else case.largest_first(groups))
         grants = case.grants(groups)
         names = [[job.id for job in group] for group in groups]
         kept = {"at_s": view.now_s, "groups": names, "line": line}
@@ -98,6 +100,9 @@ class _Case:
             else:
                 kept.append(group)
         return sorted(kept, key=lambda group: min(self.rank[job.id] for job in group))
+
+    def largest_first(self, groups: Sequence[Group]) -> list[Group]:
+        return sorted(groups, key=lambda group: (-_size(group[0]), min(self.rank[job.id] for job in group)))
 
     def served(self, groups: Sequence[Group]) -> list[Group]:
         """4. Those that fit, the largest first."""

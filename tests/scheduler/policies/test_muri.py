@@ -46,6 +46,8 @@ def test_a_group_that_would_be_slower_than_one_after_the_other_is_dissolved() ->
     jobs = [staged("a", only_computes, length_s=10), staged("b", only_computes, length_s=20)]
     plan = cluster(gpus=1, max_jobs_per_gpu=4).waiting(*jobs).decide("muri")
     assert kinds(plan) == {"a": "Launch", "b": "Wait"}
+    stands = cluster(gpus=1, max_jobs_per_gpu=4).waiting(*jobs).decide("muri", dissolves=False)
+    assert kinds(stands) == {"a": "Launch", "b": "Launch"}
 
 
 def test_of_unknown_length_the_least_served_goes_first() -> None:
