@@ -2,6 +2,7 @@
 
 Key: "<parameter>|<state>|<start>": the state's elements of that parameter from `start` on, shape (length,). State that
 is one number a parameter (a step count), or of another size than the parameter, has the start "whole".
+The state "owed-by-<worker>" is no optimiser's: what a worker's compressed gradients left out so far (compression.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+OWED = "owed-by-"
 NOTHING = "nothing"  # key of a file without state: plain SGD has none, and a file must hold something
 
 
@@ -65,9 +67,29 @@ def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joi
     for name, start, tensor in owned:
         found = optimizer.state[tensor]
         for (parameter, key), value in saved.flat.items():
-            if parameter == name:
+            if parameter == name and not key.startswith(OWED):
                 part = value[start : start + tensor.numel()]
                 found[key] = part.reshape(tensor.shape).clone().to(tensor.device)
         for (parameter, key), value in saved.whole.items():
             if parameter == name:
                 found[key] = value.clone()
+
+
+def owed(saved: Joined, sizes: Sequence[tuple[str, int]], *, worker: int, n_workers: int) -> Tensor:
+    """The residual to go on with, shape (n_elements,): its own, or an equal part of all when the gang was another.
+
+    sizes: names and elements of the parameters, in the order of the flat vector. Nothing that is owed gets lost.
+    """
+    owners = sorted({key for _, key in saved.flat if key.startswith(OWED)})
+    if owners == sorted(f"{OWED}{i}" for i in range(n_workers)):
+        owners, share = [f"{OWED}{worker}"], 1.0
+    else:
+        share = 1.0 / n_workers
+    out = torch.zeros(sum(size for _, size in sizes))
+    begin = 0
+    for name, size in sizes:
+        for owner in owners:
+            if (name, owner) in saved.flat:
+                out[begin : begin + size] += share * saved.flat[name, owner]
+        begin += size
+    return out

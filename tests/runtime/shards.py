@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from mlhub.runtime.compression import ErrorFeedback, codec_for
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leases import Work
@@ -49,9 +50,10 @@ class Gang:
         """With its weights and gradient; the weights are pulled."""
         weights, gradient = torch.zeros(self.n_elements), torch.zeros(self.n_elements)
         addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
+        codec = codec_for(self.strategy)
         client = Client(
             addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20,
-            is_whole=self.is_whole,
+            is_whole=self.is_whole, feedback=codec and ErrorFeedback(codec, torch.zeros(self.n_elements)),
         )  # fmt: skip
         if worker == 0 if starts is None else starts:
             parameter = nn.Parameter(weights.clone())

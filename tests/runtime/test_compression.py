@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlhub.runtime.compression import Codec, ErrorFeedback, Half, OneBit, RandomK, TopK, TwoBit, codec_for
+from mlhub.runtime.strategies.declarations import COMPRESSIONS
 
 CODECS: dict[str, Codec] = {
     "fp16": Half(),
@@ -105,3 +106,4 @@ def test_a_strategy_names_its_codec() -> None:
     assert codec_for({}) is None
     assert codec_for({"compression": "two_bit", "threshold": 0.1}) == TwoBit(0.1)
     assert codec_for({"compression": "top_k", "density": 0.1}) == TopK(0.1)
+    assert {*CODECS, "none"} == set(COMPRESSIONS)

@@ -14,12 +14,14 @@ from typing import TypeVar
 
 import torch
 
+from mlhub.runtime.compression import ErrorFeedback
 from mlhub.runtime.errors import GangTimeoutError, PeerLostError
 from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.frames import Header, Operation
 from mlhub.runtime.ps.handshake import StrangerError, greet
 from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.server import bytes_of, size_buffers, tune
 
 RETRY_S = 0.1
@@ -33,18 +35,25 @@ class Client:
     def __init__(
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
-        is_whole: bool = False,
+        is_whole: bool = False, feedback: ErrorFeedback | None = None,
     ) -> None:  # fmt: skip
-        """Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's."""
+        """feedback: pushes are compressed by it.
+
+        Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's.
+        """
         self._index, self._attempt, self._secret = index, attempt, secret
         self._until = time.monotonic() + start_timeout_s
         self._cuts = bounds(weights.numel(), len(addresses), is_whole=is_whole)
-        self._weights, self._gradients = self.views(weights), self.views(gradient)
+        self._feedback = feedback
+        self._weights, self._gradients = self._views(weights), self._views(gradient)
+        self._gradient = gradient
         self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         self._connections = [self._connect(address, "training") for address in addresses]
         self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
-        self.n_bytes = weights.nbytes
+        codec = None if feedback is None else feedback.codec
+        self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
+        self.bytes_pulled, self.bytes_pushed = weights.nbytes, sum(self._push_bytes)  # of one exchange
 
     def start(self, plans: Sequence[ShardPlan]) -> None:
         """Rank 0's: hands over the first weights."""
@@ -69,16 +78,15 @@ class Client:
         self._each(one)
 
     def exchange(
-        self, pushed: Sequence[memoryview] | None = None, *, weight: float = 1.0, flags: int = 0, value: float = 0.0
+        self, pushed: torch.Tensor | None = None, *, weight: float = 1.0, flags: int = 0, value: float = 0.0
     ) -> tuple[int, float]:
-        """Pushes the gradient (or `pushed`, by shard), takes the new weights. Returns what the servers tell.
+        """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers tell.
 
         weight: its part of a batch. Under BSP that is all workers' flags together, and the sum of their values.
         """
-        found = pushed or self._gradients
 
         def one(shard: int) -> tuple[int, float]:
-            sending = self._send_push(shard, found[shard], weight=weight, flags=flags, value=value)
+            sending = self._send_push(shard, pushed, weight=weight, flags=flags, value=value)
             told = self._receive_weights(shard, self._weights[shard])
             if sending is not None:
                 sending.result()
@@ -87,19 +95,26 @@ class Client:
         # shards may see a stop order at different steps; the first one's word counts for all workers alike
         return self._each(one)[0]
 
-    def push(self, pushed: Sequence[memoryview] | None = None, *, weight: float = 1.0) -> None:
+    def push(self, pushed: torch.Tensor | None = None, *, weight: float = 1.0) -> None:
         """Pushes and takes no weights back."""
-        found = pushed or self._gradients
 
         def one(shard: int) -> None:
-            self._send_push(shard, found[shard], weight=weight, flags=frames.QUIET, value=0.0)
+            self._send_push(shard, pushed, weight=weight, flags=frames.QUIET, value=0.0)
             frames.receive_header(self._connections[shard], Operation.OK)
 
         self._each(one)
 
-    def views(self, vector: torch.Tensor) -> list[memoryview]:
-        """The shards' stretches of another flat vector of the model's size."""
-        return [bytes_of(vector[a:b]) for a, b in self._cuts]
+    def tell_owed(self) -> None:
+        """Hands over what compressed pushes left out so far, so that the next snapshot holds it."""
+        assert self._feedback is not None
+        residual = self._views(self._feedback.residual)
+
+        def one(shard: int) -> None:
+            header = Header(Operation.OWED, len(residual[shard]), sender=self._index)
+            frames.send(self._connections[shard], header, residual[shard])
+            frames.receive_header(self._connections[shard], Operation.OK)
+
+        self._each(one)
 
     def ask(self, *, flags: int) -> Grant | Hold:
         """The last batch is done; another, please. flags: STOP, CHECKPOINT: wishes for the next meeting."""
@@ -160,16 +175,34 @@ class Client:
             return [one(0)]
         return list(self._pool.map(one, range(len(self._connections))))
 
+    def _views(self, vector: torch.Tensor) -> list[memoryview]:
+        return [bytes_of(vector[begin:end]) for begin, end in self._cuts]
+
     def _send_push(
-        self, shard: int, content: memoryview, *, weight: float, flags: int, value: float
+        self, shard: int, pushed: torch.Tensor | None, *, weight: float, flags: int, value: float
     ) -> Future[None] | None:
         """In another thread when it is large, so that both ends read while they write."""
-        version = self._versions[shard]
-        header = Header(Operation.PUSH, len(content), flags, self._index, version, value, weight)
-        if len(content) <= INLINE_BYTES or flags & frames.QUIET:
-            frames.send(self._connections[shard], header, content)
+        version, length = self._versions[shard], self._push_bytes[shard]
+        header = Header(Operation.PUSH, length, flags, self._index, version, value, weight)
+        if length <= INLINE_BYTES or flags & frames.QUIET:
+            self._stream(shard, header, pushed)
             return None
-        return self._senders.submit(frames.send, self._connections[shard], header, content)
+        return self._senders.submit(self._stream, shard, header, pushed)
+
+    def _stream(self, shard: int, header: Header, pushed: torch.Tensor | None) -> None:
+        """Encodes a piece while the last is on its way."""
+        begin, end = self._cuts[shard]
+        if self._feedback is None:
+            content = self._gradients[shard] if pushed is None else bytes_of(pushed[begin:end])
+            frames.send(self._connections[shard], header, content)
+            return
+        vector, head = self._gradient if pushed is None else pushed, header.pack()
+        for at in range(begin, end, PIECE_ELEMENTS):
+            payload = self._feedback.encode(vector[at : min(end, at + PIECE_ELEMENTS)], begin=at)
+            frames.send_together(self._connections[shard], head, bytes_of(payload))
+            head = b""
+        if head:  # a shard that holds nothing
+            frames.send_bytes(self._connections[shard], head)
 
     def _receive_weights(self, shard: int, target: memoryview) -> tuple[int, float]:
         header = frames.receive_header(self._connections[shard], Operation.WEIGHTS)

@@ -49,6 +49,7 @@ class Operation(IntEnum):
     HOLD = 18
     MEET = 19
     REST = 20  # nobody needs to wait for this worker until it pushes again
+    OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 
 class FrameError(Exception):

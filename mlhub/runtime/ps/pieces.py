@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime import rates
+from mlhub.runtime.compression import Codec
 from mlhub.runtime.optimizer_state import Joined, Owned, collect, restore
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.frames import CHUNK_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.rules import Rule
-from mlhub.runtime.ps.staleness import SCALES, compensate
+from mlhub.runtime.ps.staleness import SCALES, compensate, compensate_adaptively
 from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, PlainStep, Update
 from mlhub.runtime.rates import Scheduled
 
@@ -40,6 +41,8 @@ class Piece:
         self._start = plan.start
         self._update = self._update_for(plan.strategy)
         self._strength = _dc_strength(plan.strategy)
+        is_adaptive = plan.strategy.get("staleness_scaling") == "dc_adaptive"
+        self._mean_square = torch.zeros_like(self.weights) if is_adaptive else None
         self._backups: dict[int, Tensor] = {}  # by worker: the weights that it was sent last
 
     @property
@@ -57,12 +60,21 @@ class Piece:
         """pushed: (worker, scale, values) in the order in which they are summed; empty when all of them were lost."""
         with self.lock:
             if self._strength is not None:
-                for worker, _, gradient in pushed:
-                    backup = self._backups.get(worker)
-                    if backup is not None:
-                        compensate(gradient, weights=self.weights, backup=backup, strength=self._strength)
+                self._compensate(pushed, strength=self._strength)
             if pushed:
                 self._update.apply([(scale, values) for _, scale, values in pushed], version=version)
+
+    def _compensate(self, pushed: Sequence[tuple[int, float, Tensor]], *, strength: float) -> None:
+        for worker, _, gradient in pushed:
+            backup = self._backups.get(worker)
+            if backup is None:
+                continue
+            if self._mean_square is None:
+                compensate(gradient, weights=self.weights, backup=backup, strength=strength)
+            else:
+                compensate_adaptively(
+                    gradient, weights=self.weights, backup=backup, strength=strength, mean_square=self._mean_square
+                )
 
     def has(self, version: int) -> bool:
         return self.newest >= version or version in self._beyond
@@ -122,6 +134,14 @@ def cut(plan: ShardPlan, weights: Tensor) -> list[Piece]:
     ]
 
 
+def push_bytes(n_elements: int, codec: Codec | None) -> int:
+    """Bytes of a push of a shard; encoded piece by piece."""
+    if codec is None:
+        return 4 * n_elements
+    whole, rest = divmod(n_elements, PIECE_ELEMENTS)
+    return whole * codec.n_bytes(PIECE_ELEMENTS) + (codec.n_bytes(rest) if rest else 0)
+
+
 def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
     """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
     scale = SCALES[strategy.get("staleness_scaling", "none")]
@@ -143,4 +163,4 @@ def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
 
 
 def _dc_strength(strategy: Mapping[str, Any]) -> float | None:
-    return float(strategy["dc_strength"]) if strategy.get("staleness_scaling") == "dc" else None
+    return float(strategy["dc_strength"]) if strategy.get("staleness_scaling") in ("dc", "dc_adaptive") else None

@@ -25,7 +25,7 @@ N_WAITING = 64
 BUFFER_BYTES = 4 * 2**20
 REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
-    Operation.TOTAL, Operation.BYE,
+    Operation.TOTAL, Operation.OWED, Operation.BYE,
 )  # fmt: skip
 
 
@@ -150,32 +150,37 @@ class Server:
                     self._order(connection, self._shard.ask(worker, stop=stop, checkpoint=checkpoint))
                 case Operation.ATTEND:
                     self._order(connection, self._shard.attend(worker))
+                case Operation.OWED:
+                    self._shard.owed[worker] = self._receive_vector(connection, header)
+                    frames.send(connection, Header(Operation.OK, 0))
                 case _:
                     summed = self._shard.total(worker, frames.receive_bytes(connection, header.length))
                     frames.send(connection, Header(Operation.TOTAL, len(summed)), summed)
 
     def _start(self, connection: socket.socket, header: Header) -> None:
         plan = ShardPlan.from_json(json.loads(frames.receive_bytes(connection, header.length)))
-        weights = torch.empty(plan.size)
-        incoming = frames.receive_header(connection, Operation.WEIGHTS)
-        if incoming.length != weights.nbytes:
-            raise FrameError(f"{incoming.length} bytes of weights for a shard of {weights.nbytes}.")
-        frames.receive_into(connection, bytes_of(weights))
+        weights = self._receive_vector(connection, frames.receive_header(connection, Operation.WEIGHTS), size=plan.size)
         self._shard.start(plan, weights)
         frames.send(connection, Header(Operation.OK, 0))
+
+    def _receive_vector(self, connection: socket.socket, header: Header, *, size: int | None = None) -> torch.Tensor:
+        vector = torch.empty(self._shard.weights.numel() if size is None else size)
+        if header.length != vector.nbytes:
+            raise FrameError(f"{header.length} bytes for a shard of {vector.nbytes}.")
+        frames.receive_into(connection, bytes_of(vector))
+        return vector
 
     def _receive_push(self, connection: socket.socket, worker: int, header: Header) -> None:
         """Receive, apply and answer piece by piece; what cannot be sent yet is sent when all is received."""
         shard = self._shard
-        if header.length != shard.weights.nbytes:
-            raise FrameError(f"{header.length} bytes pushed to a shard of {shard.weights.nbytes}.")
+        if header.length != shard.push_bytes:
+            raise FrameError(f"{header.length} bytes pushed to a shard that takes {shard.push_bytes}.")
         is_quiet = bool(header.flags & frames.QUIET)
         delivery = shard.announce(worker, header)
         answer: Answer | None = None
         head, n_sent = b"", 0  # head: goes out with the first piece
         for index, piece in enumerate(shard.pieces):
-            room = shard.room(delivery, piece)
-            frames.receive_into(connection, bytes_of(room))
+            self._receive_piece(connection, shard.room(delivery, piece))
             shard.arrived(delivery, index)
             if is_quiet:
                 continue
@@ -193,6 +198,15 @@ class Server:
             frames.send(connection, Header(Operation.OK, 0, step=answer.version))
         else:
             self._send(connection, worker, answer, delivery, head=head, n_sent=n_sent)
+
+    def _receive_piece(self, connection: socket.socket, room: torch.Tensor) -> None:
+        codec = self._shard.codec
+        if codec is None:
+            frames.receive_into(connection, bytes_of(room))
+            return
+        payload = torch.empty(codec.n_bytes(room.numel()), dtype=torch.uint8)
+        frames.receive_into(connection, bytes_of(payload))
+        room.copy_(codec.decode(payload, n=room.numel()))
 
     def _send(
         self,

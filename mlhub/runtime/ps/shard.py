@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.checkpoints import latest, write_tensors
+from mlhub.runtime.compression import Codec, codec_for
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.optimizer_state import NOTHING, join
+from mlhub.runtime.optimizer_state import NOTHING, OWED, join
 from mlhub.runtime.ps.deliveries import Delivery, Gathering, Making
 from mlhub.runtime.ps.frames import QUIET, Header
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, rule_for
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, push_bytes, rule_for
 from mlhub.runtime.ps.rules import Answer, Apply, Discard, Fail, Instruction, Push, Rule
 
 
@@ -36,6 +37,9 @@ class Shard:
         self.snapshot: dict[str, Tensor] = {}
         self.rule: Rule | None = None
         self.leases: Leases | None = None
+        self.codec: Codec | None = None
+        self.push_bytes = 0  # of one push, as it comes over the wire
+        self.owed: dict[int, Tensor] = {}  # by worker, for the next snapshot
         self._is_started = False
         self._failure: str | None = None
         self._changed = threading.Condition()
@@ -51,8 +55,10 @@ class Shard:
     def start(self, plan: ShardPlan, weights: Tensor) -> None:
         """Rank 0's: the first weights. Raises ValueError, KeyError, OSError, torch's errors for a bad plan."""
         with self._changed:
-            self.weights = weights
+            self.plan, self.weights = plan, weights
             self.pieces = cut(plan, weights)
+            self.codec = codec_for(plan.strategy)
+            self.push_bytes = push_bytes(plan.size, self.codec)
             if plan.resume_from is not None:
                 folder = Path(plan.resume_from)
                 checkpoint = latest(folder.parent)
@@ -248,6 +254,10 @@ class Shard:
         self.snapshot = {}
         for piece in self.pieces:
             self.snapshot |= piece.collect()
+        for worker, values in self.owed.items():
+            for s in self.plan.segments:
+                self.snapshot[f"{s.parameter}|{OWED}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]
+        self.owed = {}
 
     def write_snapshot(self, path: Path) -> None:
         tensors, self.snapshot = self.snapshot, {}

@@ -22,7 +22,14 @@ def dynsgd(staleness: int) -> float:
     return 1.0 / (staleness + 1)
 
 
-SCALES: Mapping[str, Callable[[int], float]] = {"none": unscaled, "zhang": zhang, "dynsgd": dynsgd, "dc": unscaled}
+SCALES: Mapping[str, Callable[[int], float]] = {
+    "none": unscaled,
+    "zhang": zhang,
+    "dynsgd": dynsgd,
+    "dc": unscaled,
+    "dc_adaptive": unscaled,
+}
+MEAN_SQUARE_DECAY = 0.95
 
 
 def compensate(gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: float) -> None:
@@ -32,3 +39,13 @@ def compensate(gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: f
     Source: Zheng et al., DC-ASGD, ICML '17. strength 0, or weights that have not moved, change nothing.
     """
     gradient.addcmul_(gradient * gradient, torch.sub(weights, backup), value=strength)
+
+
+def compensate_adaptively(
+    gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: float, mean_square: Tensor
+) -> None:
+    """DC-ASGD-a: strength over the root of a running mean of squared gradients, which is updated here."""
+    squared = gradient * gradient
+    mean_square.mul_(MEAN_SQUARE_DECAY).add_(squared, alpha=1.0 - MEAN_SQUARE_DECAY)
+    squared.div_((mean_square + 1e-7).sqrt_())
+    gradient.addcmul_(squared, torch.sub(weights, backup), value=strength)

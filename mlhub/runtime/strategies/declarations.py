@@ -42,4 +42,5 @@ class Preset:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
+COMPRESSIONS = ("none", "fp16", "one_bit", "two_bit", "top_k", "random_k")  # compression.py
 PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)

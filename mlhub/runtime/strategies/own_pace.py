@@ -45,10 +45,11 @@ class OwnPace(Connected):
             self.current = order.step
             return Batch(order.step, order.part, self.parts)
         assert isinstance(order, Meet)
-        self.gather()
         self.n_members = len(order.members)
         rank = order.members.index(self.pod.spec.index)
-        return Meeting(order.step, Wishes(order.stop, order.checkpoint), rank, self.n_members)
+        meeting = Meeting(order.step, Wishes(order.stop, order.checkpoint), rank, self.n_members)
+        self.gather(meeting)
+        return meeting
 
     def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
         loss, weight = self.differentiate(losses)
@@ -59,9 +60,10 @@ class OwnPace(Connected):
     def flush(self) -> None:
         """Before this worker rests: pushes what it has not pushed yet."""
 
-    def gather(self) -> None:
+    def gather(self, meeting: Meeting) -> None:
         """Everybody has flushed: the servers' weights are the model."""
         self.client.pull()
+        self.settle(meeting)
 
 
 class Downpour(OwnPace):
@@ -88,7 +90,7 @@ class Downpour(OwnPace):
         pushes = self._n_steps % self.spec.parameters["n_push"] == 0
         fetches = self._n_steps % self.spec.parameters["n_fetch"] == 0
         if pushes and fetches:
-            self.client.exchange(self.client.views(self._sum))
+            self.client.exchange(self._sum)
             self._forget()
         elif fetches:
             self.client.pull()
@@ -100,7 +102,7 @@ class Downpour(OwnPace):
 
     def flush(self) -> None:
         if self._n_summed:
-            self.client.push(self.client.views(self._sum))
+            self.client.push(self._sum)
             self._forget()
 
     def _forget(self) -> None:
@@ -146,20 +148,20 @@ class Windowed(OwnPace):
         if not self._n_steps:
             return
         if self.spec.name == "easgd":
-            self.client.exchange(self.client.views(self.weights))
+            self.client.exchange(self.weights)
         else:
             way = self.weights - self._began_at
             if self.spec.name == "adag":
                 way /= self._n_steps
-            self.client.exchange(self.client.views(way))
+            self.client.exchange(way)
             self._began_at.copy_(self.weights)
         self._n_steps = 0
 
-    def gather(self) -> None:
+    def gather(self, meeting: Meeting) -> None:
         """An elastic worker keeps its own weights for after the meeting, which is about the centre."""
         if self.spec.name == "easgd":
             self._own = self.weights.clone()
-        super().gather()
+        super().gather(meeting)
         self._began_at.copy_(self.weights)
 
 

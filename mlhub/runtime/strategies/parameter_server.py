@@ -12,12 +12,14 @@ import torch
 from torch import nn
 
 from mlhub.runtime.checkpoints import Checkpoint
+from mlhub.runtime.compression import ErrorFeedback, codec_for
+from mlhub.runtime.optimizer_state import join, owed
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
-from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Saving, StepResult, Wishes
+from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 
 
@@ -40,6 +42,7 @@ class Connected:
         named = flat.trained(model)
         self.weights, self.gradient = flat.flatten(named)
         self.course = course
+        self.feedback = self._feedback(resume, named)
         self.client = Client(
             spec.server_addresses,
             self.weights,
@@ -49,6 +52,7 @@ class Connected:
             secret=self.pod.secret,
             start_timeout_s=spec.start_timeout_s,
             is_whole=self.spec.needs_one_shard,
+            feedback=self.feedback,
         )
         if spec.index == 0:
             self.client.start(
@@ -67,6 +71,16 @@ class Connected:
             )
         self.client.pull()
 
+    def _feedback(self, resume: Checkpoint | None, named: list[tuple[str, nn.Parameter]]) -> ErrorFeedback | None:
+        codec = codec_for(self.spec.parameters)
+        if codec is None:
+            return None
+        if resume is None:
+            return ErrorFeedback(codec, torch.zeros_like(self.gradient))
+        spec, sizes = self.pod.spec, [(name, p.numel()) for name, p in named]
+        residual = owed(join(resume.optimizer()), sizes, worker=spec.index, n_workers=spec.n_workers)
+        return ErrorFeedback(codec, residual)
+
     def differentiate(self, losses: Losses) -> tuple[float, float]:
         """Into self.gradient, clipped. Returns the sum of losses by their shares, and the sum of shares."""
         self.gradient.zero_()
@@ -80,8 +94,14 @@ class Connected:
         return told, weight
 
     def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:
-        n_bytes = float(self.client.n_bytes)
-        return StepResult(loss, time.perf_counter() - began, n_bytes * pushes, n_bytes * pulls)
+        sent, received = float(self.client.bytes_pushed), float(self.client.bytes_pulled)
+        return StepResult(loss, time.perf_counter() - began, sent * pushes, received * pulls)
+
+    def settle(self, meeting: Meeting) -> None:
+        """Before a checkpoint: what this worker's compressed pushes left out belongs into it."""
+        if self.feedback is not None and meeting.saves:
+            self.client.tell_owed()
+            self.client.total([0.0])  # all have, before the snapshot is taken
 
     def total(self, values: Sequence[float]) -> list[float]:
         return self.client.total(values)
@@ -109,6 +129,9 @@ class ParameterServer(Connected, Lockstep):
         self.begin(course)
         self.connect(model, optimizer, resume=resume, course=course)
         return model
+
+    def gather(self, meeting: Meeting) -> None:
+        self.settle(meeting)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
         # the servers sum, so each worker's part weighs by its examples

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.declarations import PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
 from mlhub.runtime.strategies.without_servers import ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
 from mlhub.wire.launch import Mode
 
@@ -46,8 +46,13 @@ class StrategySpec:
 
 
 AUTO = "auto"
-_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc"))
+_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc", "dc_adaptive"))
 _STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
+_FEWER_BYTES = {
+    "compression": Parameter(str, "none", choices=COMPRESSIONS),
+    "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
+    "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
+}
 _SERVERS = Mode.PARAMETER_SERVER
 
 
@@ -57,19 +62,21 @@ def _on_servers(about: str, **parameters: Parameter) -> Scheme:
 
 SCHEMES: Mapping[str, Scheme] = {
     AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
-    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS),
-    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE),
+    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, _FEWER_BYTES),
+    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
     "ssp": _on_servers(
         "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
         "that are slow at random, not against one that is always slow.",
         staleness=Parameter(int, 3, minimum=0, maximum=10_000),
         **_STALE,
+        **_FEWER_BYTES,
     ),
     "softsync": _on_servers(
         "A version of every `group` pushes; workers wait for it only with `block`.",
         group=Parameter(int, 2, minimum=1, maximum=10_000),
         block=Parameter(bool, False),
         **_STALE,
+        **_FEWER_BYTES,
     ),
     "k_of_n": _on_servers(
         "The first k gradients make a version, the late ones are discarded.", k=Parameter(int, 1, minimum=1)
@@ -78,6 +85,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
         n_push=Parameter(int, 1, minimum=1),
         n_fetch=Parameter(int, 1, minimum=1),
+        **_FEWER_BYTES,
     ),
     "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),
     "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=PERIOD),
@@ -97,6 +105,10 @@ PRESETS: Mapping[str, Preset] = {
     "mxnet-dist-async": Preset("asp"),
     "rudra-softsync": Preset("softsync", aliases={"s": "group"}),
     "dc-asgd": Preset("asp", {"staleness_scaling": "dc"}, aliases={"lambda": "dc_strength"}),
+    "dc-asgd-a": Preset(
+        "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
+    ),
+    "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),
     "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),
     "backup-workers": Preset("k_of_n"),
     "dist-keras-downpour": Preset("downpour", {"n_push": 5, "n_fetch": 5}),
@@ -136,7 +148,7 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
             raise _bad(f"strategy.{key}", f"{name} has no parameter {key}.", f"It has {has}.")
     values = {key: _value(key, given.get(key, p.default), p) for key, p in scheme.parameters.items()}
     spec = StrategySpec(name, values)
-    _check_combination(spec, given)
+    _check_combination(spec)
     if n_workers is not None:
         _check_workers(spec, n_workers)
     return spec
@@ -161,30 +173,21 @@ def _value(key: str, value: Any, parameter: Parameter) -> Any:
     return value
 
 
-def _check_combination(spec: StrategySpec, given: Mapping[str, Any]) -> None:
+def _check_combination(spec: StrategySpec) -> None:
     values = spec.parameters
     for key, (other, choices) in ONLY_WITH.items():
         own = spec.scheme.parameters.get(key)
         if own is not None and values[key] != own.default and values[other] not in choices:
             told = f'Give "{other}": "{choices[0]}" too, or leave {key} out.'
             raise _bad(f"strategy.{key}", f"{key} means nothing when {other} is {values[other]}.", told)
-    strength = spec.scheme.parameters.get("dc_strength")
-    if strength and given.get("dc_strength", strength.default) != strength.default and not _compensates(values):
-        raise _bad(
-            "strategy.dc_strength", "Delay compensation is not switched on.", 'Give "staleness_scaling": "dc" too.'
-        )
     if spec.name == "downpour" and values["n_fetch"] > values["n_push"] and values["n_fetch"] % values["n_push"]:
         raise _bad("strategy.n_fetch", "Fetches must fall on pushes.", "Make n_fetch a multiple of n_push.")
     if spec.name == "downpour" and values["n_push"] > values["n_fetch"] and values["n_push"] % values["n_fetch"]:
         raise _bad("strategy.n_push", "Pushes must fall on fetches.", "Make n_push a multiple of n_fetch.")
     if spec.name == "block_momentum" and -1.0 < values["momentum"] < 0.0:
         raise _bad("strategy.momentum", f"momentum is {values['momentum']}.", "Give 0 to 0.999, or leave it out.")
-    if values.get("staleness_scaling") in ("zhang", "dynsgd", "dc") and spec.name == "ssp" and not values["staleness"]:
+    if values.get("staleness_scaling", "none") != "none" and spec.name == "ssp" and not values["staleness"]:
         raise _bad("strategy.staleness_scaling", "With staleness 0 nothing is stale.", "Leave it out.")
-
-
-def _compensates(values: Mapping[str, Any]) -> bool:
-    return bool(values["staleness_scaling"] == "dc")
 
 
 def _check_workers(spec: StrategySpec, n_workers: int) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.declarations import PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
 _ALL = Mode.ALL_REDUCE
-COMPRESSIONS = ("none", "fp16", "one_bit", "two_bit", "top_k", "random_k", "power_sgd")
 WITHOUT_SERVERS: Mapping[str, Scheme] = {
     "all_reduce": Scheme(
         "Every worker holds the model; gradients are averaged, or added where they differ (adasum).",
         _ALL,
         {
-            "compression": Parameter(str, "none", choices=COMPRESSIONS),
+            "compression": Parameter(str, "none", choices=(*COMPRESSIONS, "power_sgd")),
             "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
             "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
             "rank": Parameter(int, 1, minimum=1, maximum=1024),
@@ -60,6 +59,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
 
 # parameters that mean something only beside a value of another one
 ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "dc_strength": ("staleness_scaling", ("dc", "dc_adaptive")),
     "rank": ("compression", ("power_sgd",)),
     "plain_steps": ("compression", ("power_sgd",)),
     "threshold": ("compression", ("two_bit",)),
