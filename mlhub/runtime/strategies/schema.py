@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import Parameter, Preset, Scheme
+from mlhub.runtime.strategies.with_servers import NAMES_WITH_SERVERS, WITH_SERVERS
 from mlhub.runtime.strategies.without_servers import ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
 from mlhub.wire.launch import Mode
 
@@ -46,78 +47,12 @@ class StrategySpec:
 
 
 AUTO = "auto"
-_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc", "dc_adaptive"))
-_STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
-_FEWER_BYTES = {
-    "compression": Parameter(str, "none", choices=COMPRESSIONS),
-    "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
-    "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
-}
-_SERVERS = Mode.PARAMETER_SERVER
-
-
-def _on_servers(about: str, **parameters: Parameter) -> Scheme:
-    return Scheme(about, _SERVERS, parameters, is_lockstep=False, survives=True)
-
-
 SCHEMES: Mapping[str, Scheme] = {
     AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
-    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, _FEWER_BYTES),
-    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
-    "ssp": _on_servers(
-        "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
-        "that are slow at random, not against one that is always slow.",
-        staleness=Parameter(int, 3, minimum=0, maximum=10_000),
-        **_STALE,
-        **_FEWER_BYTES,
-    ),
-    "softsync": _on_servers(
-        "A version of every `group` pushes; workers wait for it only with `block`.",
-        group=Parameter(int, 2, minimum=1, maximum=10_000),
-        block=Parameter(bool, False),
-        **_STALE,
-        **_FEWER_BYTES,
-    ),
-    "k_of_n": _on_servers(
-        "The first k gradients make a version, the late ones are discarded.", k=Parameter(int, 1, minimum=1)
-    ),
-    "downpour": _on_servers(
-        "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
-        n_push=Parameter(int, 1, minimum=1),
-        n_fetch=Parameter(int, 1, minimum=1),
-        **_FEWER_BYTES,
-    ),
-    "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),
-    "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=PERIOD),
-    "easgd": _on_servers(
-        "Workers train by themselves, tied elastically to a centre every `window` steps.",
-        window=PERIOD,
-        alpha=Parameter(float, 0.5, minimum=0.0, maximum=1.0, above_minimum=True),
-        momentum=Parameter(float, 0.0, minimum=0.0, maximum=0.999),
-    ),
+    **WITH_SERVERS,
     **WITHOUT_SERVERS,
-}  # fmt: skip
-
-PRESETS: Mapping[str, Preset] = {
-    "elephas-asynchronous": Preset("asp"),
-    "hogwild": Preset("asp"),
-    "mxnet-dist-sync": Preset("bsp"),
-    "mxnet-dist-async": Preset("asp"),
-    "rudra-softsync": Preset("softsync", aliases={"s": "group"}),
-    "dc-asgd": Preset("asp", {"staleness_scaling": "dc"}, aliases={"lambda": "dc_strength"}),
-    "dc-asgd-a": Preset(
-        "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
-    ),
-    "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),
-    "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),
-    "backup-workers": Preset("k_of_n"),
-    "dist-keras-downpour": Preset("downpour", {"n_push": 5, "n_fetch": 5}),
-    "dist-keras-adag": Preset("adag", {"window": 12}, aliases={"communication_window": "window"}),
-    "dist-keras-dynsgd": Preset("dynsgd", {"window": 5}, aliases={"communication_window": "window"}),
-    "aeasgd": Preset("easgd", {"window": 32, "alpha": 0.5}, aliases={"communication_window": "window"}),
-    "eamsgd": Preset("easgd", {"window": 32, "momentum": 0.9}, aliases={"communication_window": "window"}),
-    **OTHER_NAMES,
 }
+PRESETS: Mapping[str, Preset] = {**NAMES_WITH_SERVERS, **OTHER_NAMES}
 
 
 def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> StrategySpec:
