@@ -66,6 +66,7 @@ def test_every_scheme_learns(name: str, tmp_path: Path, data: Path) -> None:
         ({"name": "averaging", "period": 7, "warmup_steps": 1000}, 2),
         ({"name": "block_momentum", "period": 1, "momentum": 0.0}, 2),
         ({"name": "gossip", "topology": "complete"}, 1),
+        ({"name": "main_worker"}, 3),
     ],
     ids=lambda s: "-".join(str(v) for v in s.values()) if isinstance(s, dict) else str(s),
 )

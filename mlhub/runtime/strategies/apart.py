@@ -1,8 +1,9 @@
-"""Workers that train apart and mix their models from time to time: averaging, block momentum, gossip."""
+"""Workers that train apart and mix their models from time to time: averaging, block momentum."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
@@ -11,7 +12,7 @@ from torch import nn
 from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.grouped import Grouped
-from mlhub.runtime.strategies.mixing import BlockMomentum, block_momentum_for, peers
+from mlhub.runtime.strategies.mixing import BlockMomentum, block_momentum_for
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
 
 
@@ -23,24 +24,34 @@ class Apart(Grouped):
     ) -> nn.Module:
         self.join(model, optimizer, resume=resume, course=course)
         self.weights, self.gradient = flat.flatten(flat.trained(model))
-        self.n_bytes = 0.0
+        self.n_sent, self.n_received = 0.0, 0.0
         if self.n_workers > 1:
             dist.broadcast(self.weights, 0)
         return model
 
     def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+        self.n_sent, self.n_received = 0.0, 0.0
+        self.start_exchange()
+        told = self.differentiate(losses)
+        flat.clip(self.gradient, self.course.clip_norm)
+        before_s = self.before_step()
+        self.scheduled.set(self.done)
+        self.optimizer.step()
+        after_s = self.after_step()
+        return self.told(told, before_s + after_s, n_bytes=self.n_sent, n_received=self.n_received)
+
+    def differentiate(self, losses: Losses) -> float:
+        """Into self.gradient; returns the sum of losses by their shares."""
         self.gradient.zero_()
         told = 0.0
         for loss, share in losses:
             # so that averages over workers weigh by examples, as if the batch were one
             torch.autograd.backward(loss * (share * self.n_workers))
             told += float(loss.detach()) * share
-        flat.clip(self.gradient, self.course.clip_norm)
-        self.n_bytes = 0.0
-        before_s = self.before_step()
-        self.scheduled.set(self.done)
-        self.optimizer.step()
-        return self.told(told, before_s + self.after_step(), n_bytes=self.n_bytes)
+        return told
+
+    def start_exchange(self) -> None:
+        """Sends what can travel while the gradient is computed."""
 
     def before_step(self) -> float:
         """Mixes before the optimiser's step; returns the seconds it took."""
@@ -53,14 +64,38 @@ class Apart(Grouped):
     def gather(self, meeting: Meeting) -> None:  # noqa: ARG002 (the signature of Lockstep)
         self.average(self.weights)
 
+    def exchange(self, vector: torch.Tensor, *, to: Sequence[int], of: Sequence[int]) -> Exchange:
+        """Sends a copy of the vector to some workers, and expects as much of others."""
+        self.n_sent += float(len(to) * vector.nbytes)
+        self.n_received += float(len(of) * vector.nbytes)
+        return Exchange(vector.clone(), to, of)
+
     def average(self, vector: torch.Tensor) -> float:
         if self.n_workers == 1:
             return 0.0
         began = time.perf_counter()
         dist.all_reduce(vector)
         vector /= self.n_workers
-        self.n_bytes += 2.0 * vector.nbytes * (self.n_workers - 1) / self.n_workers
+        n_bytes = 2.0 * vector.nbytes * (self.n_workers - 1) / self.n_workers
+        self.n_sent, self.n_received = self.n_sent + n_bytes, self.n_received + n_bytes
         return time.perf_counter() - began
+
+
+class Exchange:
+    """Vectors under way: posted all at once, so that nobody waits for somebody who waits for him."""
+
+    def __init__(self, mine: torch.Tensor, to: Sequence[int], of: Sequence[int]) -> None:
+        self.mine = mine
+        self._theirs = [torch.empty_like(mine) for _ in of]
+        asked = [dist.P2POp(dist.isend, mine, peer) for peer in to]
+        asked += [dist.P2POp(dist.irecv, room, peer) for room, peer in zip(self._theirs, of, strict=True)]
+        self._works = dist.batch_isend_irecv(asked) if asked else []
+
+    def wait(self) -> list[torch.Tensor]:
+        """What came, in the order of `of`."""
+        for work in self._works:
+            work.wait()
+        return self._theirs
 
 
 class Averaging(Apart):
@@ -104,26 +139,3 @@ class BlockMomentumAveraging(Apart):
         sync_s = self.average(self.weights)
         self.weights.copy_(self._block.conclude(self.weights))
         return sync_s
-
-
-class Gossip(Apart):
-    """D-PSGD: a worker mixes with its neighbours only, then makes its step. Source: Lian et al., NIPS '17."""
-
-    def before_step(self) -> float:
-        period = self.spec.parameters["period"]
-        if self.n_workers == 1 or (self.done + 1) % period:
-            return 0.0
-        began = time.perf_counter()
-        topology, exchange = self.spec.parameters["topology"], self.done // period
-        near = peers(topology, rank=self.rank, n_workers=self.n_workers, exchange=exchange)
-        theirs = [torch.empty_like(self.weights) for _ in near]
-        mine = self.weights.clone()
-        asked = [dist.P2POp(dist.isend, mine, peer) for peer in near]
-        asked += [dist.P2POp(dist.irecv, room, peer) for room, peer in zip(theirs, near, strict=True)]
-        for work in dist.batch_isend_irecv(asked):
-            work.wait()
-        for other in theirs:
-            self.weights += other
-        self.weights /= len(near) + 1
-        self.n_bytes += float(len(near) * mine.nbytes)
-        return time.perf_counter() - began

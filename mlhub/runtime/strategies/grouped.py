@@ -60,14 +60,15 @@ class Grouped(Lockstep):
         self.optimizer.step()
         return self.told(loss, sync_s, n_bytes=n_bytes)
 
-    def told(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
+    def told(self, loss: float, sync_s: float, *, n_bytes: float, n_received: float | None = None) -> StepResult:
+        """n_bytes: sent; and received, unless n_received says otherwise."""
         self._wishes[0] |= self.wishes.stop
         self._wishes[1] |= self.wishes.checkpoint
         self._loss_sum += loss
         self._n_losses += 1
         agreed, mean = self._agree()
         self.advance(agreed)
-        return StepResult(mean, sync_s, n_bytes, n_bytes)
+        return StepResult(mean, sync_s, n_bytes, n_bytes if n_received is None else n_received)
 
     def total(self, values: Sequence[float]) -> list[float]:
         if self.n_workers == 1:

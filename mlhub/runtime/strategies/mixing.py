@@ -126,3 +126,23 @@ class PushSum:
     @property
     def value(self) -> Tensor:
         return self.x / self.y
+
+
+@dataclass
+class Shared:
+    """GoSGD: a model and its share of the whole, in place. The sum of shares, and of models by shares, is conserved.
+
+    Source: Blot et al., 2016.
+    """
+
+    weights: Tensor
+    share: float
+
+    def send(self) -> float:
+        """The share that goes with a copy of the weights; as much stays."""
+        self.share /= 2.0
+        return self.share
+
+    def receive(self, weights: Tensor, share: float) -> None:
+        self.weights.lerp_(weights, share / (self.share + share))
+        self.share += share

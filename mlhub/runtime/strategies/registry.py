@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.all_reduce import AllReduce
-from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging, Gossip
+from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
+from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
+from mlhub.runtime.strategies.main_worker import MainWorker
 from mlhub.runtime.strategies.own_pace import Downpour, OwnPace, Windowed
 from mlhub.runtime.strategies.parameter_server import ParameterServer
 from mlhub.runtime.strategies.protocol import Strategy
@@ -28,6 +30,10 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "averaging": Averaging,
     "block_momentum": BlockMomentumAveraging,
     "gossip": Gossip,
+    "random_gossip": RandomGossip,
+    "push_sum": PushSum,
+    "gosgd": GoSgd,
+    "main_worker": MainWorker,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

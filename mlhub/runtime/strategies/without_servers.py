@@ -8,6 +8,7 @@ from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Paramete
 from mlhub.wire.launch import Mode
 
 _ALL = Mode.ALL_REDUCE
+PERIOD_OF_ONE = Parameter(int, 1, minimum=1, maximum=100_000)
 WITHOUT_SERVERS: Mapping[str, Scheme] = {
     "all_reduce": Scheme(
         "Every worker holds the model; gradients are averaged, or added where they differ (adasum).",
@@ -41,8 +42,26 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         _ALL,
         {
             "topology": Parameter(str, "ring", choices=("ring", "exponential", "complete")),
-            "period": Parameter(int, 1, minimum=1),
+            "period": PERIOD_OF_ONE,
         },
+    ),
+    "random_gossip": Scheme(
+        "Random pairs of workers average their models while they compute; the seed says who with whom (AD-PSGD).",
+        _ALL,
+        {"period": PERIOD_OF_ONE},
+    ),
+    "push_sum": Scheme(
+        "Workers send one way only, to `n_peers` others, and weigh what they hold (stochastic gradient push).",
+        _ALL,
+        {"n_peers": Parameter(int, 1, minimum=1, maximum=16), "period": PERIOD_OF_ONE},
+    ),
+    "gosgd": Scheme(
+        "After a step a worker sends its model to a random other one, with this probability.",
+        _ALL,
+        {"probability": Parameter(float, 0.1, minimum=0.0, maximum=1.0)},
+    ),
+    "main_worker": Scheme(
+        "The naive scheme, to compare with: one worker takes in all gradients and gives out the weights.", _ALL
     ),
 }
 
@@ -51,6 +70,8 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "cntk-block-momentum": Preset("block_momentum"),
     "local-sgd": Preset("averaging"),
     "d-psgd": Preset("gossip"),
+    "ad-psgd": Preset("random_gossip"),
+    "sgp": Preset("push_sum", aliases={"peers_per_itr": "n_peers"}),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
     "power-sgd": Preset("all_reduce", {"compression": "power_sgd"}),
