@@ -59,6 +59,7 @@ def test_every_scheme_learns(name: str, tmp_path: Path, data: Path) -> None:
         ({"name": "asp"}, 1),
         ({"name": "ssp", "staleness": 0}, 1),
         ({"name": "downpour"}, 1),
+        ({"name": "bounded-delay", "tau": 0}, 1),
         ({"name": "dc-asgd", "lambda": 2.0}, 1),
         ({"name": "softsync", "group": 2, "block": True}, 2),
         ({"name": "k_of_n", "k": 2}, 2),
@@ -78,7 +79,7 @@ def test_in_the_limit_it_is_the_training_of_one_process(
         np.testing.assert_allclose(gang.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["asp", "ssp", "easgd"])
+@pytest.mark.parametrize("name", ["asp", "ssp", "easgd", "bounded_delay"])
 def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=15, batch_size=4, strategy={"name": name})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)

@@ -48,6 +48,8 @@ def test_presets_speak_their_own_words() -> None:
         ({"name": "ssp", "staleness": 1.5}, "strategy.staleness"),
         ({"name": "ssp", "staleness": True}, "strategy.staleness"),
         ({"name": "ssp", "staleness": 0, "staleness_scaling": "zhang"}, "strategy.staleness_scaling"),
+        ({"name": "bounded_delay", "max_outstanding": -1}, "strategy.max_outstanding"),
+        ({"name": "bounded_delay", "staleness_scaling": "dc"}, "strategy.staleness_scaling"),
         ({"name": "averaging", "period": 0}, "strategy.period"),
         ({"name": "easgd", "alpha": 0}, "strategy.alpha"),
         ({"name": "easgd", "alpha": 1.1}, "strategy.alpha"),

@@ -35,9 +35,9 @@ class Client:
     def __init__(
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
-        is_whole: bool = False, feedback: ErrorFeedback | None = None,
+        is_whole: bool = False, feedback: ErrorFeedback | None = None, overlaps: bool = False,
     ) -> None:  # fmt: skip
-        """feedback: pushes are compressed by it.
+        """feedback: pushes are compressed by it. overlaps: work is asked for while an exchange is under way.
 
         Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's.
         """
@@ -50,6 +50,7 @@ class Client:
         self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         self._connections = [self._connect(address, "training") for address in addresses]
+        self._orders = self._connect(addresses[0], "orders") if overlaps else self._connections[0]
         self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
         codec = None if feedback is None else feedback.codec
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
@@ -77,17 +78,28 @@ class Client:
 
         self._each(one)
 
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Of the weights that were received last, by shard."""
+        return tuple(self._versions)
+
     def exchange(
-        self, pushed: torch.Tensor | None = None, *, weight: float = 1.0, flags: int = 0, value: float = 0.0
-    ) -> tuple[int, float]:
+        self, pushed: torch.Tensor | None = None, *, into: torch.Tensor | None = None,
+        versions: Sequence[int] | None = None, weight: float = 1.0, flags: int = 0, value: float = 0.0,
+    ) -> tuple[int, float]:  # fmt: skip
         """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers tell.
 
-        weight: its part of a batch. Under BSP that is all workers' flags together, and the sum of their values.
+        into: where the weights go, unless into the model's. versions: of the weights that the gradient was computed
+        on, unless the newest. weight: its part of a batch.
+        Under BSP what servers tell is all workers' flags together, and the sum of their values.
         """
 
+        targets = self._weights if into is None else self._views(into)
+        based_on = self._versions if versions is None else versions
+
         def one(shard: int) -> tuple[int, float]:
-            sending = self._send_push(shard, pushed, weight=weight, flags=flags, value=value)
-            told = self._receive_weights(shard, self._weights[shard])
+            sending = self._send_push(shard, pushed, based_on[shard], weight=weight, flags=flags, value=value)
+            told = self._receive_weights(shard, targets[shard])
             if sending is not None:
                 sending.result()
             return told
@@ -99,7 +111,7 @@ class Client:
         """Pushes and takes no weights back."""
 
         def one(shard: int) -> None:
-            self._send_push(shard, pushed, weight=weight, flags=frames.QUIET, value=0.0)
+            self._send_push(shard, pushed, self._versions[shard], weight=weight, flags=frames.QUIET, value=0.0)
             frames.receive_header(self._connections[shard], Operation.OK)
 
         self._each(one)
@@ -116,10 +128,14 @@ class Client:
 
         self._each(one)
 
-    def ask(self, *, flags: int) -> Grant | Hold:
-        """The last batch is done; another, please. flags: STOP, CHECKPOINT: wishes for the next meeting."""
-        frames.send(self._connections[0], Header(Operation.LEASE, 0, sender=self._index, flags=flags))
-        header = frames.receive_header(self._connections[0], Operation.GRANT, Operation.HOLD)
+    def ask(self, *, flags: int, n_under_way: int = 0) -> Grant | Hold:
+        """All batches but the last n_under_way are done; another, please.
+
+        flags: STOP, CHECKPOINT: wishes for the next meeting.
+        """
+        asked = Header(Operation.LEASE, 0, sender=self._index, flags=flags, value=float(n_under_way))
+        frames.send(self._orders, asked)
+        header = frames.receive_header(self._orders, Operation.GRANT, Operation.HOLD)
         return Grant(header.step, int(header.value)) if header.operation is Operation.GRANT else Hold()
 
     def rest(self) -> None:
@@ -132,11 +148,11 @@ class Client:
     def attend(self) -> Grant | Meet:
         """Rests, and waits for work or for everybody."""
         self.rest()
-        frames.send(self._connections[0], Header(Operation.ATTEND, 0, sender=self._index))
-        header = frames.receive_header(self._connections[0], Operation.GRANT, Operation.MEET)
+        frames.send(self._orders, Header(Operation.ATTEND, 0, sender=self._index))
+        header = frames.receive_header(self._orders, Operation.GRANT, Operation.MEET)
         if header.operation is Operation.GRANT:
             return Grant(header.step, int(header.value))
-        members = tuple(json.loads(frames.receive_bytes(self._connections[0], header.length)))
+        members = tuple(json.loads(frames.receive_bytes(self._orders, header.length)))
         stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
         return Meet(header.step, stop, checkpoint, members)
 
@@ -163,7 +179,8 @@ class Client:
 
     def close(self) -> None:
         """Says goodbye: the servers leave once all workers have."""
-        for connection in [*self._snapshots, *self._connections]:
+        orders = [] if self._orders is self._connections[0] else [self._orders]
+        for connection in [*self._snapshots, *orders, *self._connections]:
             with suppress(PeerLostError):
                 frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
             connection.close()
@@ -179,10 +196,10 @@ class Client:
         return [bytes_of(vector[begin:end]) for begin, end in self._cuts]
 
     def _send_push(
-        self, shard: int, pushed: torch.Tensor | None, *, weight: float, flags: int, value: float
+        self, shard: int, pushed: torch.Tensor | None, version: int, *, weight: float, flags: int, value: float
     ) -> Future[None] | None:
         """In another thread when it is large, so that both ends read while they write."""
-        version, length = self._versions[shard], self._push_bytes[shard]
+        length = self._push_bytes[shard]
         header = Header(Operation.PUSH, length, flags, self._index, version, value, weight)
         if length <= INLINE_BYTES or flags & frames.QUIET:
             self._stream(shard, header, pushed)

@@ -55,31 +55,33 @@ class Leases:
     def __post_init__(self) -> None:
         self._next = self.work.start * self.work.parts
         self._returned: deque[int] = deque()
-        self._held_by: dict[int, int] = {}
+        self._held_by: dict[int, deque[int]] = {}
         self._attending: set[int] = set()
         self._is_begun = False
         self._stop = self._checkpoint = False
         self._met_at = self._next
         self._barrier: int | None = None
 
-    def ask(self, worker: int, *, stop: bool = False, checkpoint: bool = False) -> Grant | Hold:
-        """The worker's last unit is done; it wants another. The wishes count for the next meeting."""
+    def ask(self, worker: int, *, stop: bool = False, checkpoint: bool = False, n_under_way: int = 0) -> Grant | Hold:
+        """All the worker's units but the last n_under_way are done; it wants another.
+
+        The wishes count for the next meeting.
+        """
         self.members.add(worker)
-        self._held_by.pop(worker, None)
+        self._are_done(worker, all_but=n_under_way)
         self._stop |= stop
         self._checkpoint |= checkpoint
         return self._grant(worker) or Hold()
 
     def attend(self, worker: int) -> dict[int, Grant | Meet]:
-        """The worker is at rest. Returns who is answered now, and what."""
+        """The worker is at rest, nothing of it is under way. Returns who is answered now, and what."""
+        self._are_done(worker, all_but=0)
         self._attending.add(worker)
         return self._settle()
 
     def leave(self, worker: int) -> dict[int, Grant | Meet]:
         """What the worker had taken is given to others."""
-        unit = self._held_by.pop(worker, None)
-        if unit is not None:
-            self._returned.append(unit)
+        self._returned.extend(self._held_by.pop(worker, ()))
         self.members.discard(worker)
         self._attending.discard(worker)
         if not self.members:
@@ -123,8 +125,15 @@ class Leases:
             unit, self._next = self._next, self._next + 1
         else:
             return None
-        self._held_by[worker] = unit
+        self._held_by.setdefault(worker, deque()).append(unit)
         return Grant(*divmod(unit, self.work.parts))
+
+    def _are_done(self, worker: int, *, all_but: int) -> None:
+        held = self._held_by.get(worker, deque())
+        while len(held) > all_but:
+            held.popleft()
+        if not held:
+            self._held_by.pop(worker, None)
 
     def _limit(self) -> int:
         """Units that may be given out before the next meeting: to the end of the epoch, or of a begun step."""

@@ -108,10 +108,10 @@ class Server:
                 self._present.add(worker)
         reason: str | None = None
         try:
-            if is_training:
-                self._train(connection, worker)
-            else:
+            if purpose == "snapshots":
                 self._keep_snapshots(connection)
+            else:  # training; orders: a worker's second connection, for work while the first is busy
+                self._train(connection, worker)
         except (PeerLostError, FrameError, ValueError, KeyError, TypeError, OSError, RuntimeError) as error:
             reason = f"Worker {worker}: {error}"
         finally:
@@ -147,7 +147,9 @@ class Server:
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.LEASE:
                     stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
-                    self._order(connection, self._shard.ask(worker, stop=stop, checkpoint=checkpoint))
+                    n = int(header.value)
+                    order = self._shard.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n)
+                    self._order(connection, order)
                 case Operation.ATTEND:
                     self._order(connection, self._shard.attend(worker))
                 case Operation.OWED:

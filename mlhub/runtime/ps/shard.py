@@ -227,10 +227,11 @@ class Shard:
 
     # Work, totals, snapshots --------------------------------------------------------------------------------------
 
-    def ask(self, worker: int, *, stop: bool, checkpoint: bool) -> Grant | Hold:
+    def ask(self, worker: int, *, stop: bool, checkpoint: bool, n_under_way: int) -> Grant | Hold:
         with self._changed:
             assert self.leases is not None
-            return self.leases.ask(worker, stop=stop or bool(self.stop_flag), checkpoint=checkpoint)
+            stop = stop or bool(self.stop_flag)
+            return self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
 
     def attend(self, worker: int) -> Grant | Meet:
         with self._changed:

@@ -13,6 +13,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.leases import Grant, Hold, Meet, Work
+from mlhub.runtime.ps.pipeline import Pipeline
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies.parameter_server import Connected
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
@@ -37,7 +38,8 @@ class OwnPace(Connected):
         return model
 
     def next(self, wishes: Wishes) -> Batch | Meeting:
-        order: Grant | Hold | Meet = self.client.ask(flags=STOP * wishes.stop | CHECKPOINT * wishes.checkpoint)
+        flags = STOP * wishes.stop | CHECKPOINT * wishes.checkpoint
+        order: Grant | Hold | Meet = self.client.ask(flags=flags, n_under_way=self.n_under_way)
         if isinstance(order, Hold):
             self.flush()
             order = self.client.attend()
@@ -57,6 +59,11 @@ class OwnPace(Connected):
         self.client.exchange(weight=weight)
         return self.exchanged(loss / weight if weight else None, began)
 
+    @property
+    def n_under_way(self) -> int:
+        """Pushes that this worker does not know to have arrived."""
+        return 0
+
     def flush(self) -> None:
         """Before this worker rests: pushes what it has not pushed yet."""
 
@@ -64,6 +71,38 @@ class OwnPace(Connected):
         """Everybody has flushed: the servers' weights are the model."""
         self.client.pull()
         self.settle(meeting)
+
+
+class BoundedDelay(OwnPace):
+    """ASP whose workers compute while their last exchanges are under way, `max_outstanding` of them at most.
+
+    Source: Li et al., OSDI '14, sec. 3.4.
+    """
+
+    def prepare(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+    ) -> nn.Module:
+        out = super().prepare(model, optimizer, resume=resume, course=course)
+        self._pipeline = Pipeline(self.client, self.weights, max_outstanding=self.spec.parameters["max_outstanding"])
+        return out
+
+    @property
+    def n_under_way(self) -> int:
+        return self._pipeline.n_under_way
+
+    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
+        loss, weight = self.differentiate(losses)
+        began = time.perf_counter()
+        self._pipeline.push(self.gradient, weight=weight)
+        return self.exchanged(loss / weight if weight else None, began)
+
+    def flush(self) -> None:
+        self._pipeline.drain()
+
+    def close(self) -> None:
+        if hasattr(self, "_pipeline"):
+            self._pipeline.close()
+        super().close()
 
 
 class Downpour(OwnPace):

@@ -53,6 +53,7 @@ class Connected:
             start_timeout_s=spec.start_timeout_s,
             is_whole=self.spec.needs_one_shard,
             feedback=self.feedback,
+            overlaps=self.spec.name == "bounded_delay",
         )
         if spec.index == 0:
             self.client.start(

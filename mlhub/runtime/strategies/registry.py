@@ -10,7 +10,7 @@ from mlhub.runtime.strategies.all_reduce import AllReduce
 from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
 from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
-from mlhub.runtime.strategies.own_pace import Downpour, OwnPace, Windowed
+from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, Windowed
 from mlhub.runtime.strategies.parameter_server import ParameterServer
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
@@ -20,6 +20,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "all_reduce": AllReduce,
     "bsp": ParameterServer,
     "asp": OwnPace,
+    "bounded_delay": BoundedDelay,
     "ssp": OwnPace,
     "softsync": OwnPace,
     "k_of_n": OwnPace,

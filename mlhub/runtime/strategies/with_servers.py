@@ -24,6 +24,13 @@ def _on_servers(about: str, **parameters: Parameter) -> Scheme:
 WITH_SERVERS: Mapping[str, Scheme] = {
     "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, _FEWER_BYTES),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
+    "bounded_delay": _on_servers(
+        "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are under way: hides slow "
+        "links behind staleness.",
+        max_outstanding=Parameter(int, 2, minimum=0, maximum=64),
+        staleness_scaling=Parameter(str, "none", choices=("none", "zhang", "dynsgd")),
+        **_FEWER_BYTES,
+    ),
     "ssp": _on_servers(
         "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
         "that are slow at random, not against one that is always slow.",
@@ -67,6 +74,7 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "dc-asgd-a": Preset(
         "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
     ),
+    "bounded-delay": Preset("bounded_delay", aliases={"tau": "max_outstanding"}),
     "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),
     "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),
     "backup-workers": Preset("k_of_n"),
