@@ -33,6 +33,7 @@ class Learnt:
 
     observations: Mapping[str, tuple[SpeedObservation, ...]]
     profiles: Mapping[str, Profile]
+    noise_scales: Mapping[str, float]  # of the gradient, in examples, as the newest attempt measured it
     costs: Mapping[str, Costs]
     usual: Costs
 
@@ -42,15 +43,17 @@ class Learnt:
 
 def learnt_of(families: Collection[str]) -> Learnt:
     """What is known of these families."""
-    observations, profiles = _speeds(families)
+    observations, profiles, noise_scales = _speeds(families)
     costs, usual = _costs(families)
-    return Learnt(observations, profiles, costs, usual)
+    return Learnt(observations, profiles, noise_scales, costs, usual)
 
 
-def _speeds(families: Collection[str]) -> tuple[dict[str, tuple[SpeedObservation, ...]], dict[str, Profile]]:
-    """Observations oldest first; the stages of the newest one, a worker's step each."""
+def _speeds(
+    families: Collection[str],
+) -> tuple[dict[str, tuple[SpeedObservation, ...]], dict[str, Profile], dict[str, float]]:
+    """Observations oldest first; the stages of the newest one, a worker's step each; the newest noise scale."""
     found: defaultdict[str, list[SpeedObservation]] = defaultdict(list)
-    profiles = {}
+    profiles, noise_scales = {}, {}
     for sample in SpeedSample.objects.filter(family__in=families, n_steps__gt=0).order_by("updated_at", "id"):
         found[sample.family].append(
             SpeedObservation(
@@ -69,7 +72,9 @@ def _speeds(families: Collection[str]) -> tuple[dict[str, tuple[SpeedObservation
             )
         )
         profiles[sample.family] = Profile(cpu_io_s=sample.input_s, gpu_s=sample.compute_s, network_s=sample.sync_s)
-    return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles
+        if sample.noise_scale is not None:
+            noise_scales[sample.family] = sample.noise_scale
+    return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
 
 
 def _costs(families: Collection[str]) -> tuple[dict[str, Costs], Costs]:

@@ -164,6 +164,7 @@ def job_snapshot(
         hold=_hold(job, now),
         hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
         profile=learnt.profiles.get(family),
+        noise_scale=learnt.noise_scales.get(family),
     )
 
 

@@ -17,7 +17,8 @@ from mlhub.events.wakes import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
 from mlhub.metrics.reports import at, read_report
-from mlhub.metrics.speeds import as_gang, learn
+from mlhub.metrics.speeds import as_gang, keep_staleness, learn
+from mlhub.metrics.standstills import note_standstill
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -32,6 +33,7 @@ from mlhub.wire.report import (
     ProgressReport,
     Report,
     ResultReport,
+    StalenessReport,
 )
 
 SECONDARY = (Cause.PEER_LOST, Cause.KILLED, Cause.PREEMPTED, "")
@@ -49,6 +51,12 @@ class Pod:
     @property
     def speaks_for_gang(self) -> bool:
         return (self.role, self.index) == ("worker", 0)
+
+    def may_send(self, report: Report) -> bool:
+        """Everybody tells of itself; only worker 0 tells of the gang, and only servers of staleness."""
+        if isinstance(report, StalenessReport):
+            return self.role == "server"
+        return self.speaks_for_gang or isinstance(report, FailureReport | PhaseReport)
 
 
 def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
@@ -147,7 +155,7 @@ def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: i
     points: list[MetricPoint] = []
     series: dict[str, Series] = {}
     for report in reports:
-        if not pod.speaks_for_gang and not isinstance(report, FailureReport | PhaseReport):
+        if not pod.may_send(report):
             raise InvalidInputError(
                 f"{pod.role} {pod.index} may not send {report.type} reports; worker 0 speaks for the gang.",
                 field="index",
@@ -171,6 +179,8 @@ def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: i
                     )
             case ProgressReport():
                 _store_progress(attempt, report)
+            case StalenessReport():
+                keep_staleness(attempt, report, shard=pod.index)
             case CheckpointReport():
                 Checkpoint.objects.get_or_create(
                     attempt=attempt,
@@ -183,6 +193,8 @@ def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: i
                         "at": at(report.at),
                     },
                 )
+            case PhaseReport(phase="stalled" | "moving"):
+                note_standstill(attempt, report, worker=pod.index)
             case PhaseReport():
                 if pod.speaks_for_gang:
                     _store_phase(attempt, report)

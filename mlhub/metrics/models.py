@@ -67,7 +67,8 @@ class LogLine(models.Model):
 
 
 class SpeedSample(models.Model):
-    """A mean step time on a real allocation, for the scheduler's speed model. family = model code + dataset."""
+    """What an attempt measured of itself: a mean step time on a real allocation, for the scheduler's speed model, and
+    the newest of everything else. family = model code + dataset. NULL: not known."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="speed_sample")
@@ -83,5 +84,39 @@ class SpeedSample(models.Model):
     compute_s = models.FloatField()
     sync_s = models.FloatField()
     input_s = models.FloatField()
+    wait_s = models.FloatField(default=0.0)  # of sync_s
     n_steps = models.PositiveBigIntegerField()
     updated_at = models.DateTimeField()
+    bytes_sent = models.FloatField(default=0.0)  # a step, by rank 0
+    bytes_received = models.FloatField(default=0.0)
+    peak_memory_bytes = models.PositiveBigIntegerField(default=0)
+    noise_scale = models.FloatField(null=True, blank=True)  # of the gradient, in examples
+    gpu_utilisation = models.FloatField(null=True, blank=True)
+    gpu_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+
+
+class Staleness(models.Model):
+    """How old pushes were when one shard of an attempt used them; counts as in mlhub/wire/report.py."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="staleness")
+    shard = models.PositiveIntegerField()
+    counts = models.JSONField(default=list)
+    n_discarded = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "shard"], name="staleness_of_shard")]
+
+
+class Standstill(models.Model):
+    """A worker that has made no step for a while, as its launcher told; gone when it moves again."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="standstills")
+    worker = models.PositiveIntegerField()
+    step = models.PositiveBigIntegerField()
+    doing = models.CharField(max_length=10)  # input | compute | sync (it waits for others) | start
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="standstill_of_worker")]

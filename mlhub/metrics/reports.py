@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from mlhub.core.errors import InvalidInputError
 from mlhub.wire.exits import Cause
 from mlhub.wire.report import (
+    MAX_STALENESS,
     CheckpointReport,
     FailureReport,
     MetricReport,
@@ -17,6 +18,7 @@ from mlhub.wire.report import (
     ProgressReport,
     Report,
     ResultReport,
+    StalenessReport,
     from_dict,
 )
 
@@ -38,9 +40,11 @@ def read_report(raw: Any, *, number: int) -> Report:
         if name == "type":
             continue
         value = getattr(report, name)
-        if kind is float:
+        if value is None and kind in (float | None, int | None):
+            continue
+        if kind in (float, float | None):
             _check_number(number, name, value)
-        elif kind is int:
+        elif kind in (int, int | None):
             _check_count(number, name, value)
         elif kind is str and (not isinstance(value, str) or len(value) > MAX_TEXT):
             raise _bad(number, name, f"It must be text of at most {MAX_TEXT:,} characters.")
@@ -71,6 +75,11 @@ def _check_content(report: Report, number: int) -> None:
         case PhaseReport(detail=detail):
             if not isinstance(detail, dict) or len(str(detail)) > MAX_TEXT:
                 raise _bad(number, "detail", "It must be a small object.")
+        case StalenessReport(counts=counts):
+            if not isinstance(counts, list) or len(counts) > MAX_STALENESS + 1:
+                raise _bad(number, "counts", f"They must be a list of at most {MAX_STALENESS + 1} numbers.")
+            for place, count in enumerate(counts):
+                _check_count(number, f"counts.{place}", count)
         case ProgressReport() | CheckpointReport():
             pass
 

@@ -1,4 +1,4 @@
-"""Step times on real allocations, kept for the scheduler: one row an attempt, a mean weighted by steps."""
+"""What attempts measured of themselves, kept for the scheduler and for people: one row an attempt, one a shard."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.models import SpeedSample
+from mlhub.metrics.models import SpeedSample, Staleness
 from mlhub.runtime.strategies.schema import parse
-from mlhub.wire.report import ProgressReport
+from mlhub.wire.report import ProgressReport, StalenessReport
 
-PARTS = ("step_s", "compute_s", "sync_s", "input_s")
+PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
+NEWEST = ("bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes")
 MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
 
 
@@ -55,10 +56,19 @@ def learn(attempt: Attempt, report: ProgressReport) -> None:
     for part in PARTS:
         mean = (getattr(sample, part) * n_old + getattr(report, part) * n_new) / (n_old + n_new)
         setattr(sample, part, mean)
+    for name in NEWEST:
+        if getattr(report, name) is not None:
+            setattr(sample, name, getattr(report, name))
     sample.n_steps += n_new
     sample.updated_at = timezone.now()
     sample.save()
     Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=sample.step_s)
+
+
+def keep_staleness(attempt: Attempt, report: StalenessReport, *, shard: int) -> None:
+    """Counts are of the whole attempt, so the newest ones stand."""
+    found = {"counts": report.counts, "n_discarded": report.n_discarded}
+    Staleness.objects.update_or_create(attempt=attempt, shard=shard, defaults=found)
 
 
 def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
@@ -73,5 +83,5 @@ def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
         "n_racks": max(1, len({n.rack_id for n in known})),
         "gpu_type": next((n.gpu_type for n in known), ""),
         "batch_size": attempt.job.batch_size,
-        **{part: getattr(report, part) for part in PARTS},
+        **{name: getattr(report, name) for name in (*PARTS, *NEWEST)},
     }

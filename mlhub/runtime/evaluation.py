@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mlhub.runtime.beats import Pulse
 from mlhub.runtime.contract import Contract
 from mlhub.runtime.readers import Split
 from mlhub.runtime.strategies.protocol import Strategy
@@ -18,7 +19,7 @@ MAX_EXPONENT = 50.0
 
 
 def evaluate(
-    model: nn.Module, contract: Contract, data: Split, strategy: Strategy, *, rank: int, n_workers: int
+    model: nn.Module, contract: Contract, data: Split, strategy: Strategy, *, rank: int, n_workers: int, pulse: Pulse
 ) -> dict[str, float]:
     """Means over all held-out examples, keys "eval/...", the same on every worker; the model trains on afterwards."""
     strategy.average_buffers(model)
@@ -30,6 +31,7 @@ def evaluate(
     model.eval()
     with torch.no_grad():
         for start in range(0, len(looked_at), BATCH):
+            pulse.beat("compute")
             inputs, targets = data.batch(looked_at[start : start + BATCH])
             inputs, targets = contract.preprocess(inputs.to(device)), targets.to(device)
             outputs = model(inputs)

@@ -44,6 +44,10 @@ class Pod:
         return self.work / "reports.jsonl"
 
     @property
+    def pulse(self) -> Path:
+        return self.work / "pulse"
+
+    @property
     def output(self) -> Path:
         return self.work / "output.log"
 

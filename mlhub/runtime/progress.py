@@ -7,10 +7,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mlhub.runtime import gpu
+from mlhub.runtime.noise import NoiseScale
 from mlhub.runtime.settings import Settings, is_better_when_low
 from mlhub.runtime.strategies.protocol import Course, StepResult
+from mlhub.runtime.traffic import Traffic
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.report import ProgressReport
+
+
+@dataclass
+class Watched:
+    """What is followed over a whole training."""
+
+    noise: NoiseScale = field(default_factory=NoiseScale)
+    traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass
@@ -21,19 +32,28 @@ class Interval:
     n_steps: int = 0
     input_s: float = 0.0
     sync_s: float = 0.0
+    wait_s: float = 0.0
     busy_s: float = 0.0
+    bytes_sent: float = 0.0
+    bytes_received: float = 0.0
 
     def add(self, *, input_s: float, busy_s: float, result: StepResult) -> None:
         self.n_steps += 1
         self.input_s += input_s
         self.sync_s += result.sync_s
+        self.wait_s += result.wait_s
         self.busy_s += busy_s
+        self.bytes_sent += result.bytes_sent
+        self.bytes_received += result.bytes_received
 
     def report(
-        self, spec: PodSpec, course: Course, *, step: int, last: StepResult, parameters_bytes: int
+        self, spec: PodSpec, course: Course, *, step: int, parameters_bytes: int, watched: Watched
     ) -> ProgressReport:
+        """Traffic as the kernel counted it; where it counted nothing (memory shared by GPUs), as the strategy did."""
         n = max(1, self.n_steps)
-        step_s, sync_s, input_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s))
+        step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
+        sent, received = watched.traffic.look()
+        used = gpu.use()
         return ProgressReport(
             at=time.time(),
             steps_done=step,
@@ -46,10 +66,14 @@ class Interval:
             compute_s=max(0.0, step_s - sync_s - input_s),
             sync_s=sync_s,
             input_s=input_s,
-            bytes_sent=last.bytes_sent,
-            bytes_received=last.bytes_received,
+            bytes_sent=(sent or self.bytes_sent) / n,
+            bytes_received=(received or self.bytes_received) / n,
             parameters_bytes=parameters_bytes,
             peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            wait_s=min(wait_s, sync_s),
+            noise_scale=watched.noise.value(batch_size=spec.training.batch_size),
+            gpu_utilisation=None if used is None else used.utilisation,
+            gpu_memory_bytes=None if used is None else used.memory_bytes,
         )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlhub.wire.report import FailureReport, MetricReport, PhaseReport, Report, to_dict
+from mlhub.wire.report import FailureReport, MetricReport, PhaseReport, Report, StalenessReport, to_dict
 
 MAX_TRACEBACK = 16_000
+TELL_EVERY_S = 2.0
 
 
 class Reporter:
@@ -37,3 +40,28 @@ class Reporter:
 
     def failure(self, cause: str, message: str, traceback: str = "") -> None:
         self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))
+
+
+class Telling(threading.Thread):
+    """Sends a report every few seconds while it says something new, and once more at the end."""
+
+    def __init__(self, report: Callable[[], StalenessReport], reporter: Reporter) -> None:
+        super().__init__(name="telling", daemon=True)
+        self._report, self._reporter = report, reporter
+        self._is_ending = threading.Event()
+        self._told: tuple[list[int], int] = ([], 0)
+
+    def run(self) -> None:
+        while not self._is_ending.wait(TELL_EVERY_S):
+            self._tell()
+        self._tell()
+
+    def end(self) -> None:
+        self._is_ending.set()
+        self.join()
+
+    def _tell(self) -> None:
+        found = self._report()
+        if (found.counts, found.n_discarded) != self._told:
+            self._told = found.counts, found.n_discarded
+            self._reporter.send(found)

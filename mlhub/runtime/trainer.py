@@ -17,7 +17,7 @@ from mlhub.runtime import archives, script
 from mlhub.runtime.errors import BadInputError, PreemptedError, classify
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.server import Server
-from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.reporting import Reporter, Telling
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Role
@@ -69,7 +69,12 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     reporter.phase("gang_ready")
-    server.serve(start_timeout_s=pod.spec.start_timeout_s)
+    telling = Telling(server.staleness, reporter)
+    telling.start()
+    try:
+        server.serve(start_timeout_s=pod.spec.start_timeout_s)
+    finally:
+        telling.end()
     return ExitCode.PREEMPTED if asked else ExitCode.DONE
 
 

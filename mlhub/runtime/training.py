@@ -15,17 +15,18 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mlhub.runtime import augmentation, checkpoints, script
+from mlhub.runtime.beats import Pulse
 from mlhub.runtime.contract import Contract, load_contract
 from mlhub.runtime.errors import BadInputError, NotANumberError, PreemptedError
 from mlhub.runtime.evaluation import evaluate
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.progress import Goal, Interval
+from mlhub.runtime.progress import Goal, Interval, Watched
 from mlhub.runtime.readers import Split, open_split
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.sampling import Indices, Schedule
 from mlhub.runtime.saving import Checkpointer
 from mlhub.runtime.settings import read_settings
-from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, StepResult, Strategy, Wishes
+from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, Strategy, Wishes
 from mlhub.runtime.strategies.registry import strategy_for
 
 PROGRESS_EVERY_S = 1.0
@@ -46,6 +47,7 @@ class Trainer:
         self.goal = Goal(self.settings, metric=spec.target_metric, value=spec.target_value)
         self.strategy: Strategy = strategy_for(pod)
         self.checkpointer = Checkpointer(pod, reporter)
+        self.pulse, self.watched = Pulse(pod.pulse), Watched()
 
     def run(self) -> None:
         """Raises PreemptedError after a checkpoint, and whatever ends training badly (errors.classify)."""
@@ -88,6 +90,7 @@ class Trainer:
             start=0 if found is None else found.step,
             rates=self.settings.rates(self.schedule.steps_total),
             clip_norm=self.settings.clip_norm,
+            pulse=self.pulse,
         )
         self.wrapped = self.strategy.prepare(self.model, optimizer, resume=found, course=self.course)
         self.wrapped.train()
@@ -106,7 +109,7 @@ class Trainer:
     def _steps(self) -> tuple[int, dict[str, float]]:
         """All steps that are left: how many are done, and the last evaluation. Raises PreemptedError."""
         interval, loss, self._saved_at = Interval(), 0.0, time.perf_counter()
-        done, metrics, result = self.course.start, dict[str, float](), StepResult(None, 0.0)
+        done, metrics = self.course.start, dict[str, float]()
         self._told_step = done
         self._announce(done)
         if done >= self.course.steps:
@@ -114,8 +117,9 @@ class Trainer:
         while True:
             began = time.perf_counter()
             order = self.strategy.next(self._wishes(began))
+            self.pulse.beat("input", step=order.step)
             if isinstance(order, Meeting):
-                interval = self._tell(interval, order.step, result, loss)
+                interval = self._tell(interval, order.step, loss)
                 metrics = self._meet(order) or metrics
                 ending = self.goal.reason_to_stop(metrics) if order.step % self.course.steps_per_epoch == 0 else None
                 if ending is not None and order.step < self.course.steps and self.rank == 0:
@@ -130,13 +134,15 @@ class Trainer:
             result = self.strategy.step(losses, n=min(self.settings.accumulation_steps, len(own)))
             now, done = time.perf_counter(), order.step + 1
             interval.add(input_s=self._input_s, busy_s=now - began, result=result)
+            if result.noise is not None:
+                self.watched.noise.add(result.noise)
             if result.loss is not None:
                 loss = self._finite(result.loss, done)
             if now - interval.began > PROGRESS_EVERY_S:
-                interval = self._tell(interval, done, result, loss)
+                interval = self._tell(interval, done, loss)
             self.checkpointer.raise_error()
 
-    def _tell(self, interval: Interval, step: int, last: StepResult, loss: float) -> Interval:
+    def _tell(self, interval: Interval, step: int, loss: float) -> Interval:
         """Reports how far the gang is, when it got further; returns the next interval.
 
         Where workers take steps at their own pace, others may have made all of them.
@@ -144,9 +150,11 @@ class Trainer:
         if step == self._told_step:
             return interval
         self._told_step = step
-        self.reporter.send(
-            interval.report(self.pod.spec, self.course, step=step, last=last, parameters_bytes=self.parameters_bytes)
-        )
+        if self.rank == 0:
+            found = interval.report(
+                self.pod.spec, self.course, step=step, parameters_bytes=self.parameters_bytes, watched=self.watched
+            )
+            self.reporter.send(found)
         if interval.n_steps:
             self._report(step, {"train/loss": loss})
         return Interval()
@@ -192,6 +200,7 @@ class Trainer:
             inputs = augmentation.augmented(inputs, self.settings.augment, generator)
             inputs, targets = self.contract.preprocess(inputs.to(device)), targets.to(device)
             self._input_s += time.perf_counter() - began
+            self.pulse.beat("compute")
             with self._precision():
                 loss = self.contract.loss(self.wrapped(inputs), targets)
             yield loss, share * len(micro) / len(own)
@@ -214,8 +223,9 @@ class Trainer:
 
     def _evaluate(self, meeting: Meeting) -> dict[str, float]:
         metrics = evaluate(
-            self.model, self.contract, self.data, self.strategy, rank=meeting.rank, n_workers=meeting.n_members
-        )
+            self.model, self.contract, self.data, self.strategy,
+            rank=meeting.rank, n_workers=meeting.n_members, pulse=self.pulse,
+        )  # fmt: skip
         self._report(meeting.step, metrics)
         if self.rank == 0:
             told = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))

@@ -22,6 +22,7 @@ REPORTS = "reports"
 LOG = "log"
 MAX_LOG_LINE = 8192
 MAX_BATCH_LINES = 1000
+MAX_STALENESS = 64  # counted one by one; staler ones together
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,10 @@ class ProgressReport:
     """How far training is, and how fast: what the scheduler learns from. Sent at least every 2 s by rank 0.
 
     steps_done and steps_total count optimiser steps of the global batch. step_s is the mean of the steps since the
-    last report, split into its parts (seconds); they add up to step_s within rounding.
-    bytes_sent and bytes_received: per step, of this rank.
+    last report, split into its parts (seconds): input, compute and sync add up to step_s within rounding; wait_s is the
+    part of sync_s that went by before anything of the others' came.
+    bytes_sent and bytes_received: per step, of this rank, as the kernel counted them on its TCP connections.
+    noise_scale: of the gradient, in examples, smoothed. GPU: of this rank's; utilisation from 0 to 1. None: not known.
     """
 
     type: ClassVar[str] = "progress"
@@ -63,6 +66,24 @@ class ProgressReport:
     bytes_received: float = 0.0
     parameters_bytes: int = 0
     peak_memory_bytes: int = 0
+    wait_s: float = 0.0
+    noise_scale: float | None = None
+    gpu_utilisation: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class StalenessReport:
+    """A parameter server's, every few seconds while they change: how old pushes were when they were used.
+
+    counts[s]: pushes of this attempt that were used s versions after the one they were computed on; the last number
+    holds all that were staler. n_discarded: pushes that came too late to be used at all.
+    """
+
+    type: ClassVar[str] = "staleness"
+    at: float
+    counts: list[int]
+    n_discarded: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +101,11 @@ class CheckpointReport:
 
 @dataclass(frozen=True)
 class PhaseReport:
-    """A mark in the pod's life: inputs_ready, gang_ready, resumed, training, evaluating, saving, done."""
+    """A mark in the pod's life: inputs_ready, gang_ready, resumed, training, evaluating, saving, done.
+
+    stalled and moving: a worker's, told by its launcher: it has stood still at `step` for `still_s` seconds, `doing`
+    "input", "compute" or "sync" (waiting for others); and it goes on.
+    """
 
     type: ClassVar[str] = "phase"
     at: float
@@ -111,10 +136,13 @@ class ResultReport:
     artifacts: dict[str, str] = field(default_factory=dict)
 
 
-Report = MetricReport | ProgressReport | CheckpointReport | PhaseReport | FailureReport | ResultReport
+Report = MetricReport | ProgressReport | StalenessReport | CheckpointReport | PhaseReport | FailureReport | ResultReport
 _TYPES: dict[str, type[Any]] = {
-    t.type: t for t in (MetricReport, ProgressReport, CheckpointReport, PhaseReport, FailureReport, ResultReport)
-}
+    kind.type: kind
+    for kind in (
+        MetricReport, ProgressReport, StalenessReport, CheckpointReport, PhaseReport, FailureReport, ResultReport,
+    )
+}  # fmt: skip
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 
 from mlhub.control.convergence import expected_steps
 from mlhub.control.learnt import CHECKPOINT_S, START_S, learnt_of
+from mlhub.control.snapshots import take_snapshot
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, SpeedSample
 from mlhub.metrics.speeds import family_of
@@ -37,7 +38,7 @@ def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = N
     SpeedSample.objects.create(
         attempt=attempt, family=family_of(job), mode="all_reduce", n_workers=1, n_servers=0, n_nodes=1, n_racks=1,
         gpu_type="cpu-slot", batch_size=32, step_s=0.3, compute_s=0.2, sync_s=0.06, input_s=0.04, n_steps=500,
-        updated_at=world.now,
+        updated_at=world.now, noise_scale=512.0,
     )  # fmt: skip
 
 
@@ -67,6 +68,8 @@ def test_stages_of_a_family_become_its_profile(world: World) -> None:
     profile = learnt_of({family_of(job)}).profiles[family_of(job)]
     assert (profile.cpu_io_s, profile.gpu_s, profile.network_s) == (0.04, 0.2, 0.06)
     world.round()
+    snapshot = take_snapshot([], now=world.now, round_number=9)
+    assert [of.noise_scale for of in snapshot.jobs] == [512.0]
     assert world.loop.plan is not None
 
 

@@ -13,6 +13,7 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
 from mlhub.metrics.reads import Point, effective, thin
+from mlhub.metrics.standstills import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -231,3 +232,43 @@ def test_a_thinned_curve_keeps_its_ends_and_its_extremes() -> None:
     assert (kept[0], kept[-1]) == (points[0], points[-1])
     assert {100.0, -50.0} <= {p.value for p in kept}
     assert [p.step for p in kept] == sorted(p.step for p in kept)
+
+
+def test_what_an_attempt_measured_of_itself_is_kept_and_shown(cast: Cast) -> None:
+    of = job(cast.project_a, cast.bob)
+    attempt = opened(of)
+    Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
+    told = {"wait_s": 0.01, "noise_scale": 480.0, "gpu_utilisation": 0.75, "gpu_memory_bytes": 2**30, "bytes_sent": 9.0}
+    post(attempt, 0, progress(10) | told, progress(20) | told | {"noise_scale": 500.0, "gpu_utilisation": None})
+    staleness = {"type": "staleness", "at": 1.7e9}
+    post(attempt, 0, staleness | {"counts": [1]}, staleness | {"counts": [5, 3]}, role="server", index=0)
+    answer = post(attempt, 0, staleness | {"counts": [4, 3, 1], "n_discarded": 2}, role="server", index=1)
+    assert answer.json() == {"next": 1}
+    client = APIClient()
+    client.force_authenticate(cast.bob)
+    (sample,) = client.get(f"/api/v1/jobs/{of.id}/speed").json()["samples"]
+    assert (sample["noise_scale"], sample["gpu_utilisation"], sample["gpu_memory_bytes"]) == (500.0, 0.75, 2**30)
+    assert (sample["wait_s"], sample["bytes_sent"]) == (0.01, 9.0)
+    assert (sample["staleness"], sample["n_discarded"]) == ([9, 6, 1], 2)
+
+
+def test_only_servers_tell_of_staleness_and_in_whole_numbers(attempt: Attempt) -> None:
+    told = {"type": "staleness", "at": 1.7e9, "counts": [1, 2]}
+    assert post(attempt, 0, told).json()["code"] == "not_the_speaker"
+    Attempt.objects.filter(pk=attempt.pk).update(n_servers=1)
+    assert (
+        post(attempt, 0, told | {"counts": [1, -2]}, role="server").json()["errors"][0]["field"] == "lines.0.counts.1"
+    )
+    assert post(attempt, 0, told | {"counts": [1] * 66}, role="server").json()["errors"][0]["field"] == "lines.0.counts"
+
+
+def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt: Attempt) -> None:
+    still = {"type": "phase", "at": 1.7e9, "phase": "stalled", "since_start_s": 90.0}
+    post(attempt, 0, still | {"detail": {"step": 12, "doing": "sync", "still_s": 61.0}})
+    assert waited_for(attempt) == Waited(busy=(), silent=(1,))
+    post(attempt, 0, still | {"detail": {"step": 12, "doing": "compute", "still_s": 62.0}}, index=1)
+    assert waited_for(attempt) == Waited(busy=(1,), silent=())
+    assert str(waited_for(attempt)) == "worker 1 in its own code"
+    post(attempt, 1, still | {"phase": "moving", "detail": {}}, index=1)
+    post(attempt, 2, still | {"detail": {"step": "x", "doing": 3, "still_s": -1}}, index=1)
+    assert waited_for(attempt).busy == (1,)

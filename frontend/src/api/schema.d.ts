@@ -2258,6 +2258,10 @@ export interface components {
          * @enum {string}
          */
         SourceEnum: "upload" | "training";
+        /**
+         * @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last one: or more.
+         *     noise_scale: in examples. gpu_utilisation: from 0 to 1. null: not measured.
+         */
         Speed: {
             attempt_number: number;
             mode: string;
@@ -2275,12 +2279,28 @@ export interface components {
             sync_s: number;
             /** Format: double */
             input_s: number;
+            /** Format: double */
+            wait_s?: number;
             /** Format: int64 */
             n_steps: number;
             /** Format: date-time */
             updated_at: string;
+            /** Format: double */
+            bytes_sent?: number;
+            /** Format: double */
+            bytes_received?: number;
+            /** Format: int64 */
+            peak_memory_bytes?: number;
+            /** Format: double */
+            noise_scale?: number | null;
+            /** Format: double */
+            gpu_utilisation?: number | null;
+            /** Format: int64 */
+            gpu_memory_bytes?: number | null;
+            readonly staleness: number[];
+            readonly n_discarded: number;
         };
-        /** @description Mean step times of each attempt, split into their parts; seconds. */
+        /** @description What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest. */
         Speeds: {
             samples: components["schemas"]["Speed"][];
         };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from rest_framework import serializers
@@ -59,18 +60,32 @@ class LogQuerySerializer(serializers.Serializer[None]):
 
 
 class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
+    """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last one: or more.
+    noise_scale: in examples. gpu_utilisation: from 0 to 1. null: not measured."""
+
     attempt_number = serializers.IntegerField(source="attempt.number")
+    staleness = serializers.SerializerMethodField()
+    n_discarded = serializers.SerializerMethodField()
 
     class Meta:
         model = SpeedSample
         fields = [
             "attempt_number", "mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size",
-            "step_s", "compute_s", "sync_s", "input_s", "n_steps", "updated_at",
+            "step_s", "compute_s", "sync_s", "input_s", "wait_s", "n_steps", "updated_at",
+            "bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes",
+            "staleness", "n_discarded",
         ]  # fmt: skip
+
+    def get_staleness(self, sample: SpeedSample) -> list[int]:
+        each = [shard.counts for shard in sample.attempt.staleness.all()]
+        return [sum(counts) for counts in zip_longest(*each, fillvalue=0)]
+
+    def get_n_discarded(self, sample: SpeedSample) -> int:
+        return sum(shard.n_discarded for shard in sample.attempt.staleness.all())
 
 
 class SpeedsSerializer(serializers.Serializer[Any]):
-    """Mean step times of each attempt, split into their parts; seconds."""
+    """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
 
     samples = SpeedSerializer(many=True)
 

@@ -55,4 +55,5 @@ class SpeedView(JobPartView):
     def get(self, request: Request, **_: Any) -> Response:
         """What the job measured of itself, and the scheduler learns from."""
         samples = SpeedSample.objects.filter(attempt__job=self.job(request)).select_related("attempt")
+        samples = samples.prefetch_related("attempt__staleness")
         return Response(s.SpeedsSerializer({"samples": samples.order_by("attempt__number")}).data)

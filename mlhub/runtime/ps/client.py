@@ -48,6 +48,7 @@ class Client:
         self._weights, self._gradients = self._views(weights), self._views(gradient)
         self._gradient = gradient
         self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
+        self._waited_s = [0.0] * len(addresses)  # by shard: from asking to the first byte of the answer
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         self._connections = [self._connect(address, "training") for address in addresses]
         self._orders = self._connect(addresses[0], "orders") if overlaps else self._connections[0]
@@ -221,8 +222,15 @@ class Client:
         if head:  # a shard that holds nothing
             frames.send_bytes(self._connections[shard], head)
 
+    def take_waited_s(self) -> float:
+        """Seconds that the slowest shard let this worker wait since the last call, before it began to answer."""
+        waited_s, self._waited_s = max(self._waited_s), [0.0] * len(self._waited_s)
+        return waited_s
+
     def _receive_weights(self, shard: int, target: memoryview) -> tuple[int, float]:
+        began = time.perf_counter()
         header = frames.receive_header(self._connections[shard], Operation.WEIGHTS)
+        self._waited_s[shard] += time.perf_counter() - began
         if header.length != len(target):
             raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(target)}.")
         frames.receive_into(self._connections[shard], target)

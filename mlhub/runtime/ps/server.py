@@ -20,6 +20,7 @@ from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.rules import Answer
 from mlhub.runtime.ps.shard import Shard
+from mlhub.wire.report import StalenessReport
 
 N_WAITING = 64
 BUFFER_BYTES = 4 * 2**20
@@ -50,6 +51,14 @@ class Server:
     @property
     def port(self) -> int:
         return int(self._listener.getsockname()[1])
+
+    def staleness(self) -> StalenessReport:
+        """How old pushes were when they were used, so far."""
+        counts = list(self._shard.staleness)
+        while counts and not counts[-1]:
+            counts.pop()
+        rule = self._shard.rule
+        return StalenessReport(at=time.time(), counts=counts, n_discarded=0 if rule is None else rule.n_discarded)
 
     def ask_to_stop(self) -> None:
         """From the next step on the workers agree to leave."""

@@ -24,6 +24,7 @@ from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, push_bytes, rule_for
 from mlhub.runtime.ps.rules import Answer, Apply, Discard, Fail, Instruction, Push, Rule
+from mlhub.wire.report import MAX_STALENESS
 
 
 class Shard:
@@ -35,6 +36,7 @@ class Shard:
         self.stop_flag = 0
         self.agreed, self.value = 0, 0.0  # of the newest version: all workers' flags, and the sum of their values
         self.snapshot: dict[str, Tensor] = {}
+        self.staleness = [0] * (MAX_STALENESS + 1)  # pushes used, by how many versions late; the last one: or more
         self.rule: Rule | None = None
         self.leases: Leases | None = None
         self.codec: Codec | None = None
@@ -188,7 +190,8 @@ class Shard:
         n = len(self.pieces)
         missing = [sum(d.n_arrived <= k and not d.is_over for _, d in parts) for k in range(n)]
         making = Making(apply.version, parts, missing, n)
-        for _, delivery in parts:
+        for contribution, delivery in parts:
+            self.staleness[min(contribution.staleness, MAX_STALENESS)] += 1
             delivery.version = apply.version
         self._making[apply.version] = making
         told = [self._told[worker] for worker in sorted(self._told)]

@@ -26,6 +26,8 @@ class AllReduce(Grouped):
         self._trained = [p for _, p in named]
         self._wrapped: DistributedDataParallel | None = None
         self._hook: Hook | None = None
+        # a mean of compressed gradients is not the workers' mean
+        self._is_whole = self.spec.parameters.get("compression", "none") in ("none", "fp16")
         self._residuals = {} if resume is None else resume.residuals()
         if self.n_workers == 1:
             return model
@@ -37,7 +39,8 @@ class AllReduce(Grouped):
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.optimizer.zero_grad(set_to_none=True)
         self._hook_ended_at = 0.0
-        told = 0.0
+        told, weight = 0.0, 0.0
+        self._is_judged = self._is_whole and self.jury.is_due and self.is_asking
         for index in range(n):
             is_last = index == n - 1
             with nullcontext() if is_last or self._wrapped is None else self._wrapped.no_sync():
@@ -45,7 +48,13 @@ class AllReduce(Grouped):
                 # DDP averages over workers, the batch's mean weighs by examples
                 torch.autograd.backward(loss * (share * self.n_workers))
                 told += float(loss.detach()) * share
+            weight += share
+            if self._wrapped is None:
+                grads = [p.grad for p in self._trained]
+                self.gauge.look(grads, weight=weight, is_first=index == 0, is_last=is_last)
         sync_s = max(0.0, time.perf_counter() - self._hook_ended_at) if self._hook_ended_at else 0.0
+        if self._is_judged:
+            self.jury.look_at_mean([p.grad for p in self._trained])
         if self.course.clip_norm is not None:
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
         if self._hook is None:
@@ -71,5 +80,8 @@ class AllReduce(Grouped):
     def _timed_hook(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
         """When the last bucket is handed over, computation is done: what follows in backward is waiting."""
         assert self._hook is not None
+        self.course.pulse.beat("sync")
+        if self._is_judged:
+            self.jury.look_at_own(bucket.buffer())
         self._hook_ended_at = time.perf_counter()
         return self._hook.reduce(bucket)

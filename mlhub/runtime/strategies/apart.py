@@ -29,10 +29,11 @@ class Apart(Grouped):
             dist.broadcast(self.weights, 0)
         return model
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
         self.n_sent, self.n_received = 0.0, 0.0
         self.start_exchange()
-        told = self.differentiate(losses)
+        told = self.differentiate(losses, n=n)
+        self.course.pulse.beat("sync")
         flat.clip(self.gradient, self.course.clip_norm)
         before_s = self.before_step()
         self.scheduled.set(self.done)
@@ -40,14 +41,18 @@ class Apart(Grouped):
         after_s = self.after_step()
         return self.told(told, before_s + after_s, n_bytes=self.n_sent, n_received=self.n_received)
 
-    def differentiate(self, losses: Losses) -> float:
+    def differentiate(self, losses: Losses, *, n: int) -> float:
         """Into self.gradient; returns the sum of losses by their shares."""
         self.gradient.zero_()
         told = 0.0
-        for loss, share in losses:
+        weight, n_at_once = 0.0, float(self.n_workers)
+        for index, (loss, share) in enumerate(losses):
             # so that averages over workers weigh by examples, as if the batch were one
             torch.autograd.backward(loss * (share * self.n_workers))
             told += float(loss.detach()) * share
+            weight += share
+            is_first, is_last = index == 0, index == n - 1
+            self.gauge.look([self.gradient], weight=weight, scale=n_at_once, is_first=is_first, is_last=is_last)
         return told
 
     def start_exchange(self) -> None:

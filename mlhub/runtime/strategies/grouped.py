@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import Checkpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
+from mlhub.runtime.noise import Gauge, Jury
 from mlhub.runtime.optimizer_state import NOTHING, Owned, collect, join, restore
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.rates import Scheduled
@@ -32,9 +33,10 @@ class Grouped(Lockstep):
         super().__init__(rank=pod.spec.index, n_workers=pod.spec.n_workers)
         self.pod, self.spec = pod, spec
         self._wishes = [False, False]
-        self._loss_sum, self._n_losses = 0.0, 0
+        self._loss_sum, self._n_losses, self._sync_s = 0.0, 0, 0.0
         self._steps_until_asking = 1
         self._asked_at: float | None = None
+        self.gauge, self.jury = Gauge(), Jury(self.n_workers)
 
     def device(self) -> torch.device:
         return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
@@ -65,14 +67,24 @@ class Grouped(Lockstep):
         self._wishes[0] |= self.wishes.stop
         self._wishes[1] |= self.wishes.checkpoint
         self._loss_sum += loss
+        self._sync_s += sync_s
         self._n_losses += 1
-        agreed, mean = self._agree()
+        agreed, mean, wait_s = self._agree()
         self.advance(agreed)
-        return StepResult(mean, sync_s, n_bytes, n_bytes if n_received is None else n_received)
+        noise = self.jury.take() or self.gauge.take()
+        return StepResult(
+            mean, sync_s, n_bytes, n_bytes if n_received is None else n_received, wait_s=wait_s, noise=noise
+        )
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether this step ends with a small sum over the workers."""
+        return self._steps_until_asking == 1
 
     def total(self, values: Sequence[float]) -> list[float]:
         if self.n_workers == 1:
             return list(values)
+        self.course.pulse.beat("sync")
         summed = torch.tensor(values, dtype=torch.float64, device=self.device())
         dist.all_reduce(summed)
         return [float(v) for v in summed]
@@ -101,21 +113,28 @@ class Grouped(Lockstep):
         except (RuntimeError, TimeoutError) as error:
             raise GangTimeoutError(f"Not all {self.n_workers} workers came within {timeout}: {error}") from error
 
-    def _agree(self) -> tuple[Wishes, float | None]:
-        """Every few steps one small sum over workers; between them nobody acts, so that all act after the same step."""
+    def _agree(self) -> tuple[Wishes, float | None, float]:
+        """Every few steps one small sum over workers; between them nobody acts, so that all act after the same step.
+
+        Also the mean loss, and the seconds that this worker waited for others since the last time: whoever comes last
+        only communicates, so what others took longer was waiting.
+        """
         self._steps_until_asking -= 1
         if self._steps_until_asking > 0:
-            return Wishes(), None
+            return Wishes(), None, 0.0
         now = time.perf_counter()
         step_s = AGREE_EVERY_S if self._asked_at is None else (now - self._asked_at) / self._n_losses
         self._asked_at = now
-        told = [float(self._wishes[0]), float(self._wishes[1]), self._loss_sum, step_s]
-        stop, checkpoint, loss_sum, step_s = self.total(told)
+        told = [float(self._wishes[0]), float(self._wishes[1]), self._loss_sum, step_s, *self.jury.told()]
+        told += [self._sync_s if rank == self.rank else 0.0 for rank in range(self.n_workers)]
+        stop, checkpoint, loss_sum, step_s, own, cost_s, *syncs_s = self.total(told)
         mean = loss_sum / self._n_losses
-        self._wishes, self._loss_sum, self._n_losses = [False, False], 0.0, 0
+        wait_s = self._sync_s - min(syncs_s)
+        self.jury.hear((own, cost_s), elapsed_s=step_s / self.n_workers * self._n_losses)
+        self._wishes, self._loss_sum, self._n_losses, self._sync_s = [False, False], 0.0, 0, 0.0
         mean_step_s = max(1e-6, step_s / self.n_workers)
         self._steps_until_asking = max(1, min(MAX_STEPS_BETWEEN, int(AGREE_EVERY_S / mean_step_s)))
-        return Wishes(stop > 0, checkpoint > 0), mean
+        return Wishes(stop > 0, checkpoint > 0), mean, wait_s
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from mlhub.runtime.strategies.protocol import Losses, Meeting, StepResult
 
 
 class MainWorker(Apart):
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
         self.n_sent, self.n_received = 0.0, 0.0
-        told = self.differentiate(losses)
+        told = self.differentiate(losses, n=n)
         began = time.perf_counter()
         others = list(range(1, self.n_workers))
         if self.rank:

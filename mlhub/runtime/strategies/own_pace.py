@@ -38,6 +38,7 @@ class OwnPace(Connected):
         return model
 
     def next(self, wishes: Wishes) -> Batch | Meeting:
+        self.course.pulse.beat("sync")
         flags = STOP * wishes.stop | CHECKPOINT * wishes.checkpoint
         order: Grant | Hold | Meet = self.client.ask(flags=flags, n_under_way=self.n_under_way)
         if isinstance(order, Hold):
@@ -53,8 +54,8 @@ class OwnPace(Connected):
         self.gather(meeting)
         return meeting
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
-        loss, weight = self.differentiate(losses)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
+        loss, weight = self.differentiate(losses, n=n)
         began = time.perf_counter()
         self.client.exchange(weight=weight)
         return self.exchanged(loss / weight if weight else None, began)
@@ -90,8 +91,8 @@ class BoundedDelay(OwnPace):
     def n_under_way(self) -> int:
         return self._pipeline.n_under_way
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
-        loss, weight = self.differentiate(losses)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
+        loss, weight = self.differentiate(losses, n=n)
         began = time.perf_counter()
         self._pipeline.push(self.gradient, weight=weight)
         return self.exchanged(loss / weight if weight else None, began)
@@ -120,8 +121,8 @@ class Downpour(OwnPace):
         self._local = torch.optim.SGD(groups)
         return out
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
-        loss, _ = self.differentiate(losses)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
+        loss, _ = self.differentiate(losses, n=n)
         began = time.perf_counter()
         self._n_steps += 1
         self._n_summed += 1
@@ -171,8 +172,8 @@ class Windowed(OwnPace):
             self._own = None
         return super().next(wishes)
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002
-        loss, _ = self.differentiate(losses)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
+        loss, _ = self.differentiate(losses, n=n)
         began = time.perf_counter()
         self._scheduled.set(self.current)
         self.optimizer.step()

@@ -13,6 +13,7 @@ from torch import nn
 
 from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.compression import ErrorFeedback, codec_for
+from mlhub.runtime.noise import Gauge
 from mlhub.runtime.optimizer_state import join, owed
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
@@ -29,6 +30,7 @@ class Connected:
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         self.pod, self.spec = pod, spec
         self.n_members = pod.spec.n_workers
+        self.gauge = Gauge()
 
     def device(self) -> torch.device:
         return torch.device("cpu")
@@ -82,21 +84,25 @@ class Connected:
         residual = owed(join(resume.optimizer()), sizes, worker=spec.index, n_workers=spec.n_workers)
         return ErrorFeedback(codec, residual)
 
-    def differentiate(self, losses: Losses) -> tuple[float, float]:
+    def differentiate(self, losses: Losses, *, n: int) -> tuple[float, float]:
         """Into self.gradient, clipped. Returns the sum of losses by their shares, and the sum of shares."""
         self.gradient.zero_()
         told, weight = 0.0, 0.0
-        for loss, share in losses:
+        for index, (loss, share) in enumerate(losses):
             torch.autograd.backward(loss * share)
             told += float(loss.detach()) * share
             weight += share
+            self.gauge.look([self.gradient], weight=weight, is_first=index == 0, is_last=index == n - 1)
+        self.course.pulse.beat("sync")
         limit = self.course.clip_norm
         flat.clip(self.gradient, None if limit is None else limit * weight)
         return told, weight
 
     def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:
         sent, received = float(self.client.bytes_pushed), float(self.client.bytes_pulled)
-        return StepResult(loss, time.perf_counter() - began, sent * pushes, received * pulls)
+        sync_s, wait_s = time.perf_counter() - began, self.client.take_waited_s()
+        noise = self.gauge.take()
+        return StepResult(loss, sync_s, sent * pushes, received * pulls, wait_s=min(wait_s, sync_s), noise=noise)
 
     def settle(self, meeting: Meeting) -> None:
         """Before a checkpoint: what this worker's compressed pushes left out belongs into it."""
@@ -105,6 +111,7 @@ class Connected:
             self.client.total([0.0])  # all have, before the snapshot is taken
 
     def total(self, values: Sequence[float]) -> list[float]:
+        self.course.pulse.beat("sync")
         return self.client.total(values)
 
     def average_buffers(self, model: nn.Module) -> None:
@@ -134,9 +141,9 @@ class ParameterServer(Connected, Lockstep):
     def gather(self, meeting: Meeting) -> None:
         self.settle(meeting)
 
-    def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the protocol's signature)
+    def step(self, losses: Losses, *, n: int) -> StepResult:
         # the servers sum, so each worker's part weighs by its examples
-        loss, _ = self.differentiate(losses)
+        loss, _ = self.differentiate(losses, n=n)
         began = time.perf_counter()
         flags = STOP * self.wishes.stop | CHECKPOINT * self.wishes.checkpoint
         agreed, mean = self.client.exchange(flags=flags, value=loss)

@@ -10,7 +10,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from mlhub.runtime.beats import Pulse
 from mlhub.runtime.checkpoints import Checkpoint
+from mlhub.runtime.noise import Sample
 from mlhub.runtime.rates import Rates
 
 
@@ -58,17 +60,21 @@ class Course:
     start: int = 0
     rates: Rates = field(default_factory=lambda: Rates(steps=1))
     clip_norm: float | None = None
+    pulse: Pulse = field(default_factory=lambda: Pulse(None))  # to be told "sync" before waiting for others
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """loss: mean over the batch, None when not shared at this step. sync_s: seconds that the step waited for others.
-    bytes: what this worker sent and received."""
+    """loss: mean over the batch, None when not shared at this step. sync_s: seconds that the step waited for others;
+    wait_s: of these, before anything came from them, or of steps before, too, where it is found out now and then.
+    bytes: what this worker sent and received. noise: at some steps."""
 
     loss: float | None
     sync_s: float
     bytes_sent: float = 0.0
     bytes_received: float = 0.0
+    wait_s: float = 0.0
+    noise: Sample | None = None
 
 
 Losses = Iterator[

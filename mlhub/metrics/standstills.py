@@ -1,0 +1,62 @@
+"""Workers that stand still: what their launchers told, and whom that leaves for the others to wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from mlhub.jobs.models import Attempt
+from mlhub.metrics.models import Standstill
+from mlhub.wire.report import PhaseReport
+
+DOINGS = ("start", "input", "compute", "sync")
+MAX_STILL_S = 10**7
+
+
+def note_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
+    """stalled: kept until the worker is moving again."""
+    if report.phase == "moving":
+        Standstill.objects.filter(attempt=attempt, worker=worker).delete()
+        return
+    doing, step, still_s = (report.detail.get(name) for name in ("doing", "step", "still_s"))
+    since = timezone.now() - timedelta(seconds=_seconds(still_s))
+    found = {
+        "step": max(0, step) if isinstance(step, int) else 0,
+        "doing": doing if doing in DOINGS else "",
+        "since": since,
+    }
+    Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
+
+
+@dataclass(frozen=True)
+class Waited:
+    """Whom a gang that stands still waits for. busy: workers that say they are not waiting, but reading or computing;
+    silent: workers that say nothing, because their machine or network is gone, or because it is too early."""
+
+    busy: tuple[int, ...]
+    silent: tuple[int, ...]
+
+    def __str__(self) -> str:
+        parts = [f"{_workers(self.busy)} in its own code"] if self.busy else []
+        parts += [f"{_workers(self.silent)}, which says nothing"] if self.silent else []
+        return " and ".join(parts) or "the parameter servers, or the network between the workers"
+
+
+def waited_for(attempt: Attempt) -> Waited:
+    told = dict(Standstill.objects.filter(attempt=attempt).values_list("worker", "doing"))
+    return Waited(
+        busy=tuple(sorted(worker for worker, doing in told.items() if doing != "sync")),
+        silent=tuple(worker for worker in range(attempt.n_workers) if worker not in told),
+    )
+
+
+def _workers(numbers: tuple[int, ...]) -> str:
+    return f"worker{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _seconds(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return min(float(value), MAX_STILL_S) if is_number and value > 0 else 0.0
