@@ -113,6 +113,7 @@ class JobSnapshot:
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
     of the family showed it: (steps done, noise scale then), ascending.
     length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
     """
@@ -156,6 +157,7 @@ class JobSnapshot:
     noise_scale: float | None = None
     noise_ahead: tuple[tuple[float, float], ...] = ()
     length_is_known: bool = True
+    shares_within: str = ""
     profile: Profile | None = None
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:

@@ -61,7 +61,11 @@ class AttemptStatus:
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """One node as it is now. NIC and uplink in bits per second; slots are GPU indices 0..n_slots-1."""
+    """One node as it is now. NIC and uplink in bits per second; slots are GPU indices 0..n_slots-1.
+
+    max_jobs_per_gpu: so many jobs may hold a slot at once; 1 = none is shared. shares_within_project: only jobs of one
+    project may hold it together. gpu_memory_bytes: of one GPU; 0 = not known. sharing: the same for people.
+    """
 
     name: str
     rack: str
@@ -75,6 +79,10 @@ class NodeStatus:
     is_schedulable: bool = True
     message: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    max_jobs_per_gpu: int = 1
+    gpu_memory_bytes: int = 0
+    shares_within_project: bool = False
+    sharing: str = ""
 
 
 class LaunchError(Exception):

@@ -67,6 +67,7 @@ def take_snapshot(
     families = {job.id: family_of(job) for job in jobs}
     learnt = learnt_of(set(families.values()))
     steps = expected_steps(jobs)
+    in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
     tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree)
     return ClusterSnapshot(
@@ -82,6 +83,7 @@ def take_snapshot(
                 held=held.get(j.id),
                 now=now,
                 steps_total=steps.get(j.id),
+                shares_within=str(j.project_id) if in_projects else "",
             )
             for j in jobs
         ),
@@ -110,6 +112,8 @@ def _node(node: NodeStatus) -> Node:
         memory_bytes=node.memory_bytes,
         nic_bps=node.nic_bps,
         is_schedulable=node.is_schedulable and node.is_ready,
+        max_jobs_per_gpu=node.max_jobs_per_gpu,
+        gpu_memory_bytes=node.gpu_memory_bytes,
     )
 
 
@@ -122,6 +126,7 @@ def job_snapshot(
     held: tuple[Share, ...] | None,
     now: datetime,
     steps_total: int | None = None,
+    shares_within: str = "",
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
@@ -165,6 +170,7 @@ def job_snapshot(
         hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
         profile=learnt.profiles.get(family),
         noise_scale=learnt.noise_scales.get(family),
+        shares_within=shares_within,
     )
 
 

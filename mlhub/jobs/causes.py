@@ -42,6 +42,26 @@ MEANINGS: Mapping[Cause, Meaning] = {
     Cause.PREEMPTED: Meaning(_P, "The job was asked to leave its GPUs.", _AGAIN),
     Cause.TIMEOUT: Meaning(_P, "The gang did not assemble in time.", _AGAIN),
     Cause.IMAGE: Meaning(_P, "The container image could not be started.", "Ask an administrator to check the image."),
+    Cause.VOLUME: Meaning(
+        _P,
+        "A volume could not be mounted into a pod.",
+        "Ask an administrator to check the project's volumes and its storage class; what the cluster said is above.",
+    ),
+    Cause.QUOTA: Meaning(
+        _P,
+        "The cluster's own quota for the project is used up.",
+        "Ask an administrator to raise the ResourceQuota of the project's namespace, or end jobs of this project.",
+    ),
+    Cause.TAINT: Meaning(
+        _P,
+        "A node was closed to the job's pods by a taint or a cordon.",
+        "Ask an administrator to open the node again; until then other nodes are chosen.",
+    ),
+    Cause.UNSCHEDULABLE: Meaning(
+        _P,
+        "The cluster's scheduler found no room for a pod on its node.",
+        "Something outside MLHub may take the node's CPUs, memory or GPUs; ask an administrator to look at the node.",
+    ),
     Cause.NODE_LOST: Meaning(_P, "A node went away.", _AGAIN),
     Cause.KILLED: Meaning(_P, "A pod was killed.", _AGAIN),
     Cause.LAUNCH_FAILED: Meaning(_P, "The gang could not be started.", _AGAIN),

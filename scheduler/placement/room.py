@@ -30,7 +30,8 @@ class Room:
     """What is free on each node. Holding and releasing are exact inverses; nodes that left are passed over.
 
     A GPU is free when its last occupant left. gpus: the free ones by node, to be read only. occupants: who holds it,
-    only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory.
+    only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory;
+    circles: within which they share (JobSnapshot.shares_within).
     Free GPUs, CPUs and memory of all N nodes are kept as arrays, too: gangs are placed by looking at all nodes at once.
     """
 
@@ -43,6 +44,7 @@ class Room:
         self._memory_bytes_N = self.ground.memory_bytes_N.copy()
         self.occupants: dict[Spot, tuple[str, ...]] = {}
         self.gpu_memory_bytes: dict[Spot, int] = {}
+        self.circles: dict[Spot, str] = {}
         self.watcher: Watcher | None = None  # of this room, not of its copies
 
     @property
@@ -56,6 +58,7 @@ class Room:
         twin._n_free_N = self._n_free_N.copy()
         twin._cpus_N, twin._memory_bytes_N = self._cpus_N.copy(), self._memory_bytes_N.copy()
         twin.occupants, twin.gpu_memory_bytes = dict(self.occupants), dict(self.gpu_memory_bytes)
+        twin.circles = dict(self.circles)
         return twin
 
     def opened_to(self, job: JobSnapshot, beside: Collection[str]) -> Room:
@@ -169,6 +172,8 @@ class Room:
         node, there = self.nodes[spot[0]], self.occupants.get(spot, ())
         if job.profile is None or not there or len(there) >= node.max_jobs_per_gpu or not set(there) <= set(beside):
             return False
+        if self.circles.get(spot, "") != job.shares_within:
+            return False
         used = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
         return not node.gpu_memory_bytes or used <= node.gpu_memory_bytes
 
@@ -179,6 +184,7 @@ class Room:
                 self.occupants.pop(spot, None)
             elif job.id not in there:
                 self.occupants[spot] = (*there, job.id)
+                self.circles[spot] = job.shares_within
                 self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
 
     def _vacate(self, job: JobSnapshot, share: Share) -> list[int]:

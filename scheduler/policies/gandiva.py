@@ -77,7 +77,10 @@ class _Case:
         fitting = [
             one
             for one in self.single.values()
-            if _size(one) == _size(job) and one.profile is not None and self._gains(one, job)
+            if _size(one) == _size(job)
+            and one.shares_within == job.shares_within
+            and one.profile is not None
+            and self._gains(one, job)
         ]
         if fitting:
             self._beside(min(fitting, key=lambda one: (-self._times(one, job), one.submitted_at_s, one.id)), job)

@@ -204,7 +204,7 @@ class _Case:
 def _kind(job: JobSnapshot) -> tuple[Any, ...]:
     """Who may share: as many GPUs, of the same types; a job without a profile is a kind of its own."""
     may_share = stages_of(job) is not None and job.mode is not Mode.PARAMETER_SERVER
-    return _size(job), job.gpu_types, "" if may_share else job.id
+    return _size(job), job.gpu_types, job.shares_within, "" if may_share else job.id
 
 
 def _size(job: JobSnapshot) -> int:

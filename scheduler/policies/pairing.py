@@ -173,13 +173,13 @@ class Pairing:
         return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
 
     def _kind(self, unit: Unit) -> tuple[Any, ...]:
-        """Who may share: on as many GPUs, of the same types; not who is beside one that just starts."""
+        """Who may share: on as many GPUs, of the same types and circle; not who is beside one that just starts."""
         first = unit.jobs[0]
         may_share = all(
             job.profile is not None and job.mode is not Mode.PARAMETER_SERVER and job.id not in self.bound
             for job in unit.jobs
         )
-        return unit.n, first.gpu_types, "" if may_share else first.id
+        return unit.n, first.gpu_types, first.shares_within, "" if may_share else first.id
 
     # serving
 

@@ -160,3 +160,11 @@ def test_a_starting_guest_does_not_cost_its_running_host_the_gpus() -> None:
     guest = replace(profiled("b"), phase=Phase.STARTING, allocation=allocation)
     plan = decided(replace(case, jobs=(*case.jobs, guest)), a=())
     assert kinds(plan) == {"a": "Keep", "b": "Keep"}
+
+
+def test_jobs_of_different_circles_do_not_share() -> None:
+    for circle, is_beside in (("p", True), ("q", False)):
+        first, second = profiled("a", shares_within="p"), profiled("b", shares_within=circle)
+        case = cluster(gpus=1, max_jobs_per_gpu=2).running(first).waiting(second)
+        plan = decided(case, a=(), b=("a",))
+        assert (kinds(plan)["b"] == "Launch") is is_beside

@@ -31,5 +31,12 @@ RULES = (
     Rule("", "resourcequotas", ("create", "patch"), "a project's limits"),
     Rule("", "limitranges", ("create",), "limits for pods that name none"),
     Rule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),
+    Rule(
+        "resource.k8s.io",
+        "resourceclaims",
+        ("create", "get", "list", "patch", "delete"),
+        "GPUs that jobs hold and share, where the cluster has dynamic resource allocation",
+    ),
+    Rule("resource.k8s.io", "resourceslices", ("list",), "which GPUs there are to claim"),
     Rule("networking.k8s.io", "networkpolicies", ("create", "delete"), "silence between gangs and projects"),
 )

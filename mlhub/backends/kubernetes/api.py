@@ -94,17 +94,22 @@ class KubernetesApi:
 
     def create(self, path: str, body: Object, **query: str) -> Object:
         """Raises ConflictError when it is there already, be it by an earlier try whose answer was lost."""
-        return self._json("POST", path, query=query, body=body)
+        return self._json("POST", path, query={"fieldValidation": "Strict", **query}, body=body)
 
     def patch(self, path: str, body: Object) -> Object:
         """A merge patch: None removes a field."""
         return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
 
-    def delete(self, path: str, *, grace_s: int | None = None) -> Object | None:
-        """What is left of it, when it does not go at once. None when it is not there."""
+    def delete(self, path: str, *, grace_s: int | None = None, seen: Object | None = None) -> Object | None:
+        """What is left of it, when it does not go at once. None when it is not there.
+
+        seen: the object as it was; raises ConflictError when it was changed since.
+        """
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if grace_s is not None:
             body["gracePeriodSeconds"] = grace_s
+        if seen is not None:
+            body["preconditions"] = {key: seen["metadata"][key] for key in ("uid", "resourceVersion")}
         try:
             return self._json("DELETE", path, body=body)
         except NotFoundError:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import ApiError, KubernetesApi, NotFoundError, connection
+from mlhub.backends.kubernetes.claiming import Claims
 from mlhub.backends.kubernetes.containers import MAIN
 from mlhub.backends.kubernetes.gangs import (
     GangState,
@@ -24,9 +25,10 @@ from mlhub.backends.kubernetes.gangs import (
     is_record,
     vanished,
 )
+from mlhub.backends.kubernetes.gpus import GpuOffer, gpu_offer
 from mlhub.backends.kubernetes.launching import Launcher
 from mlhub.backends.kubernetes.mirror import Mirror
-from mlhub.backends.kubernetes.nodes import CPU_SLOT, lost, node_status, requests_by_node
+from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import ending, is_running, needs_events, obstacle
 from mlhub.backends.kubernetes.removal import Remover
@@ -75,8 +77,10 @@ class KubernetesBackend:
         self._records = Mirror(api, paths.SERVICES, selector=paths.OURS)
         self._pods = Mirror(api, paths.PODS, selector=paths.OURS)
         self._nodes = Mirror(api, paths.NODES)
-        self._launcher = Launcher(api, options, records=self._records, pods=self._pods, gpu_limit_of=gpu_limit_of)
-        self._remover = Remover(api, records=self._records, pods=self._pods)
+        self._claims = Claims(api, options)
+        mirrors = {"records": self._records, "pods": self._pods}
+        self._launcher = Launcher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
+        self._remover = Remover(api, **mirrors, claims=self._claims)
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
 
@@ -98,10 +102,9 @@ class KubernetesBackend:
         if record is not None and names.LAUNCHED in (record["metadata"].get("annotations") or {}):
             self._records.put(record)
             return
-        nodes = self._check(spec)
-        gpu_nodes = {name for name, node in nodes.items() if node.gpu_type != CPU_SLOT}
+        self._check(spec)
         try:
-            self._launcher.make(spec, gang, gpu_nodes=gpu_nodes, now=self._now())
+            self._launcher.make(spec, gang, offers=self._offers(), now=self._now())
         except (LaunchError, BackendUnavailableError):
             # what cannot be removed now is half made, and goes the way of all half-made gangs (observe)
             with contextlib.suppress(BackendUnavailableError, ApiError):
@@ -146,8 +149,11 @@ class KubernetesBackend:
 
     def inventory(self) -> Sequence[NodeStatus]:
         taken = self._taken_by_others()
-        nodes = sorted(self._nodes.objects(), key=lambda node: str(node["metadata"]["name"]))
-        return [node_status(n, self.options, taken=taken.get(n["metadata"]["name"], (0.0, 0.0))) for n in nodes]
+        devices = self._asked(self._claims.devices)
+        return [
+            node_status(node, self.options, taken=taken.get(name, (0.0, 0.0)), devices=devices.get(name, ()))
+            for name, node in sorted(self._nodes_by_name().items())
+        ]
 
     def logs(self, attempt_id: AttemptId, *, role: Role, index: int, since: datetime | None = None) -> Iterator[str]:
         _, pods = self._find(attempt_id)
@@ -220,8 +226,14 @@ class KubernetesBackend:
             return self._api.list(path, fieldSelector=selector)[0]
         return []
 
-    def _check(self, spec: LaunchSpec) -> dict[str, NodeStatus]:
-        """The gang's nodes. Raises LaunchError when one is gone, or has no such slots."""
+    def _offers(self) -> dict[str, GpuOffer]:
+        """By node, of those that have GPUs."""
+        devices = self._asked(self._claims.devices)
+        found = {n: gpu_offer(node, self.options, devices.get(n, ())) for n, node in self._nodes_by_name().items()}
+        return {name: offer for name, offer in found.items() if offer is not None}
+
+    def _check(self, spec: LaunchSpec) -> None:
+        """Raises LaunchError when a node of the gang is gone, or has no such slots."""
         nodes = {node.name: node for node in self.inventory()}
         for pod in spec.pods:
             node = nodes.get(pod.node)
@@ -229,7 +241,6 @@ class KubernetesBackend:
                 raise LaunchError(f"Node {pod.node} is not there.", cause=Cause.NODE_LOST)
             if any(not 0 <= slot < node.n_slots for slot in pod.slots):
                 raise LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
-        return nodes
 
     def _find(self, attempt_id: AttemptId) -> tuple[Object | None, list[Object]]:
         """Straight from the API: record and pods of one attempt, wherever they are."""

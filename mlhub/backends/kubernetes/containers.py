@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.gpus import GpuOffer, Way
 from mlhub.backends.kubernetes.names import Gang
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire import environment
@@ -46,13 +47,14 @@ def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: Kubern
         "command": ["python", "-m", "mlhub.runtime.prepare", *arguments],
         "env": _environment(_own_variables(spec, placement, options)),
         "volumeMounts": _mounts(spec, may_write_inputs=True),
-        **_container(placement, options, n_gpus=0),
+        **_container(placement, options),
     }
 
 
 def main_container(
-    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, n_gpus: int
+    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, offer: GpuOffer | None
 ) -> dict[str, Any]:
+    """offer: the GPUs of its node; None where slots are shares of the CPUs."""
     variables = _own_variables(spec, placement, options)
     variables[environment.SERVER_ADDRESSES] = ",".join(names.server_addresses(spec, gang))
     if placement.role is Role.WORKER:
@@ -69,7 +71,7 @@ def main_container(
         "command": ["python", "-c", options.program] if options.program else ["python", "-m", "mlhub.runtime"],
         "env": _environment(variables),
         "volumeMounts": _mounts(spec, may_write_inputs=False),
-        **_container(placement, options, n_gpus=n_gpus),
+        **_container(placement, options, offer=offer),
     }
 
 
@@ -121,7 +123,12 @@ def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]
     ]
 
 
-def _container(placement: PodPlacement, options: KubernetesOptions, *, n_gpus: int) -> dict[str, Any]:
+def claim_reference(slot: int) -> str:
+    """What a pod calls the claim for one of its slots."""
+    return f"gpu-{slot}"
+
+
+def _container(placement: PodPlacement, options: KubernetesOptions, *, offer: GpuOffer | None = None) -> dict[str, Any]:
     """Requests equal limits: what the scheduler counted on is what the pod has. Disk is not counted: a little of it."""
     limits = {
         "cpu": f"{int(placement.resources.cpus * 1000)}m",
@@ -129,13 +136,16 @@ def _container(placement: PodPlacement, options: KubernetesOptions, *, n_gpus: i
         "ephemeral-storage": str(options.ephemeral_bytes),
     }
     disk_bytes = min(LEAST_DISK_BYTES, options.ephemeral_bytes)
-    if n_gpus:
-        limits[options.gpu_resource] = str(n_gpus)
+    if offer is not None and offer.resource and placement.slots:
+        limits[offer.resource] = str(len(placement.slots))
+    claimed: dict[str, Any] = {}
+    if offer is not None and offer.way is Way.CLAIMED and placement.slots:
+        claimed = {"claims": [{"name": claim_reference(slot)} for slot in placement.slots]}
     return {
         "image": options.image,
         "imagePullPolicy": options.image_pull_policy,
         "workingDir": SCRATCH,
-        "resources": {"limits": limits, "requests": {**limits, "ephemeral-storage": str(disk_bytes)}},
+        "resources": {"limits": limits, "requests": {**limits, "ephemeral-storage": str(disk_bytes)}, **claimed},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,

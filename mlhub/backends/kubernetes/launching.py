@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from mlhub.backends.kubernetes import manifests, names, paths, tenancy
 from mlhub.backends.kubernetes.api import ApiError, ConflictError, ForbiddenError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.claiming import Claims
+from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.names import Gang
 from mlhub.backends.kubernetes.options import KubernetesOptions
@@ -29,10 +31,11 @@ class Launcher:
         *,
         records: Mirror,
         pods: Mirror,
+        claims: Claims,
         gpu_limit_of: Callable[[Mapping[str, str]], int | None],
     ) -> None:
         self._api, self._options = api, options
-        self._records, self._pods = records, pods
+        self._records, self._pods, self._claims = records, pods, claims
         self._gpu_limit_of = gpu_limit_of
         self._limits: dict[str, int | None] = {}  # by namespace that is known to be sound
 
@@ -43,8 +46,10 @@ class Launcher:
         except NotFoundError:
             return None
 
-    def make(self, spec: LaunchSpec, gang: Gang, *, gpu_nodes: Collection[str], now: datetime) -> None:
+    def make(self, spec: LaunchSpec, gang: Gang, *, offers: Mapping[str, GpuOffer], now: datetime) -> None:
         """1. the project's namespace; 2. the record; 3. what pods need; 4. pods, gated; 5. mark; 6. release.
+
+        offers: the GPUs of nodes that have some.
 
         A repeat goes on where an earlier one broke off. Raises LaunchError, BackendUnavailableError.
         """
@@ -60,12 +65,12 @@ class Launcher:
                 manifests.network_policy(spec, gang),
             ):
                 self._create(manifests.owned_by(manifest, record))
-            pods = [
-                self._create(
-                    manifests.owned_by(manifests.pod(spec, placement, gang, self._options, gpu_nodes=gpu_nodes), record)
-                )
-                for placement in spec.pods
-            ]
+            held = self._claims.take(spec, gang, record, offers)
+            pods = []
+            for placement in spec.pods:
+                offer = offers.get(placement.node)
+                made = manifests.pod(spec, placement, gang, self._options, offer=offer, claims=held)
+                pods.append(self._create(manifests.owned_by(made, record)))
         except ForbiddenError as error:
             raise self._refused(error) from error
         except ApiError as error:
@@ -91,10 +96,13 @@ class Launcher:
         if namespace in self._limits and self._limits[namespace] == max_gpus:
             return
         self._create_at(paths.NAMESPACES, tenancy.namespace(spec.labels, self._options))
-        for manifest in tenancy.contents(namespace, self._options, api_url=spec.api_url, max_gpus=max_gpus):
+        has_claims = bool(self._claims.version())
+        for manifest in tenancy.contents(
+            namespace, self._options, api_url=spec.api_url, max_gpus=max_gpus, has_claims=has_claims
+        ):
             self._create(manifest)
             if manifest["kind"] == "ResourceQuota":
-                lifted = {f"requests.{self._options.gpu_resource}": None}  # where there is no limit any more
+                lifted = dict.fromkeys(tenancy.gpu_limits(self._options))  # where there is no limit any more
                 hard = {**lifted, **manifest["spec"]["hard"]}
                 self._api.patch(paths.of(manifest, "ResourceQuota"), {"spec": {"hard": hard}})
         self._limits[namespace] = max_gpus
@@ -115,7 +123,7 @@ class Launcher:
 
     def _refused(self, error: ForbiddenError) -> Exception:
         if error.is_quota:
-            return LaunchError(f"{StartProblem.QUOTA}: {error}", cause=Cause.LAUNCH_FAILED)
+            return LaunchError(f"{StartProblem.QUOTA}: {error}", cause=Cause.QUOTA)
         if error.is_policy:
             return LaunchError(f"The cluster's policy refuses the pods: {error}", cause=Cause.LAUNCH_FAILED)
         missing = "A right is missing (see the chart's ClusterRole). " if error.is_right else ""

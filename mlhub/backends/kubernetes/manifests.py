@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.containers import (
     ACCOUNT,
     CHECKPOINTS,
+    claim_reference,
     main_container,
     pod_security,
     prepare_container,
     volumes,
 )
+from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.names import Gang
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import Input, LaunchSpec, PodPlacement
@@ -96,14 +99,23 @@ def network_policy(spec: LaunchSpec, gang: Gang) -> Manifest:
 
 
 def pod(
-    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, gpu_nodes: Collection[str]
+    spec: LaunchSpec,
+    placement: PodPlacement,
+    gang: Gang,
+    options: KubernetesOptions,
+    *,
+    offer: GpuOffer | None = None,
+    claims: Mapping[tuple[str, int], str] = MappingProxyType({}),
 ) -> Manifest:
-    """One member, on its node and no other. gpu_nodes: where slots are GPUs; elsewhere they are shares of the CPUs."""
+    """One member, on its node and no other.
+
+    offer: the GPUs of its node; None where slots are shares of the CPUs. claims: names, by node and slot, where GPUs
+    are held by claims.
+    """
     role, index = placement.role, placement.index
     metadata = _metadata(spec, gang, gang.pod(role, index))
     metadata["labels"] |= {names.ROLE: role.value, names.INDEX: str(index)}
     metadata["finalizers"] = [names.OBSERVED]
-    n_gpus = len(placement.slots) if placement.node in gpu_nodes else 0
     body: Manifest = {
         "schedulingGates": [{"name": names.GANG}],
         "restartPolicy": "Never",
@@ -117,9 +129,12 @@ def pod(
         "tolerations": _tolerations(options),
         "securityContext": pod_security(),
         "initContainers": [prepare_container(spec, placement, options)],
-        "containers": [main_container(spec, placement, gang, options, n_gpus=n_gpus)],
+        "containers": [main_container(spec, placement, gang, options, offer=offer)],
         "volumes": volumes(placement, gang, options),
     }
+    held = [(slot, claims[placement.node, slot]) for slot in placement.slots if (placement.node, slot) in claims]
+    if held:
+        body["resourceClaims"] = [{"name": claim_reference(slot), "resourceClaimName": name} for slot, name in held]
     if options.runtime_class:
         body["runtimeClassName"] = options.runtime_class
     if options.image_pull_secret:

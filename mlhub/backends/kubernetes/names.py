@@ -16,6 +16,8 @@ JOB = "mlhub.dev/job"
 PROJECT = "mlhub.dev/project"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "mlhub"}
 
+SLOT = "mlhub.dev/slot"  # label of a claim: which slot of which node it stands for
+NODE = "mlhub.dev/node"  # annotation of a claim: that node's name
 GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
 LAUNCHED = "mlhub.dev/launched"  # annotation of the record: since when every member exists
 STOP = "mlhub.dev/stop"  # annotation of the record: who asked the gang to leave, when and why

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from mlhub.backends.kubernetes.gpus import PRODUCT, Device, GpuOffer, Way, gpu_offer
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import condition, when
+from mlhub.backends.kubernetes.quantities import bits, quantity
 from mlhub.backends.protocol import NodeStatus
 
 Object = dict[str, Any]
@@ -16,30 +18,24 @@ Object = dict[str, Any]
 CPU_SLOT = "cpu-slot"  # the type of a slot on a node without GPUs
 RACK_LABELS = ("mlhub.dev/rack", "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 NIC, UPLINK = "mlhub.dev/nic", "mlhub.dev/rack-uplink"
-PRODUCT, MEMORY, REPLICAS = "nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.replicas"
 _SHOWN_LABELS = re.compile(
     r"^(nvidia\.com/gpu\.|topology\.kubernetes\.io/|node\.kubernetes\.io/instance-type|mlhub\.dev/)"
 )
-_BITS = {"": 1.0, "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
-_UNITS = {
-    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
-}  # fmt: skip
 
 
-def quantity(text: str | float | None) -> float:
-    """A Kubernetes quantity in its base unit: "500m" is 0.5, "2Gi" 2147483648. What is none counts as 0."""
-    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([a-zA-Z]*)", str(text or "0").strip())
-    return float(match[1]) * _UNITS.get(match[2], 0.0) if match and match[1].count(".") <= 1 else 0.0
-
-
-def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float, float] = (0.0, 0.0)) -> NodeStatus:
-    """taken: CPUs and bytes that pods of others ask for on this node."""
+def node_status(
+    node: Object,
+    options: KubernetesOptions,
+    *,
+    taken: tuple[float, float] = (0.0, 0.0),
+    devices: Sequence[Device] = (),
+) -> NodeStatus:
+    """taken: CPUs and bytes that pods of others ask for on this node. devices: GPUs that its driver lists."""
     metadata, spec = node["metadata"], node.get("spec", {})
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     room = node.get("status", {}).get("allocatable") or {}
     all_cpus = quantity(room.get("cpu"))
-    n_gpus = int(quantity(room.get(options.gpu_resource)))
+    offer = gpu_offer(node, options, devices)
     remarks: list[str] = []
     ready = condition(node, "Ready")
     is_ready = ready.get("status") == "True"
@@ -51,7 +47,9 @@ def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float,
     for taint in _shutting(spec, options):
         is_open = False
         remarks.append(f"It has the taint {taint['key']}={taint.get('value', '')}:{taint['effect']}.")
-    if not n_gpus and labels.get(PRODUCT):
+    if offer is not None and offer.remark:
+        remarks.append(offer.remark)
+    if offer is None and labels.get(PRODUCT):
         remarks.append(
             f"Its label says {labels[PRODUCT]}, but it offers no {options.gpu_resource}: see the device plugin."
         )
@@ -65,8 +63,9 @@ def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float,
     return NodeStatus(
         name=metadata["name"],
         rack=next((labels[key] for key in RACK_LABELS if labels.get(key)), "default"),
-        gpu_type=gpu_type(labels) if n_gpus else CPU_SLOT,
-        n_slots=n_gpus or options.cpu_slots or int(all_cpus),  # not by what is free: slots keep their numbers
+        gpu_type=offer.gpu_type if offer else CPU_SLOT,
+        # not by what is free: slots keep their numbers
+        n_slots=offer.n_gpus if offer else options.cpu_slots or int(all_cpus),
         cpus=max(0.0, all_cpus - taken[0]),
         memory_bytes=max(0, int(quantity(room.get("memory")) - taken[1])),
         nic_bps=bandwidths[NIC],
@@ -74,17 +73,20 @@ def node_status(node: Object, options: KubernetesOptions, *, taken: tuple[float,
         is_ready=is_ready,
         is_schedulable=is_open,
         message=" ".join(remarks),
+        **_sharing(offer),
         labels={key: value for key, value in labels.items() if _SHOWN_LABELS.match(key)},
     )
 
 
-def gpu_type(labels: Mapping[str, str]) -> str:
-    """As GPU feature discovery names it. A time-sliced GPU is another type: its slots are shares, not GPUs."""
-    product = labels.get(PRODUCT, "gpu").lower()
-    n_shares = labels.get(REPLICAS, "1")
-    if n_shares.isdigit() and int(n_shares) > 1:
-        return f"{product.removesuffix('-shared')}-shared-{n_shares}"
-    return product
+def _sharing(offer: GpuOffer | None) -> dict[str, Any]:
+    if offer is None:
+        return {}
+    return {
+        "max_jobs_per_gpu": offer.max_jobs,
+        "gpu_memory_bytes": offer.memory_bytes,
+        "shares_within_project": offer.way is Way.CLAIMED,
+        "sharing": offer.words,
+    }
 
 
 def lost(node: Object | None, name: str, *, now: datetime, after_s: float) -> str | None:
@@ -98,12 +100,6 @@ def lost(node: Object | None, name: str, *, now: datetime, after_s: float) -> st
     return (
         f"Node {name} has not been ready since {since:%H:%M:%S} UTC: {ready.get('message') or ready.get('reason', '')}"
     )
-
-
-def bits(text: str) -> float:
-    """ "25Gbit" or a plain number of bits per second; 0.0 for anything else."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
-    return float(match[1]) * _BITS.get(match[2].lower(), 0.0) if match else 0.0
 
 
 def requests_by_node(pods: Iterable[Object]) -> dict[str, tuple[float, float]]:

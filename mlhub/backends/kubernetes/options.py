@@ -16,6 +16,8 @@ class KubernetesOptions:
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
     program: Python source that pods run instead of the runtime; for `make kube-check`.
+    gpu_resource: what the device plugin calls a GPU; gpu_device_class: DeviceClass and driver of the same, for claims.
+    max_jobs_per_gpu: where GPUs can be shared, at most so many jobs on one; 1 = never.
     cpu_slots: how many workers a node without GPUs takes at once; 0 = one per allocatable CPU.
     """
 
@@ -31,6 +33,8 @@ class KubernetesOptions:
     ingest_namespace: str = "mlhub"
     ingest_cidr: str = ""
     gpu_resource: str = "nvidia.com/gpu"
+    gpu_device_class: str = "gpu.nvidia.com"
+    max_jobs_per_gpu: int = 2
     cpu_slots: int = 0
     storage_class: str = ""
     checkpoint_bytes: int = 0

@@ -36,9 +36,17 @@ class StartProblem(StrEnum):
 
     @property
     def cause(self) -> Cause:
-        if self is StartProblem.IMAGE:
-            return Cause.IMAGE
-        return Cause.NODE_LOST if self is StartProblem.NODE else Cause.LAUNCH_FAILED
+        return _CAUSES.get(self, Cause.LAUNCH_FAILED)
+
+
+_CAUSES = {
+    StartProblem.IMAGE: Cause.IMAGE,
+    StartProblem.VOLUME: Cause.VOLUME,
+    StartProblem.QUOTA: Cause.QUOTA,
+    StartProblem.TAINT: Cause.TAINT,
+    StartProblem.RESOURCES: Cause.UNSCHEDULABLE,
+    StartProblem.NODE: Cause.NODE_LOST,
+}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.claiming import Claims
 from mlhub.backends.kubernetes.gangs import Stop
 from mlhub.backends.kubernetes.mirror import Mirror
 
@@ -18,8 +19,8 @@ Object = dict[str, Any]
 class Remover:
     """records and pods: the mirrors that must see at once what is done here."""
 
-    def __init__(self, api: KubernetesApi, *, records: Mirror, pods: Mirror) -> None:
-        self._api = api
+    def __init__(self, api: KubernetesApi, *, records: Mirror, pods: Mirror, claims: Claims) -> None:
+        self._api, self._claims = api, claims
         self._records, self._pods = records, pods
 
     def ask_to_stop(self, record: Object, pods: Iterable[Object], stop: Stop) -> None:
@@ -56,6 +57,7 @@ class Remover:
             self._pods.drop(pod["metadata"]["uid"])
         for kind in ("NetworkPolicy", "ConfigMap", "Secret"):
             self._api.delete(paths.one(kind, namespace, name))
+        self._claims.release(name, namespace)
         if record is not None:
             self._api.delete(paths.of(record, "Service"))
             self._records.drop(record["metadata"]["uid"])

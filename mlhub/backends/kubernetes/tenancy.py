@@ -38,15 +38,23 @@ def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest
 
 
 def contents(
-    namespace: str, options: KubernetesOptions, *, api_url: str, max_gpus: int | None = None
+    namespace: str,
+    options: KubernetesOptions,
+    *,
+    api_url: str,
+    max_gpus: int | None = None,
+    has_claims: bool = False,
 ) -> list[Manifest]:
-    """What every project's namespace holds before the first pod comes. max_gpus: None = no limit."""
+    """What every project's namespace holds before the first pod comes.
+
+    max_gpus: None = no limit. has_claims: the cluster has dynamic resource allocation.
+    """
     found = [
         _policy(namespace, DEFAULT_DENY, {}),
         _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url)]}),
         _account(namespace),
         _limit_range(namespace),
-        _quota(namespace, options, max_gpus),
+        _quota(namespace, options, max_gpus, has_claims=has_claims),
     ]
     for claim, size in ((CHECKPOINT_CLAIM, options.checkpoint_bytes), (CACHE_CLAIM, options.cache_bytes)):
         if size:
@@ -120,11 +128,17 @@ def _limit_range(namespace: str) -> Manifest:
     }
 
 
-def _quota(namespace: str, options: KubernetesOptions, max_gpus: int | None) -> Manifest:
+def gpu_limits(options: KubernetesOptions, *, has_claims: bool = True) -> list[str]:
+    """What a ResourceQuota calls GPUs: whole ones, time-sliced ones of another name, and devices of claims."""
+    found = [f"requests.{options.gpu_resource}", f"requests.{options.gpu_resource}.shared"]
+    return [*found, f"{options.gpu_device_class}.deviceclass.resource.k8s.io/devices"] if has_claims else found
+
+
+def _quota(namespace: str, options: KubernetesOptions, max_gpus: int | None, *, has_claims: bool) -> Manifest:
     """A backstop only: MLHub's own quota decides first. Nothing here opens a way out of the namespace."""
     hard = {"services.nodeports": "0", "services.loadbalancers": "0"}
     if max_gpus is not None:
-        hard[f"requests.{options.gpu_resource}"] = str(max_gpus)
+        hard |= dict.fromkeys(gpu_limits(options, has_claims=has_claims), str(max_gpus))
     if options.project_pods:
         hard["pods"] = str(options.project_pods)
     return {

@@ -15,10 +15,11 @@ from urllib.parse import parse_qs, urlparse
 import yaml
 
 from mlhub.backends.kubernetes.access import Rule
+from tests.backends.kubernetes.admission import check_change, validated
 from tests.backends.kubernetes.store import Object, RefusedError, Store
 
 _PATH = re.compile(
-    r"^/(?:api/v1|apis/(?P<group>[^/]+)/v1)"
+    r"^/(?:api/v1|apis/(?P<group>[^/]+)/(?P<version>v1|v1beta1|v1beta2))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>log|token|status))?$"
 )
 ADMIN = "the-administrators-token"
@@ -43,6 +44,7 @@ class ApiServer:
         self.logs: dict[tuple[str, str], str] = {}
         self.refuse: Callable[[str, Object], str] = lambda plural, body: ""  # admission: why not, "" = yes
         self.n_watches = 0
+        self.claim_versions: tuple[str, ...] = ()  # of resource.k8s.io; none: the group is not served
         self._faults: list[Fault] = []
         self._generation = 0
         self._server: _Server | None = None
@@ -87,6 +89,10 @@ class ApiServer:
 
     def slow(self, seconds: float, *, times: int = 1, only: str = "", path: str = "") -> None:
         self._faults.append(Fault("slow", times=times, only=only, path=path, status=0, acts=True, value=str(seconds)))
+
+    def clear_faults(self) -> None:
+        with self.store.changed:
+            self._faults.clear()
 
     def break_watches(self) -> None:
         with self.store.changed:
@@ -167,9 +173,16 @@ class _Handler(BaseHTTPRequestHandler):
         if match is None:
             if path == "/version":
                 return 200, {"gitVersion": "v1.33.0", "major": "1", "minor": "33"}
+            if path == "/apis/resource.k8s.io" and self.server.api.claim_versions:
+                served = [
+                    {"groupVersion": f"resource.k8s.io/{v}", "version": v} for v in self.server.api.claim_versions
+                ]
+                return 200, {"kind": "APIGroup", "name": "resource.k8s.io", "versions": served}
             raise RefusedError(404, f"{path}: the server could not find the requested resource", "NotFound")
         plural, namespace, name = match["plural"], match["namespace"] or "", match["name"] or ""
         store = self.server.api.store
+        if match["group"] == "resource.k8s.io" and match["version"] not in self.server.api.claim_versions:
+            raise RefusedError(404, "the server could not find the requested resource", "NotFound")
         right = _VERBS.get(verb) or ("watch" if "watch" in query else "get" if name else "list")
         if self.headers["Authorization"] != f"Bearer {ADMIN}":
             self._check_right(right, match["group"] or "", plural + (f"/{match['sub']}" if match["sub"] else ""))
@@ -182,13 +195,19 @@ class _Handler(BaseHTTPRequestHandler):
             why_not = self.server.api.refuse(plural, body)
             if why_not:
                 raise RefusedError(403, why_not, "Forbidden")
-            return 201, body if "dryRun" in query else store.create(plural, namespace, body)
+            checked = validated(body, is_strict=query.get("fieldValidation") == "Strict")
+            return 201, checked if "dryRun" in query else store.create(plural, namespace, checked)
         if verb == "PATCH":
             if self.headers["Content-Type"] != "application/merge-patch+json":
                 raise RefusedError(415, "the body of the request was in an unknown format", "UnsupportedMediaType")
+            check_change(plural, store.get(plural, namespace, name), body)
             return 200, store.patch(plural, namespace, name, body)
         if verb == "DELETE":
-            return 200, store.delete(plural, namespace, name, (body or {}).get("gracePeriodSeconds"))
+            asked = body or {}
+            preconditions = asked.get("preconditions")
+            return 200, store.delete(
+                plural, namespace, name, asked.get("gracePeriodSeconds"), preconditions=preconditions
+            )
         if name:
             return 200, store.get(plural, namespace, name)
         wanted = _selector(query)
@@ -199,10 +218,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _page(self, plural: str, namespace: str | None, query: dict[str, str], wanted: Any) -> Object:
         found, version = self.server.api.store.select(plural, namespace, wanted)
-        first, size = int(query.get("continue") or 0), int(query.get("limit") or 10**9)
+        at, _, place = query.get("continue", "").partition(".")
+        if at and int(at) < self.server.api.store.oldest:
+            raise RefusedError(
+                410, "The provided continue parameter is too old to display a consistent list", "Expired"
+            )
+        first, size = int(place or 0), int(query.get("limit") or 10**9)
         metadata = {"resourceVersion": str(version)}
         if len(found) > first + size:
-            metadata["continue"] = str(first + size)
+            metadata["continue"] = f"{version}.{first + size}"
         return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": found[first : first + size]}
 
     def _check_right(self, verb: str, group: str, resource: str) -> None:
@@ -230,14 +254,11 @@ class _Handler(BaseHTTPRequestHandler):
                 if version < store.oldest:
                     self._chunk({"type": "ERROR", "object": _status(410, "too old resource version", "Expired")})
                     break
-                events = store.events_since(version, plural)
+                events, version = store.events_since(version, plural, wanted)
                 if not events:
                     store.changed.wait(0.2)
-                else:
-                    version = events[-1][0]
-            for _, kind, found in events:
-                if wanted(found):
-                    self._chunk({"type": kind, "object": found})
+            for kind, found in events:
+                self._chunk({"type": kind, "object": found})
         else:
             if generation != api.generation:
                 self.connection.close()  # broken off, not ended
@@ -282,6 +303,9 @@ def _selector(query: dict[str, str]) -> Callable[[Object], bool]:
             return False
         if label.startswith("!"):
             return label[1:] not in labels
+        name, among, values = label.partition(" in ")
+        if among:
+            return labels.get(name) in values.strip("()").split(",")
         name, equals, value = label.partition("=")
         return not label or (labels.get(name) == value if equals else name in labels)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.containers import MAIN, PREPARE
+from tests.backends.kubernetes.devices import Devices
 from tests.backends.kubernetes.store import Object, RefusedError, Store, stamp
 
 CONDITION = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -19,7 +20,7 @@ def node(name: str, *, gpus: int = 4, cpus: str = "16", memory: str = "64Gi", **
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}, **more},
+        "metadata": {"name": name, **more, "labels": {"kubernetes.io/hostname": name, **more.get("labels", {})}},
         "spec": {},
         "status": {"allocatable": room, "capacity": room, "conditions": [{"type": "Ready", **CONDITION}]},
     }
@@ -34,7 +35,9 @@ class Kubelet:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.is_away = False  # the node's kubelet does not answer
+        self.devices = Devices(store)
         store.on_pod = self._see
+        store.on_gone = lambda pod: self.devices.settle()
 
     def _see(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
@@ -50,8 +53,10 @@ class Kubelet:
         behave = self._behave(pod)
         terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         wanted = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
-        if behave == "taint" or ("nodes", "", wanted) not in self.store.objects:
-            message = "0/2 nodes are available: 1 node(s) had untolerated taint {gpu: broken}."
+        message = "0/2 nodes are available: 1 node(s) had untolerated taint {gpu: broken}."
+        is_shut = behave == "taint" or ("nodes", "", wanted) not in self.store.objects
+        message = message if is_shut else self.devices.why_not(pod, wanted)
+        if message:
             scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
             self._set(
                 pod, {"status": {"conditions": [{**scheduled, "lastTransitionTime": CONDITION["lastTransitionTime"]}]}}
@@ -114,11 +119,14 @@ class Kubelet:
             if pod["metadata"].get("deletionTimestamp"):
                 change["metadata"] = {"deletionGracePeriodSeconds": 0}
             self._set(pod, change)
+            self.devices.settle()
 
     def _behave(self, pod: Object) -> str:
         labels = pod["metadata"]["labels"]
         service = pod["spec"]["subdomain"]
-        told = self.store.get("configmaps", pod["metadata"]["namespace"], service)
+        told = self.store.objects.get(("configmaps", pod["metadata"]["namespace"], service))
+        if told is None:
+            return "run"
         launch = json.loads(told["data"]["launch.json"])
         behave = launch["training"]["hyperparameters"].get("behave") or self._as_the_check_says(pod)
         if labels[names.ROLE] == "server":

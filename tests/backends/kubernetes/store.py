@@ -11,6 +11,7 @@ from typing import Any
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace ("" when it has none), name
+Wanted = Callable[[Object], bool]
 
 
 class RefusedError(Exception):
@@ -24,21 +25,24 @@ def stamp(at: datetime | None = None) -> str:
 
 
 class Store:
-    """on_pod: told of every pod that was released or asked to end; a kubelet stands behind it."""
+    """on_pod: told of every pod that was released or asked to end; on_gone: of every one that is gone.
+
+    Garbage of lost owners stays until collect_garbage(): the real collector comes late, too, and must not be leaned on.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[Key, Object] = {}
-        self.history: list[tuple[int, str, str, Object]] = []  # version, plural, type, object
+        self.history: list[tuple[int, str, str, Object, Object | None]] = []  # version, plural, type, object, before
         self.version = 100
         self.oldest = 0  # watches from before are answered 410
         self.changed = threading.Condition(threading.RLock())
         self.on_pod: Callable[[Object], None] = lambda pod: None
+        self.on_gone: Callable[[Object], None] = lambda pod: None
 
     def create(self, plural: str, namespace: str, body: Object) -> Object:
         with self.changed:
             key = (plural, namespace, body["metadata"]["name"])
-            if namespace and ("namespaces", "", namespace) not in self.objects:
-                raise RefusedError(404, f'namespaces "{namespace}" not found', "NotFound")
+            self._check_namespace(plural, namespace)
             if key in self.objects:
                 raise RefusedError(409, f'{plural} "{key[2]}" already exists', "AlreadyExists")
             found = copy.deepcopy(body)
@@ -48,7 +52,7 @@ class Store:
                 if ("serviceaccounts", namespace, account) not in self.objects:
                     raise RefusedError(403, f'serviceaccount "{account}" not found', "Forbidden")
                 found["status"] = {"phase": "Pending"}
-            self._write(key, found, "ADDED")
+            self._write(key, found, "ADDED", None)
             self._tell(plural, found)
             return self.objects[key]
 
@@ -59,7 +63,7 @@ class Store:
             except KeyError:
                 raise RefusedError(404, f'{plural} "{name}" not found', "NotFound") from None
 
-    def select(self, plural: str, namespace: str | None, wanted: Callable[[Object], bool]) -> tuple[list[Object], int]:
+    def select(self, plural: str, namespace: str | None, wanted: Wanted) -> tuple[list[Object], int]:
         with self.changed:
             found = [
                 o
@@ -69,37 +73,76 @@ class Store:
             return found, self.version
 
     def patch(self, plural: str, namespace: str, name: str, change: Object) -> Object:
+        """A merge patch. With a resourceVersion in it, only of the object as it was seen."""
         with self.changed:
-            found = merged(self.get(plural, namespace, name), change)
+            before = self.get(plural, namespace, name)
+            seen = (change.get("metadata") or {}).get("resourceVersion")
+            if seen not in (None, before["metadata"]["resourceVersion"]):
+                raise _conflict(plural, name)
+            found = merged(before, change)
             if found["metadata"].get("deletionTimestamp") and _may_go(found):
                 return self._erase((plural, namespace, name), found)
-            self._write((plural, namespace, name), found, "MODIFIED")
+            if _without_version(found) == _without_version(before):
+                return before  # nothing is written, and no watch hears of it
+            self._write((plural, namespace, name), found, "MODIFIED", before)
             self._tell(plural, found)
             return self.objects[(plural, namespace, name)]
 
-    def delete(self, plural: str, namespace: str, name: str, grace_s: int | None) -> Object:
+    def delete(
+        self, plural: str, namespace: str, name: str, grace_s: int | None, *, preconditions: Object | None = None
+    ) -> Object:
+        """Gone at once, or marked as leaving: by its time of grace, its finalizers, or what its namespace holds."""
         with self.changed:
-            found = copy.deepcopy(self.get(plural, namespace, name))
+            before = self.get(plural, namespace, name)
+            if any(before["metadata"].get(key) != value for key, value in (preconditions or {}).items()):
+                raise _conflict(plural, name)
+            found = copy.deepcopy(before)
+            if plural == "namespaces":
+                return self._terminate(name, found)
             metadata = found["metadata"]
             if plural == "pods":
                 grace_s = found["spec"].get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
                 if not found["spec"].get("nodeName") or found["status"]["phase"] in ("Succeeded", "Failed"):
                     grace_s = 0
-                before = metadata.get("deletionGracePeriodSeconds")
-                if before is None or grace_s < before:
-                    metadata["deletionTimestamp"] = stamp(datetime.now(UTC) + timedelta(seconds=grace_s))
-                    metadata["deletionGracePeriodSeconds"] = grace_s
-                if not _may_go(found):
-                    self._write((plural, namespace, name), found, "MODIFIED")
-                    self._tell(plural, found)
-                    return self.objects[(plural, namespace, name)]
-            if plural == "namespaces":
-                for key in [k for k in self.objects if k[1] == name]:
-                    self._erase(key, self.objects[key])
-            return self._erase((plural, namespace, name), found)
+            left_s = metadata.get("deletionGracePeriodSeconds")
+            if left_s is None or (grace_s or 0) < left_s:
+                metadata["deletionTimestamp"] = stamp(datetime.now(UTC) + timedelta(seconds=grace_s or 0))
+                metadata["deletionGracePeriodSeconds"] = grace_s or 0
+            if _may_go(found):
+                return self._erase((plural, namespace, name), found)
+            if found != before:
+                self._write((plural, namespace, name), found, "MODIFIED", before)
+                self._tell(plural, found)
+            return self.objects[(plural, namespace, name)]
 
-    def events_since(self, version: int, plural: str) -> list[tuple[int, str, Object]]:
-        return [(v, kind, o) for v, p, kind, o in self.history if v > version and p == plural]
+    def collect_garbage(self) -> int:
+        """What the garbage collector does of what has no living owner any more; returns how many it removed."""
+        with self.changed:
+            alive = {o["metadata"]["uid"] for o in self.objects.values()}
+            owned = [(key, o) for key, o in self.objects.items() if o["metadata"].get("ownerReferences")]
+            n_removed = 0
+            for key, found in owned:
+                references = found["metadata"]["ownerReferences"]
+                left = [r for r in references if r["uid"] in alive]
+                if not left:
+                    self.delete(*key, None)
+                    n_removed += 1
+                elif left != references:
+                    self.patch(*key, {"metadata": {"ownerReferences": left}})
+            return n_removed
+
+    def events_since(self, version: int, plural: str, wanted: Wanted) -> tuple[list[tuple[str, Object]], int]:
+        """What a watch is told, and how far: an object that no longer fits the selector is DELETED for it."""
+        told: list[tuple[str, Object]] = []
+        for at, kind_of, kind, found, before in self.history:
+            if at <= version or kind_of != plural:
+                continue
+            fits, did = wanted(found), before is not None and wanted(before)
+            if kind == "MODIFIED" and fits != did:
+                told.append(("ADDED" if fits else "DELETED", found))
+            elif fits:
+                told.append((kind, found))
+        return told, max(version, self.version)
 
     def forget_history(self) -> None:
         """As when etcd compacts: who watches from before must list anew."""
@@ -108,17 +151,43 @@ class Store:
             self.oldest = self.version
             self.changed.notify_all()
 
-    def _write(self, key: Key, found: Object, kind: str) -> None:
+    def _check_namespace(self, plural: str, namespace: str) -> None:
+        home = self.objects.get(("namespaces", "", namespace))
+        if namespace and home is None:
+            raise RefusedError(404, f'namespaces "{namespace}" not found', "NotFound")
+        if home is not None and home["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise RefusedError(403, f"{plural} is forbidden: {why}", "Forbidden")
+
+    def _terminate(self, name: str, found: Object) -> Object:
+        """A namespace goes once all that it holds has gone."""
+        if not found["metadata"].get("deletionTimestamp"):
+            found["metadata"]["deletionTimestamp"] = stamp()
+            found["status"] = {"phase": "Terminating"}
+            self._write(("namespaces", "", name), found, "MODIFIED", self.objects[("namespaces", "", name)])
+        for key in [k for k in self.objects if k[1] == name]:
+            if key in self.objects:
+                self.delete(*key, None)
+        return self.objects.get(("namespaces", "", name), found)
+
+    def _write(self, key: Key, found: Object, kind: str, before: Object | None) -> None:
         self.version += 1
         found = copy.deepcopy(found)
         found["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = found
-        self.history.append((self.version, key[0], kind, found))
+        self.history.append((self.version, key[0], kind, found, before))
         self.changed.notify_all()
 
     def _erase(self, key: Key, found: Object) -> Object:
-        self._write(key, found, "DELETED")
-        return self.objects.pop(key)
+        self._write(key, found, "DELETED", self.objects[key])
+        gone = self.objects.pop(key)
+        if key[0] == "pods":
+            self.on_gone(copy.deepcopy(gone))
+        home = self.objects.get(("namespaces", "", key[1]))
+        is_empty = not any(k[1] == key[1] for k in self.objects)
+        if key[1] and home is not None and home["metadata"].get("deletionTimestamp") and is_empty:
+            self._erase(("namespaces", "", key[1]), home)
+        return gone
 
     def _tell(self, plural: str, found: Object) -> None:
         if plural == "pods":
@@ -136,6 +205,15 @@ def merged(before: Any, change: Any) -> Any:
         else:
             found[name] = merged(found.get(name, {} if isinstance(value, dict) else None), value)
     return found
+
+
+def _conflict(plural: str, name: str) -> RefusedError:
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return RefusedError(409, f'Operation cannot be fulfilled on {plural} "{name}": {why}', "Conflict")
+
+
+def _without_version(found: Object) -> Object:
+    return {**found, "metadata": {k: v for k, v in found["metadata"].items() if k != "resourceVersion"}}
 
 
 def _may_go(found: Object) -> bool:

@@ -14,6 +14,7 @@ from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchEr
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import Role
 from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.devices import resource_slice
 from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.kubernetes.store import stamp
@@ -77,7 +78,7 @@ def test_a_later_stop_can_only_bring_the_end_nearer(server: ApiServer, backend: 
     ("behave", "cause", "says"),
     [
         ("image", Cause.IMAGE, "image: worker 1 on node-2: nowhere: Back-off pulling"),
-        ("taint", Cause.LAUNCH_FAILED, "taint: worker 1 on node-2: 0/2 nodes are available"),
+        ("taint", Cause.TAINT, "taint: worker 1 on node-2: 0/2 nodes are available"),
     ],
 )
 def test_a_gang_that_cannot_start_is_withdrawn_with_the_reason(
@@ -118,19 +119,19 @@ def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, back
 
 
 @pytest.mark.parametrize(
-    ("why", "says"),
+    ("why", "cause", "says"),
     [
-        ('pods "x" is forbidden: exceeded quota: mlhub-limits, requested: pods=1', "quota: "),
-        ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', "policy refuses"),
+        ('pods "x" is forbidden: exceeded quota: mlhub-limits, requested: pods=1', Cause.QUOTA, "quota: "),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', Cause.LAUNCH_FAILED, "policy refuses"),
     ],
 )
 def test_a_gang_that_the_cluster_refuses_is_not_half_made(
-    server: ApiServer, backend: KubernetesBackend, why: str, says: str
+    server: ApiServer, backend: KubernetesBackend, why: str, cause: Cause, says: str
 ) -> None:
     server.refuse = lambda plural, body: why if plural == "pods" and body["metadata"]["name"].endswith("1") else ""
     with pytest.raises(LaunchError, match=says) as refused:
         backend.launch(gang(workers=2))
-    assert refused.value.cause is Cause.LAUNCH_FAILED
+    assert refused.value.cause is cause
     assert ours(server) == []
 
 
@@ -268,6 +269,8 @@ def test_output_can_be_read(server: ApiServer, backend: KubernetesBackend) -> No
 
 def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
     """The list grants enough (every test here runs with it), and nothing to spare."""
+    server.claim_versions = ("v1",)
+    server.store.create("resourceslices", "", resource_slice("node-1"))
     spec = gang("volume")
     backend.launch(spec)
     age = {"metadata": {"creationTimestamp": stamp(datetime.now(UTC) - timedelta(seconds=15))}}
@@ -281,9 +284,11 @@ def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: Kube
     server.store.create("namespaces", "", {"metadata": {"name": "elsewhere"}})
     other = gang()
     backend.launch(other)
+    backend.launch(gang())  # on the same GPU
     used = set(server.asked)
     granted = {(verb, rule.group, rule.resource) for rule in RULES for verb in rule.verbs}
-    unused = granted - used - {("create", "", "persistentvolumeclaims"), ("get", "", "pods")}
+    when_others_interfere = {("get", "", "pods"), ("get", "resource.k8s.io", "resourceclaims")}
+    unused = granted - used - when_others_interfere - {("create", "", "persistentvolumeclaims")}
     assert unused == set()
 
 
@@ -326,7 +331,11 @@ def test_a_namespace_that_was_removed_is_made_anew(server: ApiServer, backend: K
     backend.launch(spec)
     namespace = pods(server)[0]["metadata"]["namespace"]
     server.store.delete("namespaces", "", namespace, None)
-    wait(lambda: of(backend, spec) is None)
+    assert reach(backend, spec, FAILED).cause is Cause.LAUNCH_FAILED
+    with pytest.raises(BackendUnavailableError, match="being terminated"):
+        backend.launch(spec)
+    backend.stop(spec.attempt_id, grace_s=0)  # pods have no record any more, and keep the namespace alive
+    assert ("namespaces", "", namespace) not in server.store.objects
     with pytest.raises(BackendUnavailableError, match="made anew"):
         backend.launch(spec)
     backend.launch(spec)

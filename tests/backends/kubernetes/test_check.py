@@ -12,6 +12,7 @@ from mlhub.backends.kubernetes.check.__main__ import check
 from mlhub.backends.kubernetes.check.report import Report
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ADMIN, ApiServer
+from tests.backends.kubernetes.devices import resource_slice
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.kubernetes.store import Object
 
@@ -47,6 +48,7 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
         "ok       Pod Security `restricted` is enforced",
         "missing  There is no storage class",
         "missing  No dynamic resource allocation",
+        "missing  GPUs of 2 nodes (node-1, node-2): Each job has its GPUs alone",
     ):
         assert words in told
     assert set(server.store.objects) == before
@@ -104,3 +106,15 @@ def test_a_storage_class_that_is_not_there_is_told(
     code, told = run(server, tmp_path, storage_class=storage_class)
     assert code == 1
     assert "failed   There is no storage class fast; known: none." in told
+
+
+def test_what_keeps_gpus_from_being_shared_is_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+    server.claim_versions = ("v1",)
+    _, told = run(server, tmp_path)
+    assert "missing  Dynamic resource allocation is there (v1), but no DeviceClass gpu.nvidia.com; known: none." in told
+    server.store.create("deviceclasses", "", {"metadata": {"name": "gpu.nvidia.com"}})
+    server.store.create("resourceslices", "", resource_slice("node-1"))
+    _, told = run(server, tmp_path)
+    assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 nodes." in told
+    assert "ok       GPUs of 1 nodes (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in told
+    assert "missing  Node node-1: Its GPUs are offered twice" in told

@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from mlhub.backends.kubernetes import manifests, names, tenancy
+from mlhub.backends.kubernetes import claims, manifests, names, tenancy
+from mlhub.backends.kubernetes.gpus import gpu_offer
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
+from tests.backends.kubernetes.devices import DRIVER, resource_slice
+from tests.backends.kubernetes.kubelet import node
 from tests.backends.kubernetes.schema import problems
 from tests.backends.specs import gang as made
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = KubernetesOptions(image="example.org/mlhub-runtime:1", checkpoint_bytes=2**40)
+OFFERS = {"node-1": gpu_offer(node("node-1"), OPTIONS)}
 
 
 def spec() -> LaunchSpec:
@@ -41,7 +45,7 @@ def objects(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
         manifests.secret(told, gang),
         manifests.instructions(told, gang, options),
         manifests.network_policy(told, gang),
-        *(manifests.pod(told, p, gang, options, gpu_nodes={"node-1"}) for p in told.pods),
+        *(manifests.pod(told, p, gang, options, offer=OFFERS.get(p.node)) for p in told.pods),
     ]
     return [owner, *(manifests.owned_by(m, owner) for m in rest)]
 
@@ -65,7 +69,26 @@ def pods() -> list[dict[str, Any]]:
     return [m for m in objects() if m["kind"] == "Pod"]
 
 
-@pytest.mark.parametrize(("file", "made"), [("gang.yaml", golden_objects), ("project.yaml", project)])
+def sharing() -> list[dict[str, Any]]:
+    """A worker on a time-sliced GPU and one on a claimed one, and the claim, as each version of the API has it."""
+    told = spec()
+    gang = names.gang_of(told, prefix=OPTIONS.namespace_prefix)
+    owner = {"metadata": {"name": gang.name, "uid": "11111111-2222-3333-4444-555555555555"}}
+    sliced = node("node-1", gpus=8, labels={"nvidia.com/gpu.replicas": "2"})
+    devices = claims.devices_by_node([resource_slice("node-2")], DRIVER)["node-2"]
+    claimed = gpu_offer(node("node-2", gpus=0), OPTIONS, devices)
+    first, second = told.workers
+    held = {("node-2", 0): claims.claim_name(gang, "node-2", 0)}
+    return [
+        *(claims.claim(owner, gang, "node-2", 0, OPTIONS, version=version) for version in claims.VERSIONS),
+        manifests.pod(told, first, gang, OPTIONS, offer=gpu_offer(sliced, OPTIONS)),
+        manifests.pod(told, second, gang, OPTIONS, offer=claimed, claims=held),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "made"), [("gang.yaml", golden_objects), ("project.yaml", project), ("sharing.yaml", sharing)]
+)
 def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     """MLHUB_WRITE_GOLDEN=1 writes the files anew; read the difference before committing it."""
     found = yaml.safe_dump_all(made(), sort_keys=True, width=120)
@@ -76,7 +99,7 @@ def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
 
 @pytest.mark.parametrize("options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia")])
 def test_every_object_fits_the_schema_of_its_kind(options: KubernetesOptions) -> None:
-    assert [p for m in objects(options) + project(options) for p in problems(m)] == []
+    assert [p for m in objects(options) + project(options) + sharing() for p in problems(m)] == []
 
 
 def test_the_schema_check_sees_unknown_missing_and_wrong_fields() -> None:
@@ -97,7 +120,7 @@ def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
     others = [
         manifests.record(told, gang),
         manifests.instructions(told, gang, OPTIONS),
-        *(manifests.pod(told, p, gang, OPTIONS, gpu_nodes=()) for p in told.pods),
+        *(manifests.pod(told, p, gang, OPTIONS) for p in told.pods),
     ]
     assert "the-token" not in json.dumps(others)
     assert "feed" not in json.dumps(others)

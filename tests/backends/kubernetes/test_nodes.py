@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mlhub.backends.kubernetes.nodes import CPU_SLOT, bits, node_status, quantity, requests_by_node
+from mlhub.backends.kubernetes.nodes import CPU_SLOT, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.quantities import bits, quantity
 from mlhub.backends.protocol import NodeStatus
 from tests.backends.kubernetes.kubelet import node
 
@@ -25,11 +26,6 @@ def test_gpus_are_named_as_feature_discovery_names_them() -> None:
     status = seen(labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.memory": "81920"})
     assert (status.gpu_type, status.n_slots) == ("nvidia-a100-sxm4-80gb", 4)
     assert status.labels["nvidia.com/gpu.memory"] == "81920"
-
-
-def test_shares_of_a_time_sliced_gpu_are_a_type_of_their_own() -> None:
-    labels = {"nvidia.com/gpu.product": "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4"}
-    assert seen(labels=labels).gpu_type == "tesla-t4-shared-4"
 
 
 def test_a_node_without_gpus_offers_its_cpus() -> None:

@@ -80,7 +80,7 @@ def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]
     here = _loopback(json.loads(told["addresses.json"]))
     pods = []
     for placement in spec.pods:
-        pod = manifests.pod(spec, placement, where, OPTIONS, gpu_nodes=())
+        pod = manifests.pod(spec, placement, where, OPTIONS)
         own = folder / pod["metadata"]["name"]
         for name in ("scratch", "gang", "secrets", "tmp"):
             (own / name).mkdir(parents=True)

@@ -58,7 +58,7 @@ def _check(options: KubernetesOptions, admin: KubernetesApi, report: Report) -> 
     nodes = list(backend.inventory())
     surroundings.look_at_nodes(nodes, options, report)
     surroundings.look_at_storage(admin, options, report)
-    surroundings.look_at_sharing(admin, report)
+    surroundings.look_at_sharing(admin, nodes, options, report)
     surroundings.look_at_network(admin, report)
     usable = [n for n in nodes if n.is_ready and n.is_schedulable]
     has_kubelet = bool(usable)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubernetesApi
 from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.claims import GROUP, best_version
 from mlhub.backends.kubernetes.nodes import CPU_SLOT
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import NodeStatus
@@ -71,15 +72,32 @@ def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: Repo
         report.ok(f"Storage classes: {', '.join(found)}. Checkpoints need one that is ReadWriteMany.")
 
 
-def look_at_sharing(api: KubernetesApi, report: Report) -> None:
+def look_at_sharing(
+    api: KubernetesApi, nodes: Sequence[NodeStatus], options: KubernetesOptions, report: Report
+) -> None:
+    """Which way two jobs could hold one GPU here, and what is missing where there is none."""
+    wanted = options.gpu_device_class
     try:
-        versions = [v["version"] for v in api.get("/apis/resource.k8s.io").get("versions", [])]
+        version = best_version(v["version"] for v in api.get(GROUP).get("versions", []))
+        classes = [c["metadata"]["name"] for c in api.list(f"{GROUP}/{version}/deviceclasses")[0]] if version else []
     except ApiError:
-        versions = []
-    if versions:
-        report.ok(f"Dynamic resource allocation is there ({', '.join(versions)}).")
-    else:
+        version, classes = "", []
+    if not version:
         report.missing("No dynamic resource allocation: GPUs can be shared by the device plugin's time-slicing only.")
+    elif wanted not in classes:
+        report.missing(
+            f"Dynamic resource allocation is there ({version}), but no DeviceClass {wanted}; known: "
+            f"{', '.join(classes) or 'none'}. Install the GPU vendor's DRA driver, or set gpu_device_class."
+        )
+    else:
+        claimed = sum(n.shares_within_project for n in nodes)
+        report.ok(f"Dynamic resource allocation ({version}) has {wanted}, with GPUs on {claimed} nodes.")
+    gpus = [n for n in nodes if n.gpu_type != CPU_SLOT]
+    for words in sorted({n.sharing for n in gpus}):
+        names = [n.name for n in gpus if n.sharing == words]
+        told = f"GPUs of {len(names)} nodes ({', '.join(names[:3])}{' ...' if len(names) > 3 else ''}): {words}"
+        is_shared = any(n.max_jobs_per_gpu > 1 for n in gpus if n.sharing == words)
+        (report.ok if is_shared else report.missing)(told)
 
 
 def look_at_network(api: KubernetesApi, report: Report) -> None:
