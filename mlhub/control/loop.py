@@ -26,6 +26,7 @@ from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
+from mlhub.control.stalls import watch_stalls
 from mlhub.core.locks import work_lock
 from mlhub.events.wakes import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
@@ -89,6 +90,7 @@ class Loop:
         try:
             nodes = self.backend.inventory()
             reconcile(self.backend, self.backend.observe(), now=now)
+            watch_stalls(self.backend, now=now)
         except BackendUnavailableError as error:
             note_away(state, str(error), now=now)
             return None

@@ -35,12 +35,19 @@ MEANINGS: Mapping[Cause, Meaning] = {
     Cause.OUT_OF_MEMORY: Meaning(
         _U, "A pod ran out of memory.", "Use a smaller batch_size or model, or more workers (min_workers)."
     ),
+    Cause.STALLED: Meaning(
+        _U,
+        "It stood still for too long and was ended.",
+        "Look for an endless loop, a deadlock or a wait for something that never comes. A script must report now and "
+        "then (mlhub.runtime.report, TensorBoard or MLflow); where steps take long by nature, raise the hyperparameter "
+        "stall_limit_s. The last checkpoint is kept for a day.",
+    ),
     Cause.BAD_SPEC: Meaning(_P, "A pod could not read its specification.", _AGAIN),
     Cause.INPUT_UNAVAILABLE: Meaning(_P, "A dataset or package could not be brought to a pod.", _AGAIN),
     Cause.PEER_LOST: Meaning(_P, "A member of the gang lost its connection to another.", _AGAIN),
     Cause.REPORT_REFUSED: Meaning(_P, "The platform did not accept the pod's reports.", _AGAIN),
     Cause.PREEMPTED: Meaning(_P, "The job was asked to leave its GPUs.", _AGAIN),
-    Cause.TIMEOUT: Meaning(_P, "The gang did not assemble in time.", _AGAIN),
+    Cause.TIMEOUT: Meaning(_P, "The gang did not assemble in time, or waited in vain for one of its own.", _AGAIN),
     Cause.IMAGE: Meaning(_P, "The container image could not be started.", "Ask an administrator to check the image."),
     Cause.VOLUME: Meaning(
         _P,

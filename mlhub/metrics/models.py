@@ -117,6 +117,7 @@ class Standstill(models.Model):
     step = models.PositiveBigIntegerField()
     doing = models.CharField(max_length=10)  # input | compute | sync (it waits for others) | start
     since = models.DateTimeField()
+    told_at = models.DateTimeField()  # lately: told again every minute
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="standstill_of_worker")]

@@ -22,11 +22,12 @@ def note_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> No
         Standstill.objects.filter(attempt=attempt, worker=worker).delete()
         return
     doing, step, still_s = (report.detail.get(name) for name in ("doing", "step", "still_s"))
-    since = timezone.now() - timedelta(seconds=_seconds(still_s))
+    now = timezone.now()
     found = {
+        "since": now - timedelta(seconds=_seconds(still_s)),
+        "told_at": now,
         "step": max(0, step) if isinstance(step, int) else 0,
         "doing": doing if doing in DOINGS else "",
-        "since": since,
     }
     Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
 

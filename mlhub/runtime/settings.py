@@ -13,7 +13,7 @@ PRECISIONS = ("float32", "bfloat16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
-    "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
+    "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -46,6 +46,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     _number(hyperparameters, "learning_rate", above=0.0)
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
+    _number(hyperparameters, "stall_limit_s", least=60.0)  # the platform's (mlhub/control/stalls.py)
     settings = Settings(
         lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
         warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),

@@ -175,6 +175,9 @@ KUBERNETES = {
 }
 CONTROL_PERIOD_S = env.float("MLHUB_CONTROL_PERIOD_S", default=2.0)
 STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
+# A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
+STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
+SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
 MAX_PLATFORM_RETRIES = 5
 

@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     NOT_A_NUMBER = 69  # the loss became NaN or infinite
     REPORT_REFUSED = 70  # the platform no longer accepts this attempt (fenced)
     PREEMPTED = 75  # asked to stop, saved a checkpoint, left
-    TIMEOUT = 76  # the gang did not assemble in time, or made no progress
+    TIMEOUT = 76  # the gang did not assemble in time
 
 
 class Cause(StrEnum):
@@ -32,6 +32,7 @@ class Cause(StrEnum):
     REPORT_REFUSED = "report_refused"
     PREEMPTED = "preempted"
     TIMEOUT = "timeout"
+    STALLED = "stalled"
     IMAGE = "image"
     VOLUME = "volume"
     QUOTA = "quota"

@@ -68,6 +68,7 @@ class Migration(migrations.Migration):
                 ('step', models.PositiveBigIntegerField()),
                 ('doing', models.CharField(max_length=10)),
                 ('since', models.DateTimeField()),
+                ('told_at', models.DateTimeField()),
                 ('attempt', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='standstills', to='jobs.attempt')),
             ],
             options={

@@ -15,9 +15,11 @@ from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, Una
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.pickup import Pickup, variables
 from mlhub.runtime.launcher.shipping import Shipper
+from mlhub.runtime.launcher.watching import Watch
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import Cause, ExitCode
+from mlhub.wire.launch import Role
 
 PR_SET_PDEATHSIG = 1
 DRAIN_S = 600.0  # a trained model waits this long for an API that is away
@@ -73,9 +75,12 @@ class Launcher:
             )
         if pickup is not None:
             pickup.start()
+        watch = self._watch(is_script=is_script)
         if self.is_stopping:
             self.trainer.terminate()
         code = self.trainer.wait()
+        if watch is not None:
+            watch.end()
         if pickup is not None:
             pickup.end()
         if code < 0 and not self.shipper.is_refused:
@@ -84,6 +89,15 @@ class Launcher:
             self.reporter.failure(cause, f"The trainer was ended by {name}.")
             return ExitCode.OUT_OF_MEMORY if cause is Cause.OUT_OF_MEMORY else 128 - code
         return code
+
+    def _watch(self, *, is_script: bool) -> Watch | None:
+        """Servers wait for workers; ranks of a script that are not the first one are not heard."""
+        if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
+            return None
+        pod = self.pod
+        watch = Watch(self.reporter, reports=pod.reports) if is_script else Watch(self.reporter, pulse=pod.pulse)
+        watch.start()
+        return watch
 
     def _upload(self) -> int:
         """Sends what the trainer left in its artifacts folder, for as long as it takes."""

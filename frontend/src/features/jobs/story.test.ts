@@ -26,3 +26,11 @@ it("tells the phases of an attempt, and shows what it does not know as it is", (
   expect(phase).toEqual({ what: "Resumed from its checkpoint", details: "attempt 2 · step 40 · 3 s after its start" });
   expect(story(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
 });
+
+it("tells of a gang that stands still, and whom it waits for", () => {
+  const facts = { number: 1, step: 12, still_s: 61, limit_s: 600, waited_for: "worker 1 in its own code", busy: [1] };
+  expect(story(event("attempt.stalled", facts))).toEqual({
+    what: "Stands still",
+    details: "step 12 · no progress for 1 min 01 s · waits for worker 1 in its own code · ended after 10 min 00 s",
+  });
+});

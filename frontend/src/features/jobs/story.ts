@@ -42,6 +42,18 @@ export function story(event: Event): Told {
       ),
     };
   }
+  if (event.kind === "attempt.stalled") {
+    const { step, still_s: still, limit_s: limit } = facts;
+    return {
+      what: "Stands still",
+      details: join(
+        typeof step === "number" ? `step ${step}` : "",
+        typeof still === "number" ? `no progress for ${duration(still)}` : "",
+        `waits for ${word(facts["waited_for"])}`,
+        typeof limit === "number" ? `ended after ${duration(limit)}` : "",
+      ),
+    };
+  }
   const known = KINDS[event.kind];
   if (known) return { what: known, details: "" };
   return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };

@@ -1,0 +1,102 @@
+"""Gangs that stand still: told after a minute, with the workers that are waited for; ended when it lasts too long.
+
+What a gang says of itself counts, not what it fails to say: while the ingest API is away, nobody stalls.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from mlhub.backends.protocol import Backend
+from mlhub.events.actions import append
+from mlhub.events.models import Event
+from mlhub.jobs import attempts
+from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.states import JobState
+from mlhub.metrics.models import Standstill
+from mlhub.metrics.standstills import Waited, waited_for
+from mlhub.registry.models import Kind
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId
+
+logger = logging.getLogger(__name__)
+FRESH = timedelta(seconds=180)  # launchers tell every minute while it lasts
+TOLD = "attempt.stalled"
+
+
+def watch_stalls(backend: Backend, *, now: datetime) -> None:
+    """Looks at every running gang of which a worker said that it stands still."""
+    rows = Standstill.objects.filter(
+        attempt__ended_at=None, attempt__job__state=JobState.RUNNING, told_at__gte=now - FRESH
+    )
+    by_attempt: defaultdict[str, list[Standstill]] = defaultdict(list)
+    for row in rows.order_by("worker"):
+        by_attempt[str(row.attempt_id)].append(row)
+    for attempt_id, still in by_attempt.items():
+        attempt = Attempt.objects.select_related("job__project__organisation", "job__model_version").get(pk=attempt_id)
+        _judge(backend, attempt, still, now=now)
+
+
+def limit_s(job: Job) -> float:
+    """Seconds that the job may stand still."""
+    asked = job.hyperparameters.get("stall_limit_s")
+    if isinstance(asked, int | float) and not isinstance(asked, bool):
+        return float(asked)
+    is_script = job.model_version.kind == Kind.SCRIPT
+    return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)
+
+
+def _judge(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, now: datetime) -> None:
+    is_script = attempt.job.model_version.kind == Kind.SCRIPT
+    since = min(row.since for row in still)
+    still_s, most_s = (now - since).total_seconds(), limit_s(attempt.job)
+    waited = Waited(busy=(0,), silent=()) if is_script else waited_for(attempt)
+    step = max(row.step for row in still)
+    if still_s >= most_s:
+        logger.warning("gang.stalled attempt=%s still_s=%.0f waited_for=%s", attempt.id, still_s, waited)
+        attempts.close_failed(attempt, cause=_cause(waited), message=_words(waited, still_s, is_script), now=now)
+        backend.stop(AttemptId(str(attempt.id)), grace_s=0.0)
+    elif not is_script or still_s >= most_s / 2:  # a script may well be silent for some minutes
+        _tell(attempt, waited, step=step, since=since, still_s=still_s, limit=most_s, now=now)
+
+
+def _cause(waited: Waited) -> Cause:
+    """Who is stuck in code of its own will be so again; who vanished, or was cut off, may be well elsewhere."""
+    return Cause.STALLED if waited.busy else Cause.TIMEOUT
+
+
+def _words(waited: Waited, still_s: float, is_script: bool) -> str:
+    if is_script:
+        return f"The script has reported nothing for {still_s:.0f} s."
+    return f"No step for {still_s:.0f} s: the gang waits for {waited}."
+
+
+def _tell(
+    attempt: Attempt, waited: Waited, *, step: int, since: datetime, still_s: float, limit: float, now: datetime
+) -> None:
+    """Once for each step that it stands still at and each one it waits for."""
+    whom = str(waited)
+    about = {"kind": TOLD, "subject_id": attempt.job_id, "facts__attempt_id": str(attempt.id)}
+    if Event.objects.filter(**about, facts__step=step, facts__waited_for=whom).exists():
+        return
+    append(
+        TOLD,
+        organisation=attempt.job.project.organisation,
+        subject_kind="job",
+        subject_id=attempt.job_id,
+        at=now,
+        attempt_id=attempt.id,
+        number=attempt.number,
+        step=step,
+        still_s=round(still_s),
+        limit_s=round(limit),
+        waited_for=whom,
+        busy=list(waited.busy),
+        silent=list(waited.silent),
+        since=since,
+    )

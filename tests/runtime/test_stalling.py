@@ -1,0 +1,106 @@
+"""Code that hangs is noticed from outside, and it is known who waits for whom; with real trainers."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.runtime.launcher.watching import Watch
+from mlhub.runtime.reporting import Reporter
+from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from tests.runtime.gang import Gang, write_blobs
+
+HANGING = """
+import os, time
+from torch import nn
+n_calls = 0
+
+
+def build_model(given):
+    return nn.Linear(6, given["n_classes"])
+
+
+def loss(outputs, targets):
+    global n_calls
+    n_calls += 1
+    while n_calls > 7 and os.environ["RANK"] == "1":
+        pass
+    return nn.functional.cross_entropy(outputs, targets)
+"""
+
+
+class Told(Reporter):
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.phases: list[tuple[str, dict[str, Any]]] = []
+
+    def phase(self, phase: str, **detail: Any) -> None:
+        self.phases.append((phase, detail))
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("mode", [Mode.ALL_REDUCE, Mode.PARAMETER_SERVER])
+def test_whoever_hangs_is_told_from_those_who_wait(mode: Mode, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        archive.writestr("hanging_model.py", HANGING)
+    gang = Gang(
+        tmp_path,
+        write_blobs(tmp_path / "blobs.npz"),
+        model=ModelSpec(kind="package", entry="hanging_model", package="code"),
+        package=tmp_path / "code.zip",
+        training=TrainingSpec(epochs=50, batch_size=10),
+    )
+    gang.start(mode, n_workers=2, n_servers=1 if mode is Mode.PARAMETER_SERVER else 0)
+    names = ("worker-0", "worker-1")
+    try:
+        gang.wait_for(lambda: all((gang.work(name) / "pulse").exists() for name in names))
+        tolds = {name: Told() for name in names}
+        watches = {name: Watch(tolds[name], pulse=gang.work(name) / "pulse", still_s=3.0) for name in names}
+
+        def both_are_told() -> bool:
+            for watch in watches.values():
+                watch.look(time.monotonic())
+            return all(any(d["doing"] != "start" for _, d in told.phases[-1:]) for told in tolds.values())
+
+        gang.wait_for(both_are_told)
+    finally:
+        for process in gang.processes.values():
+            process.kill()
+            process.wait()
+    assert [tolds[name].phases[-1][1]["doing"] for name in names] == ["sync", "compute"]
+    steps = [tolds[name].phases[-1][1]["step"] for name in names]
+    assert steps[0] == steps[1] > 0
+
+
+def watched(tmp_path: Path, **of: Path) -> tuple[Told, Callable[[float], None]]:
+    told = Told()
+    watch, began = Watch(told, still_s=10.0, **of), time.monotonic()
+    return told, lambda seconds: watch.look(began + seconds)
+
+
+def test_a_script_lives_as_long_as_it_reports_and_is_told_of_again_while_it_does_not(tmp_path: Path) -> None:
+    reports = tmp_path / "reports.jsonl"
+    told, look_after = watched(tmp_path, reports=reports)
+    look_after(9)
+    assert told.phases == []
+    reports.write_text("one\n")
+    look_after(11)
+    look_after(20)
+    assert told.phases == []
+    for seconds in (22, 30, 85):
+        look_after(seconds)
+    assert [phase for phase, _ in told.phases] == ["stalled", "stalled"]
+    reports.write_text("one\ntwo\n")
+    look_after(90)
+    assert told.phases[-1] == ("moving", {})
+
+
+def test_a_trainer_that_never_came_to_its_first_step_is_told_of(tmp_path: Path) -> None:
+    told, look_after = watched(tmp_path, pulse=tmp_path / "pulse")
+    look_after(12)
+    assert told.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]
