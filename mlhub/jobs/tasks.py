@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
@@ -86,14 +87,27 @@ def _try_out(job: Job) -> None:
         file.write(spec.to_json())
         file.flush()
         verdict = inspect("preflight", "--spec", file.name)
-    if verdict.error is None:
+    error = verdict.error or _too_many(job, verdict.found["profile"])
+    if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
-    error = verdict.error
     told = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
     told |= {"remedy": error["remedy"] or told["remedy"], "traceback": error.get("traceback") or None}
     logger.info("job.preflight_failed job=%s error=%s", job.id, json.dumps(error)[:500])
     actions.fail_preflight(job, failure={**told, "field": error["field"]})
+
+
+def _too_many(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
+    """An error when the model cannot be divided among as many workers as the job insists on."""
+    most = profile.get("max_workers")
+    if most is None or job.min_workers <= most:
+        return None
+    return {
+        "code": "invalid_strategy",
+        "field": "min_workers",
+        "message": f"min_workers is {job.min_workers}, and {profile['strategy']} can divide this model among {most}.",
+        "remedy": f"Give at most {most}.",
+    }
 
 
 def _is_id(name: str) -> bool:

@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,39 @@ def folder_for(root: Path, *, attempt: int, step: int) -> Path:
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     return folder
+
+
+def part_folder(root: Path, *, attempt: int, step: int, rank: int) -> Path:
+    """Where a worker leaves its part of a checkpoint to come, until rank 0 takes it in."""
+    return root / f".part-attempt-{attempt:04d}-step-{step:010d}-rank-{rank}"
+
+
+def leave_part(folder: Path, write: Callable[[Path], None]) -> None:
+    """write: of files into the folder that it is given. The part is there at once, whole and on the disk."""
+    temporary = folder.with_name(f"{folder.name}.writing")
+    for old in (temporary, folder):
+        shutil.rmtree(old, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    write(temporary)
+    temporary.rename(folder)
+    _sync(folder.parent)
+
+
+def take_parts(folder: Path, *, attempt: int, step: int, ranks: Iterable[int], timeout_s: float) -> None:
+    """Moves what other workers left into the checkpoint's folder. Raises TimeoutError when one does not come."""
+    until = time.monotonic() + timeout_s
+    for rank in ranks:
+        part = part_folder(folder.parent, attempt=attempt, step=step, rank=rank)
+        while not part.is_dir():
+            if time.monotonic() > until:
+                raise TimeoutError(f"worker {rank} left no part of the checkpoint of step {step} within {timeout_s} s")
+            time.sleep(0.02)
+        for file in part.iterdir():
+            file.rename(folder / file.name)
+        part.rmdir()
+    for old in folder.parent.glob(".part-*"):
+        if not old.name.startswith(f".part-attempt-{attempt:04d}-"):
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def optimizer_file(shard: int, n_shards: int) -> str:

@@ -16,7 +16,7 @@ from mlhub.wire.report import CheckpointReport
 
 
 class Checkpointer:
-    """Rank 0's. An error of the other thread is raised by the next call."""
+    """A worker's. An error of the other thread is raised by the next call."""
 
     def __init__(self, pod: Pod, reporter: Reporter) -> None:
         self._pod, self._reporter = pod, reporter
@@ -28,18 +28,37 @@ class Checkpointer:
         return self._thread is None or not self._thread.is_alive()
 
     def save(self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool) -> None:
-        """waits: returns when it is on the disk."""
+        """Rank 0's; others leave their part, where there are parts. waits: returns when it is on the disk."""
+        if self._pod.spec.index > 0:
+            if strategy.n_parts > 1:
+                self._leave_part(strategy, step=step, waits=waits)
+            return
         self.finish()
         began = time.perf_counter()
         folder = checkpoints.folder_for(self._pod.checkpoints, attempt=self._pod.spec.attempt_number, step=step)
         weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-        saving = strategy.save_optimizer(folder)
+        saving = strategy.save_optimizer()
         stall_s = None if waits else time.perf_counter() - began
-        write = (folder, weights, saving, step, began, stall_s)
+        write = (folder, weights, saving, strategy.n_parts, step, began, stall_s)
         self._thread = threading.Thread(target=self._write, args=write, name="checkpoint")
         self._thread.start()
         if waits:
             self.finish()
+
+    def _leave_part(self, strategy: Strategy, *, step: int, waits: bool) -> None:
+        self.finish()
+        spec, saving = self._pod.spec, strategy.save_optimizer()
+        part = checkpoints.part_folder(self._pod.checkpoints, attempt=spec.attempt_number, step=step, rank=spec.index)
+        self._thread = threading.Thread(target=self._write_part, args=(part, saving), name="checkpoint")
+        self._thread.start()
+        if waits:
+            self.finish()
+
+    def _write_part(self, folder: Path, saving: Saving) -> None:
+        try:
+            checkpoints.leave_part(folder, saving.write)
+        except BaseException as error:
+            self._error = error
 
     def finish(self) -> None:
         """Waits for what is being written."""
@@ -53,12 +72,15 @@ class Checkpointer:
             raise self._error
 
     def _write(
-        self, folder: Path, weights: dict[str, Tensor], saving: Saving, step: int, began: float, stall_s: float | None
-    ) -> None:
+        self, folder: Path, weights: dict[str, Tensor], saving: Saving, n_parts: int, step: int, began: float,
+        stall_s: float | None,
+    ) -> None:  # fmt: skip
         try:
             checkpoints.write_tensors(folder / checkpoints.WEIGHTS, weights)
-            saving.write()
-            whole = checkpoints.complete(folder, step=step, attempt=self._pod.spec.attempt_number)
+            saving.write(folder)
+            attempt, timeout_s = self._pod.spec.attempt_number, self._pod.spec.start_timeout_s
+            checkpoints.take_parts(folder, attempt=attempt, step=step, ranks=range(1, n_parts), timeout_s=timeout_s)
+            whole = checkpoints.complete(folder, step=step, attempt=attempt)
             write_s = time.perf_counter() - began
             self._reporter.send(
                 CheckpointReport(

@@ -169,15 +169,13 @@ class Trainer:
         if meeting.agreed.stop and not is_end:
             self.reporter.phase("saving", step=meeting.step)
             self.strategy.average_buffers(self.model)
-            if self.rank == 0:
-                self.checkpointer.save(self.model, self.strategy, step=meeting.step, waits=True)
+            self.checkpointer.save(self.model, self.strategy, step=meeting.step, waits=True)
             self.strategy.total([0.0])  # nobody leaves before it is written
             self.strategy.close()
             raise PreemptedError(f"Asked to leave after step {meeting.step}.")
         if meeting.agreed.checkpoint:
             self.strategy.average_buffers(self.model)
-            if self.rank == 0:
-                self.checkpointer.save(self.model, self.strategy, step=meeting.step, waits=False)
+            self.checkpointer.save(self.model, self.strategy, step=meeting.step, waits=False)
             self._saved_at = time.perf_counter()
         if is_end or meeting.step % self.course.steps_per_epoch == 0:
             return self._evaluate(meeting)

@@ -156,6 +156,13 @@ class Gang:
         (found,) = self.reports("result")
         return found
 
+    def bytes_sent(self) -> float:
+        """By worker 0 a step, on the wire: as the kernel counted, evaluations and meetings included."""
+        told, sent, before = self.reports("progress"), 0.0, 0
+        for report in told:
+            sent, before = sent + report["bytes_sent"] * (report["steps_done"] - before), report["steps_done"]
+        return sent / before
+
     def weights(self) -> dict[str, Any]:
         from safetensors.numpy import load_file
 

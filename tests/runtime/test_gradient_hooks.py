@@ -76,16 +76,15 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     given: dict[str, object], part: float | None, tmp_path: Path
 ) -> None:
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=120))
-    gang.training = replace(TRAINING, strategy={"name": "all_reduce", **given})
+    gang.training = replace(TRAINING, epochs=40, strategy={"name": "all_reduce", **given})
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
     whole = 4 * sum(value.size for value in gang.weights().values())  # what a ring of two sends
-    sent = [report["bytes_sent"] for report in gang.reports("progress")][-1]
     if part is None:
-        assert sent < whole / 2
+        assert gang.bytes_sent() < whole / 2
     else:
-        assert sent == pytest.approx(whole * part, rel=0.01)
+        assert whole * part < gang.bytes_sent() < 1.4 * whole * part
 
 
 @pytest.mark.dist

@@ -111,9 +111,9 @@ def plan_shards(
     kind = type(optimizer).__name__
     if kind not in ELEMENTWISE or type(optimizer) is not getattr(torch.optim, kind, None):
         raise BadInputError(
-            f"The optimiser {kind} cannot run on parameter servers.",
+            f"The optimiser {kind} cannot be cut into stretches, as servers and the strategy sharded do.",
             field="build_optimizer",
-            remedy=f"Use one of {', '.join(ELEMENTWISE)} from torch.optim, or pin the mode all_reduce.",
+            remedy=f"Use one of {', '.join(ELEMENTWISE)} from torch.optim, or the strategy all_reduce.",
         )
     group_of = {id(p): i for i, g in enumerate(optimizer.param_groups) for p in g["params"]}
     options = tuple(_plain({k: v for k, v in g.items() if k != "params"}) for g in optimizer.param_groups)

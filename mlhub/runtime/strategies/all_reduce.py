@@ -3,7 +3,6 @@
 # No deferred annotations here: DDP looks at those of its hook.
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,7 +26,8 @@ class AllReduce(Grouped):
         self._wrapped: DistributedDataParallel | None = None
         self._hook: Hook | None = None
         # a mean of compressed gradients is not the workers' mean
-        self._is_whole = self.spec.parameters.get("compression", "none") in ("none", "fp16")
+        given = self.spec.parameters
+        self._is_whole = given["compression"] in ("none", "fp16") and given["reduction"] == "mean"
         self._residuals = {} if resume is None else resume.residuals()
         if self.n_workers == 1:
             return model
@@ -71,10 +71,10 @@ class AllReduce(Grouped):
             dist.all_reduce(owed)
             owed /= self.n_workers
 
-    def save_optimizer(self, folder: Path) -> Copied:
-        saving = super().save_optimizer(folder)
+    def save_optimizer(self) -> Copied:
+        saving = super().save_optimizer()
         if self._residuals:
-            saving.files[folder / RESIDUALS] = self._residuals
+            saving.files[RESIDUALS] = self._residuals
         return saving
 
     def _timed_hook(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:

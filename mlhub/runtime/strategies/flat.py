@@ -25,11 +25,14 @@ def trained(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return named
 
 
-def flatten(named: Sequence[tuple[str, nn.Parameter]]) -> tuple[Tensor, Tensor]:
-    """Weights and gradient, shape (n_elements,); the parameters and their gradients become views of them."""
-    n_elements = sum(p.numel() for _, p in named)
+def flatten(named: Sequence[tuple[str, nn.Parameter]], *, multiple: int = 1) -> tuple[Tensor, Tensor]:
+    """Weights and gradient; the parameters and their gradients become views of them.
+
+    Shape (n,): as many as the parameters have elements, and zeros up to a multiple.
+    """
+    n_elements = -(-sum(p.numel() for _, p in named) // multiple) * multiple
     device = named[0][1].device
-    weights, gradient = torch.empty(n_elements, device=device), torch.zeros(n_elements, device=device)
+    weights, gradient = torch.zeros(n_elements, device=device), torch.zeros(n_elements, device=device)
     start = 0
     for _, parameter in named:
         end = start + parameter.numel()

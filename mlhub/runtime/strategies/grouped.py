@@ -53,7 +53,7 @@ class Grouped(Lockstep):
         if resume is not None:
             restore(optimizer, self._owned, join(resume.optimizer()))
         if self.n_workers > 1:
-            self._join_group()
+            self.join_group()
         return named
 
     def conclude(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
@@ -92,14 +92,14 @@ class Grouped(Lockstep):
     def average_buffers(self, model: nn.Module) -> None:
         flat.average_buffers(model, self.total, self.n_workers)
 
-    def save_optimizer(self, folder: Path) -> Copied:
-        return Copied({folder / optimizer_file(0, 1): collect(self.optimizer, self._owned)})
+    def save_optimizer(self) -> Copied:
+        return Copied({optimizer_file(0, 1): collect(self.optimizer, self._owned)})
 
     def close(self) -> None:
         if dist.is_initialized():
             dist.destroy_process_group()
 
-    def _join_group(self) -> None:
+    def join_group(self) -> None:
         timeout = timedelta(seconds=self.pod.spec.start_timeout_s)
         backend = "nccl" if self.device().type == "cuda" else "gloo"
         try:
@@ -141,8 +141,8 @@ class Grouped(Lockstep):
 class Copied:
     """A Saving of tensors in memory."""
 
-    files: dict[Path, dict[str, Tensor]]
+    files: dict[str, dict[str, Tensor]]
 
-    def write(self) -> None:
-        for path, tensors in self.files.items():
-            write_tensors(path, tensors or {NOTHING: torch.zeros(1)})
+    def write(self, folder: Path) -> None:
+        for name, tensors in self.files.items():
+            write_tensors(folder / name, tensors or {NOTHING: torch.zeros(1)})

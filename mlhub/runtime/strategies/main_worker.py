@@ -16,6 +16,7 @@ class MainWorker(Apart):
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.n_sent, self.n_received = 0.0, 0.0
         told = self.differentiate(losses, n=n)
+        self.course.pulse.beat("sync")
         began = time.perf_counter()
         others = list(range(1, self.n_workers))
         if self.rank:

@@ -27,6 +27,8 @@ from mlhub.runtime.strategies.schema import StrategySpec
 class Connected:
     """A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
 
+    n_parts = 1
+
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         self.pod, self.spec = pod, spec
         self.n_members = pod.spec.n_workers
@@ -117,9 +119,9 @@ class Connected:
     def average_buffers(self, model: nn.Module) -> None:
         flat.average_buffers(model, self.total, self.n_members)
 
-    def save_optimizer(self, folder: Path) -> Saving:
+    def save_optimizer(self) -> Saving:
         self.client.take_snapshot()
-        return _Saving(self.client, folder)
+        return _Saving(self.client)
 
     def close(self) -> None:
         if hasattr(self, "client"):
@@ -154,7 +156,6 @@ class ParameterServer(Connected, Lockstep):
 @dataclass(frozen=True)
 class _Saving:
     client: Client
-    folder: Path
 
-    def write(self) -> None:
-        self.client.write_snapshot(self.folder)
+    def write(self, folder: Path) -> None:
+        self.client.write_snapshot(folder)

@@ -111,22 +111,30 @@ class Strategy(Protocol):
     def average_buffers(self, model: nn.Module) -> None:
         """Makes running statistics alike; called in meetings."""
 
-    def save_optimizer(self, folder: Path) -> Saving:
-        """Rank 0 only, in a meeting: copies the optimiser's state now, writes it when asked."""
+    @property
+    def n_parts(self) -> int:
+        """How many workers, from rank 0 on, hold a part of what a checkpoint needs beside the weights."""
+
+    def save_optimizer(self) -> Saving:
+        """Of each that holds a part, in a meeting: copies the optimiser's state now, writes it when asked."""
 
     def close(self) -> None:
         """Leaves the gang in good order."""
 
 
 class Saving(Protocol):
-    def write(self) -> None:
-        """Writes what was copied; may run in another thread while training goes on. Raises PeerLostError, OSError."""
+    def write(self, folder: Path) -> None:
+        """Writes what was copied into the folder; may run in another thread while training goes on.
+
+        Raises PeerLostError, OSError.
+        """
 
 
 class Lockstep:
     """next() for strategies whose workers make every step together: a part of each batch for each worker."""
 
     is_lockstep = True
+    n_parts = 1
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers = rank, n_workers

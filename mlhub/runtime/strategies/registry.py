@@ -14,6 +14,7 @@ from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, W
 from mlhub.runtime.strategies.parameter_server import ParameterServer
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
+from mlhub.runtime.strategies.sharded import Sharded
 from mlhub.wire.launch import Mode
 
 STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
@@ -35,6 +36,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "push_sum": PushSum,
     "gosgd": GoSgd,
     "main_worker": MainWorker,
+    "sharded": Sharded,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

@@ -60,6 +60,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         _ALL,
         {"probability": Parameter(float, 0.1, minimum=0.0, maximum=1.0)},
     ),
+    "sharded": Scheme("All-reduce in which every worker holds only its part of the optimiser's state (ZeRO-1).", _ALL),
     "main_worker": Scheme(
         "The naive scheme, to compare with: one worker takes in all gradients and gives out the weights.", _ALL
     ),
@@ -72,6 +73,8 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "d-psgd": Preset("gossip"),
     "ad-psgd": Preset("random_gossip"),
     "sgp": Preset("push_sum", aliases={"peers_per_itr": "n_peers"}),
+    "zero-1": Preset("sharded"),
+    "bigdl": Preset("sharded"),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
     "power-sgd": Preset("all_reduce", {"compression": "power_sgd"}),
