@@ -9,18 +9,19 @@ from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt
 from mlhub.runtime.strategies.schema import parse
-from mlhub.wire.launch import AttemptId, LaunchSpec, Mode, PodPlacement, Role
+from mlhub.wire.launch import AttemptId, DataPlane, LaunchSpec, Mode, PodPlacement, Role
 
 
 def launch_spec(attempt: Attempt) -> LaunchSpec:
     """attempt: with job, allocations and the job's versions."""
-    job = attempt.job
+    job, pods = attempt.job, pods_of(attempt)
     return LaunchSpec(
         attempt_id=AttemptId(str(attempt.id)),
         job_id=str(job.id),
         attempt_number=attempt.number,
         mode=Mode(attempt.mode),
-        pods=pods_of(attempt),
+        data_plane=data_plane_of(pods),
+        pods=pods,
         inputs=inputs.inputs_of(job),
         dataset=inputs.dataset_spec(job.dataset_version),
         model=inputs.model_spec(job.model_version),
@@ -38,6 +39,13 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
             "job_id": str(job.id),
         },
     )
+
+
+def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
+    """The cluster's choice, not the tenant's; auto: encrypted where a gang's bytes leave their node."""
+    if settings.DATA_PLANE == "auto":
+        return DataPlane.TLS if len({pod.node for pod in pods}) > 1 else DataPlane.HMAC
+    return DataPlane(settings.DATA_PLANE)
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:

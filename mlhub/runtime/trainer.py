@@ -20,7 +20,7 @@ from mlhub.runtime.ps.server import Server
 from mlhub.runtime.reporting import Reporter, Telling
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Role
+from mlhub.wire.launch import DataPlane, Role
 
 
 def main() -> int:
@@ -60,6 +60,7 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
         n_workers=pod.spec.n_workers,
         attempt=pod.spec.attempt_id,
         secret=pod.secret,
+        is_encrypted=pod.spec.data_plane is DataPlane.TLS,
     )
     asked = []
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -167,6 +168,10 @@ MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(BASE_DIR / "deploy" / "local" / "cluster.yaml")))
 LIFELINE = env("MLHUB_LIFELINE", default="")
+# between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
+DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
+if DATA_PLANE not in ("auto", "tls", "hmac"):
+    raise ImproperlyConfigured(f"MLHUB_DATA_PLANE is {DATA_PLANE!r}; known: auto, tls, hmac.")
 # MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py
 KUBERNETES = {
     name.removeprefix("MLHUB_KUBE_").lower(): value

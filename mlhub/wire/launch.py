@@ -24,6 +24,13 @@ class Mode(StrEnum):
     PARAMETER_SERVER = "parameter_server"
 
 
+class DataPlane(StrEnum):
+    """How workers and parameter servers speak: encrypted, or in the clear once both have proved who they are."""
+
+    TLS = "tls"
+    HMAC = "hmac"
+
+
 @dataclass(frozen=True)
 class Input:
     """A read-only file of the content-addressed store.
@@ -119,6 +126,7 @@ class LaunchSpec:
     labels: dict[str, str] = field(default_factory=dict)  # organisation, project, job name: for people, never for logic
     start_timeout_s: float = 120.0
     survives_lost_workers: bool = False
+    data_plane: DataPlane = DataPlane.HMAC
     version: int = WIRE_VERSION
 
     @property
@@ -143,6 +151,7 @@ class LaunchSpec:
                     "attempt_id": AttemptId(raw["attempt_id"]),
                     "mode": Mode(raw["mode"]),
                     "pods": tuple(_pod(p) for p in raw["pods"]),
+                    "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     **_content(raw),
                 }
             )
@@ -170,6 +179,7 @@ class PodSpec:
     training: TrainingSpec
     checkpoint_uri: str
     start_timeout_s: float
+    data_plane: DataPlane = DataPlane.HMAC
     version: int = WIRE_VERSION
 
     def to_json(self) -> str:
@@ -186,6 +196,7 @@ class PodSpec:
                     "attempt_id": AttemptId(raw["attempt_id"]),
                     "mode": Mode(raw["mode"]),
                     "role": Role(raw["role"]),
+                    "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     "server_addresses": tuple(raw["server_addresses"]),
                     **_content(raw),
                 }
@@ -215,6 +226,7 @@ class PodSpec:
             training=launch.training,
             checkpoint_uri=launch.checkpoint_uri,
             start_timeout_s=launch.start_timeout_s,
+            data_plane=launch.data_plane,
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlhub.runtime import readers
 from mlhub.wire import environment as names
-from mlhub.wire.launch import AttemptId, DatasetSpec, Input, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+from mlhub.wire.launch import AttemptId, DataPlane, DatasetSpec, Input, Mode, ModelSpec, PodSpec, Role, TrainingSpec
 from tests.runtime.processes import TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +42,7 @@ class Gang:
     model: ModelSpec = field(default_factory=lambda: ModelSpec(kind="builtin", entry="mlp"))
     package: Path | None = None
     training: TrainingSpec = field(default_factory=lambda: TrainingSpec(epochs=3, batch_size=10))
+    data_plane: DataPlane = DataPlane.HMAC
     attempt: int = 0
     processes: dict[str, TrainerProcess] = field(default_factory=dict)
 
@@ -77,6 +78,7 @@ class Gang:
             training=self.training,
             checkpoint_uri=(self.folder / "checkpoints").as_uri(),
             start_timeout_s=60,
+            data_plane=self.data_plane,
         )
 
     def start_again(self, name: str) -> str:

@@ -25,15 +25,25 @@ class Gang:
 
     def __init__(
         self, strategy: dict[str, Any], *, n_workers: int = 2, n_shards: int = 1, n_elements: int = 10,
-        work: Work | None = None, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
+        work: Work | None = None, is_encrypted: bool = False,
+        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work
+        self.is_encrypted = is_encrypted
         self.is_whole = parse(strategy).needs_one_shard
         self.n_workers, self.n_shards, self.n_elements = n_workers, n_shards, n_elements
         self._optimizer = lambda parameters: optimizer(parameters, **({"lr": 1.0} | options))
         self.errors: list[BaseException] = []
         self.servers = [
-            Server(("127.0.0.1", 0), index=i, n_servers=n_shards, n_workers=n_workers, attempt="a", secret=SECRET)
+            Server(
+                ("127.0.0.1", 0),
+                index=i,
+                n_servers=n_shards,
+                n_workers=n_workers,
+                attempt="a",
+                secret=SECRET,
+                is_encrypted=is_encrypted,
+            )
             for i in range(n_shards)
         ]
         self._threads = [threading.Thread(target=self._serve, args=(s,), daemon=True) for s in self.servers]
@@ -53,7 +63,8 @@ class Gang:
         codec = codec_for(self.strategy)
         client = Client(
             addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20,
-            is_whole=self.is_whole, feedback=codec and ErrorFeedback(codec, torch.zeros(self.n_elements)),
+            is_whole=self.is_whole, is_encrypted=self.is_encrypted,
+            feedback=codec and ErrorFeedback(codec, torch.zeros(self.n_elements)),
         )  # fmt: skip
         if worker == 0 if starts is None else starts:
             parameter = nn.Parameter(weights.clone())

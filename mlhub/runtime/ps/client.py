@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.server import bytes_of, size_buffers, tune
+from mlhub.runtime.ps.tls import context_for
 
 RETRY_S = 0.1
 INLINE_BYTES = 512 * 2**10  # fits into socket buffers
@@ -36,8 +38,10 @@ class Client:
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
         is_whole: bool = False, feedback: ErrorFeedback | None = None, overlaps: bool = False,
+        is_encrypted: bool = False,
     ) -> None:  # fmt: skip
         """feedback: pushes are compressed by it. overlaps: work is asked for while an exchange is under way.
+        is_encrypted: connections are TLS.
 
         Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's.
         """
@@ -50,7 +54,11 @@ class Client:
         self._versions = [0] * len(addresses)  # of the weights that were received last, by shard
         self._waited_s = [0.0] * len(addresses)  # by shard: from asking to the first byte of the answer
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
+        self._tls = context_for(secret, is_server=False) if is_encrypted else None
+        # one thread at a time may use a TLS connection, and weights come while gradients go
+        lines = [self._connect(address, "answers") for address in addresses] if is_encrypted else None
         self._connections = [self._connect(address, "training") for address in addresses]
+        self._lines = self._connections if lines is None else lines
         self._orders = self._connect(addresses[0], "orders") if overlaps else self._connections[0]
         self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
         codec = None if feedback is None else feedback.codec
@@ -185,6 +193,8 @@ class Client:
             with suppress(PeerLostError):
                 frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
             connection.close()
+        for line in self._lines:
+            line.close()
         self._pool.shutdown(wait=False)
         self._senders.shutdown(wait=False)
 
@@ -229,11 +239,11 @@ class Client:
 
     def _receive_weights(self, shard: int, target: memoryview) -> tuple[int, float]:
         began = time.perf_counter()
-        header = frames.receive_header(self._connections[shard], Operation.WEIGHTS)
+        header = frames.receive_header(self._lines[shard], Operation.WEIGHTS)
         self._waited_s[shard] += time.perf_counter() - began
         if header.length != len(target):
             raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(target)}.")
-        frames.receive_into(self._connections[shard], target)
+        frames.receive_into(self._lines[shard], target)
         self._versions[shard] = header.step
         return header.flags, header.value
 
@@ -245,9 +255,13 @@ class Client:
                 size_buffers(connection)
                 connection.settimeout(5)
                 connection.connect((host, int(port)))
+                if self._tls is not None:
+                    connection = self._tls.wrap_socket(connection)
                 greet(connection, secret=self._secret, attempt=self._attempt, index=self._index, purpose=purpose)
             except StrangerError:
                 raise
+            except ssl.SSLCertVerificationError as error:
+                raise StrangerError(f"The parameter server {address} is none of the gang's: {error}") from error
             except (OSError, PeerLostError) as error:
                 if time.monotonic() > self._until:
                     raise GangTimeoutError(f"The parameter server {address} does not answer: {error}") from error

@@ -15,11 +15,12 @@ from mlhub.runtime.errors import GangTimeoutError, PeerLostError
 from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.deliveries import Delivery
 from mlhub.runtime.ps.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.handshake import StrangerError, admit
+from mlhub.runtime.ps.handshake import TIMEOUT_S, StrangerError, admit
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.rules import Answer
 from mlhub.runtime.ps.shard import Shard
+from mlhub.runtime.ps.tls import context_for
 from mlhub.wire.report import StalenessReport
 
 N_WAITING = 64
@@ -31,18 +32,21 @@ REQUESTS = (
 
 
 class Server:
-    """address: host and port to listen on; port 0: any free one."""
+    """address: host and port to listen on; port 0: any free one. is_encrypted: connections are TLS (tls.py)."""
 
     def __init__(
-        self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes
-    ) -> None:
+        self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes,
+        is_encrypted: bool = False,
+    ) -> None:  # fmt: skip
         self.index, self.n_servers, self.n_workers = index, n_servers, n_workers
         self._attempt, self._secret = attempt, secret
+        self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._shard = Shard(n_workers)
         self._listener = socket.create_server(address, backlog=N_WAITING)
         size_buffers(self._listener)  # connections inherit them
         self._listener.settimeout(0.2)
         self._connections: list[socket.socket] = []
+        self._lines: dict[int, socket.socket] = {}  # by worker: where weights are sent, if not where they are asked for
         self._came: set[int] = set()
         self._present: set[int] = set()
         self._has_goodbye = False
@@ -99,6 +103,9 @@ class Server:
 
     def _meet(self, connection: socket.socket) -> None:
         try:
+            connection.settimeout(TIMEOUT_S)
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
             worker, purpose = admit(connection, secret=self._secret, attempt=self._attempt)
         except (StrangerError, OSError) as error:
             print(f"server {self.index}: refused a connection: {error}", flush=True)
@@ -108,6 +115,9 @@ class Server:
         with self._lock:
             self._connections.append(connection)
             is_training = purpose == "training"
+            if purpose == "answers":
+                self._lines[worker] = connection
+                return
             if is_training and (worker in self._present or not 0 <= worker < self.n_workers):
                 print(f"server {self.index}: there is a worker {worker} already", flush=True)
                 connection.close()
@@ -126,6 +136,9 @@ class Server:
         finally:
             connection.close()
         if is_training:
+            line = self._lines.pop(worker, None)
+            if line is not None:
+                line.close()
             self._say_goodbye(worker, reason)
 
     def _say_goodbye(self, worker: int, reason: str | None) -> None:
@@ -148,7 +161,7 @@ class Server:
                 case Operation.PULL:
                     self._shard.wait_started()
                     answer = self._shard.pull(worker)
-                    self._send(connection, worker, answer, None, head=self._head(answer))
+                    self._send(self._lines.get(worker, connection), worker, answer, None, head=self._head(answer))
                 case Operation.PUSH:
                     self._receive_push(connection, worker, header)
                 case Operation.REST:
@@ -187,6 +200,7 @@ class Server:
         if header.length != shard.push_bytes:
             raise FrameError(f"{header.length} bytes pushed to a shard that takes {shard.push_bytes}.")
         is_quiet = bool(header.flags & frames.QUIET)
+        line = self._lines.get(worker, connection)
         delivery = shard.announce(worker, header)
         answer: Answer | None = None
         head, n_sent = b"", 0  # head: goes out with the first piece
@@ -199,7 +213,7 @@ class Server:
                 answer = shard.answer_for(worker, wait=False)
                 head = self._head(answer) if answer is not None else b""
             while answer is not None and n_sent <= index and shard.ready(answer, delivery, n_sent, wait=False):
-                self._send_piece(connection, worker, delivery, n_sent, head=head)
+                self._send_piece(line, worker, delivery, n_sent, head=head)
                 head, n_sent = b"", n_sent + 1
         if answer is None:
             answer = shard.answer_for(worker, wait=True)
@@ -208,7 +222,7 @@ class Server:
         if is_quiet:
             frames.send(connection, Header(Operation.OK, 0, step=answer.version))
         else:
-            self._send(connection, worker, answer, delivery, head=head, n_sent=n_sent)
+            self._send(line, worker, answer, delivery, head=head, n_sent=n_sent)
 
     def _receive_piece(self, connection: socket.socket, room: torch.Tensor) -> None:
         codec = self._shard.codec

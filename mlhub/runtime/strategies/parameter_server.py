@@ -22,6 +22,7 @@ from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
+from mlhub.wire.launch import DataPlane
 
 
 class Connected:
@@ -57,6 +58,7 @@ class Connected:
             start_timeout_s=spec.start_timeout_s,
             is_whole=self.spec.needs_one_shard,
             feedback=self.feedback,
+            is_encrypted=spec.data_plane is DataPlane.TLS,
             overlaps=self.spec.name == "bounded_delay",
         )
         if spec.index == 0:
