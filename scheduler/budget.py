@@ -150,6 +150,6 @@ class Budget:
 
     def _left_for(self, job: JobSnapshot) -> Mapping[str, int]:
         """What is left, without what waiting jobs of others claim by right."""
-        if self.entitlement is None or not self.entitlement.claims:
+        if self.entitlement is None:
             return self._left
         return {t: left - self.entitlement.kept(job.tenant, t) for t, left in self._left.items()}

@@ -1,64 +1,19 @@
-"""A step of the round before its policy: what owners may claim now, and who has to give back for it."""
+"""What owners of guarantees may claim in a round, and who has to give back for it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scheduler.admission import Scene, Shared, held_by
 from scheduler.decisions import Explanation, Reason
-from scheduler.entitlement import Cap, Claimant, Entitlement
+from scheduler.entitlement import Cap, Claimant, Entitlement, FairRights
 from scheduler.lending import Lending
-from scheduler.policies.policy import Grant, Proposal, by_submission
+from scheduler.policies.policy import by_submission
 from scheduler.quota import Ledger, name_of
 from scheduler.reclaim import Borrower, Victim, borrowed_from, victims_for, within_guarantee
-from scheduler.snapshot import JobSnapshot, Reclaim, TenantSnapshot
-
-
-def entitle(scene: Scene, *, sizes_jobs: bool = False) -> None:
-    """Tells the scene's budget what is guaranteed in this round; nothing, where no tenant has a guarantee.
-
-    1. what runs is booked;
-    2. waiting jobs within a guarantee claim GPUs: their own tenant's guarantee first, then that of parents; within
-       each by priority and submission. A claim is met by free GPUs, else by what borrowers give back, as the owner's
-       rule of reclaim says; else it waits for lent GPUs, and nobody borrows anew;
-    3. what tenants use and claim within their guarantees is closed to all others, in number and by type of GPU.
-
-    sizes_jobs: the policy may make jobs smaller; of those that run, only their least sizes are closed then.
-    """
-    lending = scene.budget.lending
-    if lending is None:
-        return
-    claims = _Claims(scene, lending.copy(), scene.budget.books())
-    unused = lending.copy()
-    claims.claim()
-    claims.guard(unused, sizes_jobs=sizes_jobs)
-    for books in (lending, scene.ledger_now.lending):
-        if books is not None:
-            _keep(books, claims.booked, claims.tenants.values())
-    scene.budget.entitlement = claims.entitlement()
-
-
-def serve_claims(scene: Scene, proposal: Proposal) -> Proposal:
-    """The proposal with a grant for every claim that can be met but that the policy left out; claims in front.
-
-    A guarantee does not depend on the policy's order, nor on its search. In front: so that owners choose their places
-    among what is free now, and have not to wait for more.
-    """
-    budget, entitlement = scene.budget, scene.budget.entitlement
-    if entitlement is None or not entitlement.claimants:
-        return proposal
-    granted = {grant.job for grant in proposal.grants}
-    added = []
-    for job in scene.candidates:
-        claim = entitlement.claimants.get(job.id)
-        if claim is None or job.id in granted:
-            continue
-        is_open = entitlement.unserved(job.tenant, claim.gpu_type) >= claim.n_workers
-        if is_open and budget.take(job, claim.n_workers, gpu_type=claim.gpu_type):
-            added.append(Grant(job.id, claim.n_workers, claim.gpu_type, (claim.why,)))
-    grants = sorted((*proposal.grants, *added), key=lambda grant: grant.job not in entitlement.claimants)
-    return replace(proposal, grants=tuple(grants))
+from scheduler.reserve import Reserve
+from scheduler.snapshot import JobSnapshot, Phase, Reclaim, TenantSnapshot
 
 
 @dataclass
@@ -68,8 +23,10 @@ class _Wish:
 
 
 @dataclass
-class _Claims:
-    """held: guarantees with what runs, less what is given back. booked: the same with claims that are met.
+class Claims:
+    """What runs is booked; then claim(), guard(), entitlement().
+
+    held: guarantees with what runs, less what is given back. booked: the same with claims that are met.
 
     present: with all that runs. limits: hard limits, with what runs and claims.
     """
@@ -78,7 +35,7 @@ class _Claims:
     held: Lending
     limits: Ledger
     caps: dict[str, Cap] = field(default_factory=dict)
-    claims: dict[str, dict[str, int]] = field(default_factory=dict)
+    reserve: Reserve = field(default_factory=Reserve)
     claimants: dict[str, Claimant] = field(default_factory=dict)
     lent_out: dict[str, Explanation] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
@@ -88,7 +45,7 @@ class _Claims:
         self.tenants = {tenant.id: tenant for tenant in self.scene.snapshot.tenants}
         self.free = self.scene.budget.left_by_type()
         self.running = self._running()
-        for borrower in self.running.values():  # 1
+        for borrower in self.running.values():
             self.held.take(borrower.job.tenant, borrower.n_gpus)
             self.limits.take(borrower.job.tenant, gpus=borrower.n_gpus)
             self.free[borrower.gpu_type] -= borrower.n_gpus
@@ -105,9 +62,8 @@ class _Claims:
                 found[job.id] = Borrower(job, n_gpus, self.scene.room_now.nodes[node].gpu_type)
         return found
 
-    # 2
-
     def claim(self) -> None:
+        """Waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
         waiting = sorted((job for job in self.scene.candidates if held_by(job) is None), key=by_submission)
         wishes = [_Wish(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
@@ -135,7 +91,7 @@ class _Claims:
             if self._meet(job, n, owner, gpu_type):
                 self.booked.take(job.tenant, n)
                 self.free[gpu_type] -= n
-                self._close(job.tenant, n, gpu_type)
+                self.reserve.add(job.tenant, gpu_type, n)
                 facts = {
                     "n_workers": n,
                     "tenant": name_of(self.tenants[owner]),
@@ -187,7 +143,12 @@ class _Claims:
             "used": self.present.used(job.tenant),
             "guarantee": self.held.guarantee(job.tenant),
         }
-        self.caps[job.id] = Cap(victim.keeps, Explanation(Reason.RECLAIMED, facts))
+        self.give_back(victim, Explanation(Reason.RECLAIMED, facts))
+
+    def give_back(self, victim: Victim, why: Explanation) -> None:
+        """The job is capped, and what it gives is free."""
+        job = victim.borrower.job
+        self.caps[job.id] = Cap(victim.keeps, why)
         self.held.take(job.tenant, -victim.freed)
         self.booked.take(job.tenant, -victim.freed)
         self.limits.give_back(job.tenant, gpus=victim.freed, jobs=0 if victim.keeps else 1)
@@ -203,34 +164,39 @@ class _Claims:
         jobs = self._lent_to(gpu_type)
         return sum(b.n_gpus for b in jobs if borrowed_from(owner, b.job.tenant, self.booked) > 0)
 
-    # 3
+    def settled(self) -> dict[str, int]:
+        """GPUs by tenant of jobs that nothing is to be decided on."""
+        found: dict[str, int] = {}
+        for job in self.scene.snapshot.jobs:
+            pending = self.scene.pending.get(job.id) or self.scene.returning.get(job.id)
+            is_decided = job.id in self.scene.settled and job.phase is not Phase.STOPPING
+            held = pending or (held_by(job) if is_decided else None)
+            if held is not None:
+                found[job.tenant] = found.get(job.tenant, 0) + held.n_workers
+        return found
 
     def guard(self, unused: Lending, *, sizes_jobs: bool) -> None:
-        """unused: the books without what runs."""
+        """What runs within a guarantee. unused: the books without what runs."""
         for borrower in within_guarantee(self.running.values(), unused):
             job = borrower.job
             if job.id not in self.caps and borrower.n_gpus:
                 self.guarded.add(job.id)
                 n = min(borrower.n_gpus, job.min_workers) if sizes_jobs else borrower.n_gpus
-                self._close(job.tenant, n, borrower.gpu_type)
+                self.reserve.add(job.tenant, borrower.gpu_type, n)
 
-    def _close(self, tenant: str, n_gpus: int, gpu_type: str) -> None:
-        """To all but this tenant."""
-        mine = self.claims.setdefault(gpu_type, {})
-        mine[tenant] = mine.get(tenant, 0) + n_gpus
-
-    def entitlement(self) -> Entitlement:
+    def entitlement(self, fair: FairRights) -> Entitlement:
         strict = None
         if self.waiting_for:
             claimed = self.booked.copy()
             for tenant, n in self.waiting_for:
                 claimed.take(tenant, n)
             strict = self.held
-            _keep(strict, claimed, self.tenants.values())
+            keep(strict, claimed, self.tenants.values())
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
-        return Entitlement(self.caps, self.claims, self.claimants, self.lent_out, strict, names, self.guarded)
+        return Entitlement(self.caps, self.reserve, self.claimants, self.lent_out, strict, names, self.guarded, fair)
 
 
-def _keep(lending: Lending, wanted: Lending, tenants: Iterable[TenantSnapshot]) -> None:
+def keep(lending: Lending, wanted: Lending, tenants: Iterable[TenantSnapshot]) -> None:
+    """What tenants want of their pools is as good as used for everybody else."""
     for tenant in tenants:
         lending.keep_for(tenant.id, wanted.used(tenant.id))

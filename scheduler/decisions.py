@@ -25,6 +25,8 @@ class Reason(StrEnum):
     BORROW_LIMIT = "borrow_limit"
     NOTHING_TO_BORROW = "nothing_to_borrow"
     KEPT_FOR_OWNER = "kept_for_owner"
+    KEPT_FOR_TURN = "kept_for_turn"
+    FAIR_PART = "fair_part"
     LENT_OUT = "lent_out"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
@@ -65,6 +67,8 @@ class Reason(StrEnum):
     RECLAIMED = "reclaimed"
     LENT = "lent"
     GUARANTEED = "guaranteed"
+    FAIR_TURN = "fair_turn"
+    FAIR_RECLAIM = "fair_reclaim"
     FAIR_GOODPUT = "fair_goodput"
     GOODPUT_ELSEWHERE = "goodput_elsewhere"
     FINISH_TIME_FAIR = "finish_time_fair"
@@ -96,6 +100,9 @@ SENTENCES: Mapping[Reason, str] = {
     "and may borrow {free} now.",
     Reason.KEPT_FOR_OWNER: "{kept} GPUs are kept for jobs that are guaranteed them; "
     "{tenant} would have to borrow the {need} that it needs.",
+    Reason.KEPT_FOR_TURN: "{kept} GPUs are kept for tenants whose turn it is; {tenant}, with a weight of {weight:g}, "
+    "has more of what nobody is guaranteed than they have.",
+    Reason.FAIR_PART: "{tenant} has {part} GPUs for a weight of {weight:g}; others have a use for the rest.",
     Reason.LENT_OUT: "{need} GPUs are guaranteed to {tenant}, but others have borrowed them; "
     "they come back when jobs of these end.",
     Reason.NO_FREE_GPUS: "All {total} GPUs are in use; it needs {need}.",
@@ -146,6 +153,10 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.RECLAIMED: "{tenant} uses {used} GPUs and is guaranteed {guarantee:g}; what is above that was lent, "
     "and others below their guarantee need it.",
     Reason.GUARANTEED: "{n_workers} GPUs of the {guarantee} that {tenant} is guaranteed are its own.",
+    Reason.FAIR_TURN: "It is the turn of {tenant}, which had {percent:.0f} % of what nobody is guaranteed, "
+    "for a weight of {weight:g}.",
+    Reason.FAIR_RECLAIM: "{tenant} had {percent:.0f} % of what nobody is guaranteed, for a weight of {weight:g}; "
+    "{other} has less for its weight, and needs the GPUs.",
     Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
     Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",

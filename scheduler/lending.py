@@ -206,7 +206,7 @@ class Lending:
 
 def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
     """Is there anything to lend by rule? Without, only hard limits count."""
-    return any(t.guarantee is not None or t.borrow_limit is not None for t in tenants)
+    return any(t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly for t in tenants)
 
 
 def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str | None, _Place]:

@@ -57,13 +57,13 @@ def victims_for(
     candidates = [b for b in running if rule is Reclaim.ANY or b.job.priority < priority]  # 1
     chosen: list[Victim] = []
     freed = 0
-    for borrower in sorted(candidates, key=_first_to_go):  # 2
+    for borrower in sorted(candidates, key=first_to_go):  # 2
         if freed >= missing:
             break
         excess = borrowed_from(owner, borrower.job.tenant, books)
         if excess <= 0:
             continue
-        victim = _asked(borrower, min(missing - freed, excess))  # 3
+        victim = asked_of(borrower, min(missing - freed, excess))  # 3
         books.take(borrower.job.tenant, -victim.freed)
         chosen.append(victim)
         freed += victim.freed
@@ -78,7 +78,7 @@ def within_guarantee(running: Iterable[Borrower], lending: Lending) -> list[Borr
     lending: as things are without them; not changed.
     """
     books, found = lending.copy(), []
-    for borrower in sorted(running, key=_first_to_go, reverse=True):
+    for borrower in sorted(running, key=first_to_go, reverse=True):
         is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
         if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
             books.take(borrower.job.tenant, borrower.n_gpus)
@@ -103,12 +103,14 @@ def borrowed_from(owner: str | None, tenant: str, lending: Lending) -> int:
     return 0
 
 
-def _first_to_go(borrower: Borrower) -> tuple[int, float, float, str]:
+def first_to_go(borrower: Borrower) -> tuple[int, float, float, str]:
+    """Lowest priority, least work lost for each GPU freed, most recently admitted."""
     job = borrower.job
     return job.priority, borrower.lost_s, -(job.allocated_at_s or 0.0), job.id
 
 
-def _asked(borrower: Borrower, n: int) -> Victim:
+def asked_of(borrower: Borrower, n: int) -> Victim:
+    """It shrinks by so many GPUs if that will do, else it leaves."""
     job = borrower.job
     held = job.allocation.n_workers if job.allocation else 0
     if borrower.n_gpus == held and held - n >= job.min_workers:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
-from scheduler.claims import entitle, serve_claims
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.models.bands import Bands
 from scheduler.models.layout import terrain_of
@@ -16,8 +15,10 @@ from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
 from scheduler.policies.policy import Policy, Proposal, View
 from scheduler.records import allocation_to_json
+from scheduler.rights import entitle, note_uses, propose
 from scheduler.snapshot import ClusterSnapshot, PolicyMemory
 from scheduler.targets import Targets, place
+from scheduler.use import Uses
 from scheduler.waiting import why_it_waits
 
 
@@ -27,7 +28,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates; owners
        of guarantees claim what is theirs, and borrowers are told what they have to give back;
     2. allocate: the policy gives out GPUs within the budget, which knows capacity and quota.
-       Before it, what guarantees allow is told to the budget (claims.py), and claims it left out are served after it;
+       Before it, the budget is told what tenants are entitled to (rights.py), and claims it left out are served after;
     3. place: grants become allocations, all or nothing, on what is free now; who must wait for others to leave, waits;
     4. diff: against what is held: launch, resize, preempt, keep or wait;
     5. explain: why, in numbers, and when each job is expected to start and to end. Without explain, waiting and leaving
@@ -40,7 +41,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     scene = admit(snapshot, values)  # 1
     speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
     returned = _return_resized(scene)
-    entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False))
+    uses = Uses(values.get("use", {}), now_s=snapshot.now_s)
+    entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False), uses=uses)
     settled = tuple(job for job in snapshot.jobs if job.id in scene.settled or job.id in scene.returning)
     view = View(
         snapshot.now_s,
@@ -55,7 +57,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
         scene.free_by_node,
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
-    proposal = serve_claims(scene, policy.propose(view, budget=scene.budget, memory=own_memory))  # 2
+    proposal = propose(policy, view, scene=scene, memory=own_memory)  # 2
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
     bands = Bands(values.get("bands", {}))
@@ -68,6 +70,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     else:
         finished = tuple(decisions[job.id] for job in snapshot.jobs)
     remembered = _remember(policy, proposal, scene, decisions, targets, bands)
+    if in_use := note_uses(scene, decisions, uses):
+        remembered = PolicyMemory({**remembered.values, "use": in_use})
     return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
 
 
@@ -143,7 +147,15 @@ def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, 
     return fitting or (Explanation(Reason.UNCHANGED),)
 
 
-_TAKEN_BACK = {Reason.RECLAIMED, Reason.KEPT_FOR_OWNER, Reason.BORROW_LIMIT, Reason.NOTHING_TO_BORROW}
+_TAKEN_BACK = {
+    Reason.RECLAIMED,
+    Reason.KEPT_FOR_OWNER,
+    Reason.BORROW_LIMIT,
+    Reason.NOTHING_TO_BORROW,
+    Reason.FAIR_RECLAIM,
+    Reason.FAIR_PART,
+    Reason.KEPT_FOR_TURN,
+}
 
 
 def _why_it_leaves(scene: Scene, proposal: Proposal, targets: Targets) -> dict[str, Decision]:

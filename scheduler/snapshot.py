@@ -193,7 +193,11 @@ class TenantSnapshot:
     max_gpus, max_running_jobs: never more than that; None = no limit. guarantee: what it can have whenever it has jobs
     for it, its children's included; None = nothing is guaranteed (or what its children are). borrow_limit: the most
     that it may use above its guarantee; lend_limit: the most of its guarantee that others may use while it is idle;
-    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight.
+    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its
+    parent shares_fairly.
+    shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
+    above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
+    they hold now counts, and what they had before does not.
     """
 
     id: str
@@ -206,6 +210,8 @@ class TenantSnapshot:
     borrow_limit: int | None = None
     lend_limit: int | None = None
     reclaim: Reclaim = Reclaim.ANY
+    shares_fairly: bool = False
+    half_life_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,17 @@ def cases(draw: st.DrawFn) -> Case:
         )
         for i in range(draw(st.integers(1, 4)))
     )
+    is_fair = draw(st.integers(0, 3)) == 0
     tenants: tuple[TenantSnapshot, ...] = (
-        TenantSnapshot("root", max_gpus=draw(st.sampled_from([None, 6]))),
+        TenantSnapshot(
+            "root",
+            max_gpus=draw(st.sampled_from([None, 6])),
+            shares_fairly=is_fair,
+            half_life_s=draw(st.sampled_from([0.0, 60.0])) if is_fair else 0.0,
+        ),
         TenantSnapshot("alice", parent="root", max_gpus=draw(st.sampled_from([None, 0, 2, 4]))),
         TenantSnapshot("bob", parent="root", max_running_jobs=draw(st.sampled_from([None, 0, 1, 2]))),
-        TenantSnapshot("charlie", weight=draw(st.sampled_from([1.0, 2.0]))),
+        TenantSnapshot("charlie", parent="root" if is_fair else None, weight=draw(st.sampled_from([1.0, 2.0]))),
     )
     if draw(st.booleans()):
         tenants = tuple(draw(guaranteed(tenant)) for tenant in tenants)
