@@ -2264,39 +2264,36 @@ export interface components {
          */
         Speed: {
             attempt_number: number;
-            mode: string;
-            n_workers: number;
-            n_servers: number;
-            n_nodes: number;
-            n_racks: number;
-            gpu_type: string;
-            batch_size: number;
+            readonly mode: string;
+            readonly n_workers: number;
+            readonly n_servers: number;
+            readonly n_nodes: number;
+            readonly n_racks: number;
+            readonly gpu_type: string;
+            readonly batch_size: number;
             /** Format: double */
-            step_s: number;
+            readonly step_s: number;
             /** Format: double */
-            compute_s: number;
+            readonly compute_s: number;
             /** Format: double */
-            sync_s: number;
+            readonly sync_s: number;
             /** Format: double */
-            input_s: number;
+            readonly input_s: number;
             /** Format: double */
-            wait_s?: number;
-            /** Format: int64 */
-            n_steps: number;
+            readonly wait_s: number;
+            readonly n_steps: number;
             /** Format: date-time */
-            updated_at: string;
+            readonly updated_at: string;
             /** Format: double */
-            bytes_sent?: number;
+            readonly bytes_sent: number;
             /** Format: double */
-            bytes_received?: number;
-            /** Format: int64 */
-            peak_memory_bytes?: number;
+            readonly bytes_received: number;
+            readonly peak_memory_bytes: number;
             /** Format: double */
-            noise_scale?: number | null;
+            readonly noise_scale: number | null;
             /** Format: double */
-            gpu_utilisation?: number | null;
-            /** Format: int64 */
-            gpu_memory_bytes?: number | null;
+            readonly gpu_utilisation: number | null;
+            readonly gpu_memory_bytes: number | null;
             readonly staleness: number[];
             readonly n_discarded: number;
         };

@@ -60,3 +60,4 @@ export interface Page<T> {
   previous?: string | null;
   results: T[];
 }
+export type Speed = Schemas["Speed"];

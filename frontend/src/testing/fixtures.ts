@@ -16,6 +16,7 @@ import type {
   Quota,
   QuotaOwner,
   SchedulerStatus,
+  Speed,
   Token,
   WhatIfAnswer,
   Why,
@@ -121,6 +122,35 @@ export function attempt(over: Partial<Attempt> = {}): Attempt {
     predicted_step_s: 0.1,
     measured_step_s: 0.11,
     placement: [{ node: "node-a", slots: [0, 1], n_servers: 0 }],
+    ...over,
+  };
+}
+
+export function speed(over: Partial<Speed> = {}): Speed {
+  return {
+    attempt_number: 1,
+    mode: "parameter_server",
+    n_workers: 2,
+    n_servers: 1,
+    n_nodes: 1,
+    n_racks: 1,
+    gpu_type: "cpu-slot",
+    batch_size: 64,
+    step_s: 0.1,
+    compute_s: 0.06,
+    sync_s: 0.04,
+    input_s: 0,
+    wait_s: 0.01,
+    n_steps: 500,
+    updated_at: "2026-03-02T09:05:00Z",
+    bytes_sent: 2_097_152,
+    bytes_received: 2_097_152,
+    peak_memory_bytes: 536_870_912,
+    noise_scale: 481.3,
+    gpu_utilisation: null,
+    gpu_memory_bytes: null,
+    staleness: [],
+    n_discarded: 0,
     ...over,
   };
 }

@@ -75,6 +75,7 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
             "bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes",
             "staleness", "n_discarded",
         ]  # fmt: skip
+        read_only_fields = fields
 
     def get_staleness(self, sample: SpeedSample) -> list[int]:
         each = [shard.counts for shard in sample.attempt.staleness.all()]

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 import type { Event, JobDetail, LogLine, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { attempt, decision, job, jobDetail, why } from "@/testing/fixtures";
+import { attempt, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -243,4 +243,16 @@ it("tells what was decided over the rounds, newest first, with reasons and sizes
   expect(first).toHaveTextContent("Its turn, and 2 GPUs are free.");
   expect(first).toHaveTextContent("round 12");
   expect(second).toHaveTextContent("WaitAll 4 GPUs are in use; it needs 2.");
+});
+
+it("shows where a step's time goes and how stale gradients were", async () => {
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [speed({ staleness: [6, 3, 1], n_discarded: 2 })] }));
+  stored(jobDetail());
+  renderPage(ADDRESS);
+  const card = await screen.findByRole("region", { name: "What it measured" });
+  expect(within(card).getByText("Waiting for others 10 ms · 10 %")).toBeInTheDocument();
+  expect(within(card).getByText("480 examples")).toBeInTheDocument();
+  expect(within(card).getByRole("img", { name: "Staleness 0: 60 %, 1: 30 %, 2: 10 %" })).toBeInTheDocument();
+  expect(within(card).getByText("0.5 on average · 2 gradients came too late")).toBeInTheDocument();
+  expect(within(card).queryByText("GPU in use")).not.toBeInTheDocument();
 });

@@ -21,6 +21,7 @@ import { FailureCard } from "./FailureCard";
 import { JobActions } from "./JobActions";
 import { JobProgress } from "./JobProgress";
 import { PlacementCard, RequestCard } from "./JobCards";
+import { Measured } from "./Measured";
 import { ResultCard } from "./ResultCard";
 import { WaitingCard } from "./WaitingCard";
 import { type Live, useLiveJob } from "./live";
@@ -103,6 +104,7 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
           </Text>
         )}
       </SectionCard>
+      <Measured job={job} />
       <SectionCard title="Attempts">
         <Attempts job={job} />
       </SectionCard>

@@ -33,6 +33,14 @@ export const jobQuery = (id: string) =>
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
   });
 
+/** What its attempts measured of themselves; read again while it trains. */
+export const speedQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "speed"],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
+    refetchInterval: job.state === "running" ? ACTIVE_REFRESH_MS : false,
+  });
+
 export const datasetChoicesQuery = queryOptions({
   queryKey: ["datasets", "choices"],
   queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),

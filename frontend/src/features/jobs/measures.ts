@@ -1,0 +1,45 @@
+// Parts of a step's time and bars of the staleness histogram, from what an attempt measured.
+import type { Speed } from "@/api/types";
+
+export interface Part {
+  name: "compute" | "sync" | "wait" | "input";
+  label: string;
+  seconds: number;
+  share: number;
+}
+
+export interface Bar {
+  label: string;
+  share: number;
+}
+
+const MOST_BARS = 12;
+
+/** Those that take any time, in the order of a step; shares of the step, 0 to 1. */
+export function partsOf(speed: Pick<Speed, "step_s" | "compute_s" | "sync_s" | "wait_s" | "input_s">): Part[] {
+  const parts: [Part["name"], string, number][] = [
+    ["input", "Reading", speed.input_s],
+    ["compute", "Computing", speed.compute_s],
+    ["sync", "Synchronising", speed.sync_s - speed.wait_s],
+    ["wait", "Waiting for others", speed.wait_s],
+  ];
+  const whole = parts.reduce((sum, [, , seconds]) => sum + seconds, 0);
+  return parts
+    .map(([name, label, seconds]) => ({ name, label, seconds, share: whole > 0 ? seconds / whole : 0 }))
+    .filter(({ share }) => share >= 0.0005);
+}
+
+/** A bar for each staleness up to the largest; very stale ones together. */
+export function barsOf(counts: readonly number[]): Bar[] {
+  const total = counts.reduce((sum, n) => sum + n, 0);
+  if (total === 0) return [];
+  const shown = counts.length > MOST_BARS ? counts.slice(0, MOST_BARS - 1) : counts;
+  const bars = shown.map((n, staleness) => ({ label: `${staleness}`, share: n / total }));
+  const rest = counts.slice(shown.length).reduce((sum, n) => sum + n, 0);
+  return shown.length < counts.length ? [...bars, { label: `${shown.length}+`, share: rest / total }] : bars;
+}
+
+export function meanStaleness(counts: readonly number[]): number {
+  const total = counts.reduce((sum, n) => sum + n, 0);
+  return total === 0 ? 0 : counts.reduce((sum, n, staleness) => sum + n * staleness, 0) / total;
+}
