@@ -14,7 +14,7 @@ from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.settings import read_settings
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.schema import StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
@@ -82,8 +82,9 @@ def check_request(organisation: Organisation, model: ModelVersion, request: dict
         )
     if model.kind != Kind.SCRIPT:
         _check_settings(request)
-    _check_room(organisation, least)
-    return {**request, **_strategy(model, request)}
+    request = {**request, **_strategy(model, request)}
+    _check_room(organisation, request.get("min_workers", 1))
+    return request
 
 
 def _check_settings(request: dict[str, Any]) -> None:
@@ -99,7 +100,8 @@ def _check_settings(request: dict[str, Any]) -> None:
 
 
 def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
-    """{} for MLHub's choice; else the strategy with all its parameters, and the mode that it runs on."""
+    """{} for MLHub's choice; else the strategy with all its parameters, the mode that it runs on, and the numbers of
+    workers where it does not leave them open."""
     asked, pinned = request.get("strategy") or {}, request.get("mode", ModeChoice.AUTO)
     if not asked:
         return {}
@@ -115,7 +117,30 @@ def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
             field="mode",
             remedy="Leave mode out.",
         )
-    return {"strategy": spec.to_json(), "mode": pinned if spec.mode is None else str(spec.mode)}
+    mode = pinned if spec.mode is None else str(spec.mode)
+    return {"strategy": spec.to_json(), "mode": mode, **_numbers(spec, request)}
+
+
+def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
+    """Where a strategy cannot be resized, or has a number of its own."""
+    least, most = request.get("min_workers"), request.get("max_workers")
+    limit = spec.scheme.most_workers
+    if limit is not None:
+        if (least or 1) > limit:
+            raise InvalidInputError(
+                f"The strategy {spec.name} has {limit} worker.", field="min_workers", remedy="Leave min_workers out."
+            )
+        return {"min_workers": least or 1, "max_workers": min(most or limit, limit)}
+    if spec.scheme.is_resizable:
+        return {}
+    n = least or most
+    if n is None or (most or n) != n:
+        raise InvalidInputError(
+            f"The strategy {spec.name} runs on a number of workers that cannot change.",
+            field="max_workers",
+            remedy="Give min_workers and max_workers the same number.",
+        )
+    return {"min_workers": n, "max_workers": n}
 
 
 def _check_room(organisation: Organisation, n_gpus: int) -> None:

@@ -23,7 +23,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Means over all held-out examples, keys "eval/...", the same on every worker; the model trains on afterwards."""
     strategy.average_buffers(model)
-    device = strategy.device()
+    device, predictor = strategy.device(), strategy.predictor(model)
     own = np.array_split(data.held_out, n_workers)[rank]
     # a worker without examples looks at one that does not count, so that all have the same names to sum
     looked_at, weighs = (own, 1.0) if len(own) else (data.held_out[:1], 0.0)
@@ -34,7 +34,7 @@ def evaluate(
             pulse.beat("compute")
             inputs, targets = data.batch(looked_at[start : start + BATCH])
             inputs, targets = contract.preprocess(inputs.to(device)), targets.to(device)
-            outputs = model(inputs)
+            outputs = predictor(inputs)
             found: dict[str, Any] = {"loss": contract.loss(outputs, targets), **contract.metrics(outputs, targets)}
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + float(value) * len(targets) * weighs

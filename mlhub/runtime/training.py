@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -53,8 +53,9 @@ class Trainer:
         """Raises PreemptedError after a checkpoint, and whatever ends training badly (errors.classify)."""
         self.data, self.contract = self._load()
         augmentation.check(self.settings.augment, self.data.facts.get("input_shape", ()))
-        self.schedule = Schedule(len(self.data.train), self.spec.batch_size, self.spec.epochs, self.spec.seed)
-        torch.manual_seed(self.spec.seed)
+        order = self.spec.seed + self.strategy.order
+        self.schedule = Schedule(len(self.data.train), self.spec.batch_size, self.spec.epochs, order)
+        torch.manual_seed(self.spec.seed + self.strategy.member)
         values = self.contract.settings(self.spec.hyperparameters, self.data.facts)
         self.model = self.contract.build_model(values).to(self.strategy.device())
         optimizer = self.contract.build_optimizer(self.model, values)
@@ -83,7 +84,7 @@ class Trainer:
         if found is not None:
             self.model.load_state_dict(found.weights())
         elif self.pod.spec.model.weights is not None:
-            self.model.load_state_dict(load_file(self.pod.input(self.pod.spec.model.weights)))
+            self.model.load_state_dict(first_member(load_file(self.pod.input(self.pod.spec.model.weights))))
         self.course = Course(
             steps=self.schedule.steps_total,
             steps_per_epoch=self.schedule.steps_per_epoch,
@@ -209,7 +210,7 @@ class Trainer:
         return torch.autocast(self.strategy.device().type, dtype=torch.bfloat16)
 
     def _seed(self, order: Batch) -> int:
-        return self.spec.seed * 1_000_003 + order.step * 1_009 + order.part
+        return (self.spec.seed + self.strategy.member) * 1_000_003 + order.step * 1_009 + order.part
 
     def _finite(self, loss: float, step: int) -> float:
         if not math.isfinite(loss):
@@ -248,7 +249,7 @@ class Trainer:
         if not self.pod.is_reporter:
             return
         self.pod.artifacts.mkdir(exist_ok=True)
-        write_weights(self.pod.artifacts / "weights.safetensors", self.model)
+        write_weights(self.pod.artifacts / "weights.safetensors", self.model, self.strategy.further_weights())
         metadata = {
             "hyperparameters": self.spec.hyperparameters,
             "strategy": self.spec.strategy,
@@ -267,7 +268,11 @@ class Trainer:
         self.reporter.phase("done")
 
 
-def write_weights(path: Path, model: nn.Module) -> None:
-    """The model's state under the names that load_state_dict knows."""
+def write_weights(path: Path, model: nn.Module, further: Mapping[str, Tensor]) -> None:
+    """The model's state under the names that load_state_dict knows; further: members of an ensemble, beside it."""
     state = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-    checkpoints.write_tensors(path, state)
+    checkpoints.write_tensors(path, {**state, **further})
+
+
+def first_member(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value for name, value in state.items() if not name.startswith("member-")}

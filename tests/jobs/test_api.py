@@ -88,6 +88,18 @@ def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None
         assert refused.json()["remedy"]
 
 
+def test_a_strategy_that_cannot_be_resized_asks_how_many_workers(cast: Cast) -> None:
+    refused = submit(cast, strategy={"name": "ensemble"})
+    assert refused.status_code == 422
+    assert "max_workers" in [error["field"] for error in refused.json()["errors"]]
+    assert submit(cast, strategy={"name": "ensemble"}, min_workers=1, max_workers=2).status_code == 422
+    taken = submit(cast, strategy={"name": "ensemble"}, max_workers=2).json()
+    assert (taken["min_workers"], taken["max_workers"]) == (2, 2)
+    alone = submit(cast, strategy={"name": "single"}).json()
+    assert (alone["min_workers"], alone["max_workers"]) == (1, 1)
+    assert submit(cast, strategy={"name": "single"}, min_workers=2, batch_size=64).status_code == 422
+
+
 def test_more_workers_than_the_quota_allows_is_refused_naming_the_limit(cast: Cast) -> None:
     answer = submit(cast, min_workers=5, batch_size=64)
     assert (answer.status_code, answer.json()["limit"], answer.json()["limit_gpus"]) == (422, "max_gpus", 4)

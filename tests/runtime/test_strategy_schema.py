@@ -14,8 +14,9 @@ from mlhub.wire.launch import Mode
 
 @pytest.mark.parametrize("name", [*SCHEMES, *PRESETS])
 def test_every_scheme_and_preset_has_working_defaults(name: str) -> None:
-    spec = parse({"name": name}, n_workers=4)
+    spec = parse({"name": name})
     assert spec.name in SCHEMES
+    assert parse({"name": name}, n_workers=spec.scheme.most_workers or 4) == spec
     assert parse(spec.to_json()) == spec
 
 
@@ -68,6 +69,10 @@ def test_presets_speak_their_own_words() -> None:
         ({"name": "all_reduce", "rank": 2}, "strategy.rank"),
         ({"name": "all_reduce", "compression": "one_bit", "density": 0.1}, "strategy.density"),
         ({"name": "all_reduce", "compression": "one_bit", "reduction": "adasum"}, "strategy.reduction"),
+        ({"name": "single"}, "max_workers"),
+        ({"name": "ensemble", "combine": "guess"}, "strategy.combine"),
+        ({"name": "gosgd", "probability": 1.5}, "strategy.probability"),
+        ({"name": "push_sum", "n_peers": 0}, "strategy.n_peers"),
         ({"name": "softsync", "group": 5}, "strategy.group"),
         ({"name": "k_of_n", "k": 5}, "strategy.k"),
         ({"name": "aeasgd", "communication_window": 7, "window": 8}, "strategy"),

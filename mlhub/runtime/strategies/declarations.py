@@ -24,13 +24,16 @@ class Parameter:
 @dataclass(frozen=True)
 class Scheme:
     """mode: what it runs on; None: either. is_lockstep: all workers make every step together, one batch a step;
-    otherwise each takes batches of its own. survives: a worker's death does not end the attempt."""
+    otherwise each takes batches of its own. survives: a worker's death does not end the attempt. is_resizable: a
+    checkpoint may be resumed by another number of workers. most_workers: never more."""
 
     about: str
     mode: Mode | None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     is_lockstep: bool = True
     survives: bool = False
+    is_resizable: bool = True
+    most_workers: int | None = None
 
 
 @dataclass(frozen=True)

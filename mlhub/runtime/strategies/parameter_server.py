@@ -20,15 +20,13 @@ from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
-from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, Saving, StepResult, Wishes
+from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, OneModel, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 from mlhub.wire.launch import DataPlane
 
 
-class Connected:
+class Connected(OneModel):
     """A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
-
-    n_parts = 1
 
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         self.pod, self.spec = pod, spec

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -112,6 +112,20 @@ class Strategy(Protocol):
         """Makes running statistics alike; called in meetings."""
 
     @property
+    def member(self) -> int:
+        """Which of several models this worker trains; 0: the one. Added to the seed of weights and dropout."""
+
+    @property
+    def order(self) -> int:
+        """Added to the seed of the order of examples."""
+
+    def predictor(self, model: nn.Module) -> Callable[..., Any]:
+        """What is evaluated, with inputs to outputs: the model, mostly. Called in meetings, by all."""
+
+    def further_weights(self) -> dict[str, Tensor]:
+        """What belongs to the trained model beside the state of rank 0's."""
+
+    @property
     def n_parts(self) -> int:
         """How many workers, from rank 0 on, hold a part of what a checkpoint needs beside the weights."""
 
@@ -130,11 +144,23 @@ class Saving(Protocol):
         """
 
 
-class Lockstep:
+class OneModel:
+    """What most strategies say: there is one model, and it is held by rank 0."""
+
+    member = order = 0
+    n_parts = 1
+
+    def predictor(self, model: nn.Module) -> Callable[..., Any]:
+        return model
+
+    def further_weights(self) -> dict[str, Tensor]:
+        return {}
+
+
+class Lockstep(OneModel):
     """next() for strategies whose workers make every step together: a part of each batch for each worker."""
 
     is_lockstep = True
-    n_parts = 1
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers = rank, n_workers

@@ -8,6 +8,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.all_reduce import AllReduce
 from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
+from mlhub.runtime.strategies.ensemble import Ensemble
 from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
 from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, Windowed
@@ -16,6 +17,12 @@ from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
 from mlhub.runtime.strategies.sharded import Sharded
 from mlhub.wire.launch import Mode
+
+
+def single(pod: Pod, spec: StrategySpec) -> Strategy:  # noqa: ARG001 (it has no parameters)
+    """One worker, which has nobody to speak with."""
+    return AllReduce(pod, parse({"name": "all_reduce"}))
+
 
 STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "all_reduce": AllReduce,
@@ -37,6 +44,8 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "gosgd": GoSgd,
     "main_worker": MainWorker,
     "sharded": Sharded,
+    "ensemble": Ensemble,
+    "single": single,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

@@ -126,6 +126,9 @@ def _check_combination(spec: StrategySpec) -> None:
 
 
 def _check_workers(spec: StrategySpec, n_workers: int) -> None:
+    most = spec.scheme.most_workers
+    if most is not None and n_workers > most:
+        raise _bad("max_workers", f"{spec.name} has {most} worker, not {n_workers}.", f"Give max_workers {most}.")
     for key in ("group", "k"):
         if spec.parameters.get(key, 0) > n_workers:
             raise _bad(

@@ -61,6 +61,16 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         {"probability": Parameter(float, 0.1, minimum=0.0, maximum=1.0)},
     ),
     "sharded": Scheme("All-reduce in which every worker holds only its part of the optimiser's state (ZeRO-1).", _ALL),
+    "ensemble": Scheme(
+        "Every worker trains a model of its own, on all examples or its part; predictions are means, or votes.",
+        _ALL,
+        {
+            "examples": Parameter(str, "all", choices=("all", "parts")),
+            "combine": Parameter(str, "mean", choices=("mean", "vote")),
+        },
+        is_resizable=False,
+    ),
+    "single": Scheme("One process.", _ALL, most_workers=1),
     "main_worker": Scheme(
         "The naive scheme, to compare with: one worker takes in all gradients and gives out the weights.", _ALL
     ),
@@ -75,6 +85,10 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "sgp": Preset("push_sum", aliases={"peers_per_itr": "n_peers"}),
     "zero-1": Preset("sharded"),
     "bigdl": Preset("sharded"),
+    "dist-keras-averaging": Preset("averaging"),
+    "dist-keras-ensemble": Preset("ensemble", {"examples": "parts"}),
+    "dist-keras-single": Preset("single"),
+    "sequential": Preset("single"),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
     "power-sgd": Preset("all_reduce", {"compression": "power_sgd"}),
