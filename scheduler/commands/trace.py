@@ -7,11 +7,13 @@ from typing import Any
 
 import yaml
 
-from scheduler.commands.files import check_can_write, write_text
+from scheduler.commands.files import check_can_write, data_in, write_text
 from scheduler.commands.options import count, natural
 from scheduler.simulator.clusters import cluster_to_mapping, uniform_cluster
 from scheduler.simulator.formats import trace_to_csv
-from scheduler.simulator.synthetic import DayTenant, made_up_day, quota_of
+from scheduler.simulator.gavel_tables import USUAL_TYPE
+from scheduler.simulator.synthetic import FAMILIES, SIZES, DayTenant, made_up_day, measured_families, quota_of
+from scheduler.simulator.worlds import sharing_tables
 
 _TENANTS = ["research:3:24", "product:2:24", "students:2:8", "partners:1:8"]
 
@@ -31,6 +33,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--racks", type=count, default=2)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--load", type=float, default=1.1, help="GPU time asked for, of that there is in these hours")
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        default=[f"{n}:{share:g}" for n, share in SIZES.items()],
+        metavar="GPUS:SHARE",
+        help="shares of the submissions that ask for so many GPUs; 1:0.5 2:0.18 4:0.16 8:0.11 16:0.05 if not given",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="the sharing world's profiles: jobs of the types measured there on a V100, rigid"
+    )
     parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace, in MLHub's own format")
     parser.add_argument("--cluster-out", metavar="FILE", help="the cluster, as YAML, with the tenants' quota")
@@ -49,11 +61,18 @@ def _trace(arguments: argparse.Namespace) -> int:
         hours=arguments.hours,
         load=arguments.load,
         seed=arguments.seed,
+        families=measured_families(sharing_tables(data_in(arguments.data))) if arguments.data else FAMILIES,
+        sizes=dict(_size(text) for text in arguments.sizes),
     )
     write_text(arguments.out, trace_to_csv(day))
     if arguments.cluster_out:
         cluster = uniform_cluster(
-            n_nodes=arguments.nodes, n_gpus=arguments.gpus, n_racks=arguments.racks, uplink_bps=100e9, nic_bps=25e9
+            n_nodes=arguments.nodes,
+            n_gpus=arguments.gpus,
+            n_racks=arguments.racks,
+            gpu_type=USUAL_TYPE if arguments.data else "gpu",
+            uplink_bps=100e9,
+            nic_bps=25e9,
         )
         text = yaml.safe_dump(cluster_to_mapping(cluster) | {"tenants": quota_of(tenants)}, sort_keys=False)
         write_text(arguments.cluster_out, text)
@@ -74,3 +93,15 @@ def _tenant(text: str, number: int, n_tenants: int) -> DayTenant:
         raise ValueError(f"--tenants {text!r} is not of the form NAME:SHARE:GPUS, as in research:3:24")
     peak_h = 11.0 + 7.0 * number / max(1, n_tenants - 1)
     return DayTenant(name, share, peak_h, weight=float(guarantee or 1), guarantee=guarantee)
+
+
+def _size(text: str) -> tuple[int, float]:
+    """GPUS:SHARE."""
+    n, _, share = text.partition(":")
+    try:
+        found = int(n), float(share)
+    except ValueError:
+        found = 0, 0.0
+    if found[0] < 1 or not 0 < found[1] < float("inf"):
+        raise ValueError(f"--sizes {text!r} is not of the form GPUS:SHARE, as in 2:0.18")
+    return found

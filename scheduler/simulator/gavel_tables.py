@@ -14,6 +14,7 @@ from scheduler.simulator.trace import BadInput, Row, Rows
 SPREAD = "_unconsolidated"  # ends the worker type where workers lie on several servers
 ISOLATED_COLUMNS = ("worker_type", "job_type", "scale_factor", "steps_per_s")
 PAIR_COLUMNS = ("worker_type", "job_a", "scale_a", "job_b", "scale_b", "norm_a", "norm_b")
+USUAL_TYPE = "v100"  # of clusters that do not say which GPUs they have, and of what traces say of lengths
 MAX_NORM = 1.5  # nobody is so much faster beside another than alone: a slip of the pen
 NOT_TOGETHER = (0.0, 0.0)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.simulator.clusters import Cluster
-from scheduler.simulator.gavel_tables import SharingTables, Sized
+from scheduler.simulator.gavel_tables import USUAL_TYPE, SharingTables, Sized
 from scheduler.simulator.trace import BadInput, Trace, TraceJob
 from scheduler.simulator.world import Arrival, Gang, Leg, SteadyWorld
 from scheduler.snapshot import Allocation, JobSnapshot, Mode, PairObservation, Profile, SpeedObservation, TenantSnapshot
@@ -18,7 +18,6 @@ from scheduler.topology import Node, Rack
 
 START_S, STOP_S = 15.0, 2.0
 RETRY_S = 60.0  # who found no memory beside another tries again after that
-USUAL_TYPE = "v100"  # of clusters that do not say which GPUs they have, and of what traces say of lengths
 UNSAID_TYPE = "gpu"  # how cluster files name GPUs that they do not name
 JOBS_PER_GPU = 2
 

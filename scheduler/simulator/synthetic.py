@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.simulator.gavel_tables import USUAL_TYPE, SharingTables
 from scheduler.simulator.trace import Trace, TraceJob
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,12 +26,14 @@ SHORTEST_S = 60.0
 SPREAD = 1.4  # standard deviation of the logarithm of lengths
 TAIL = 1.1  # exponent of the Pareto tail of the lengths
 LONGEST = 0.5  # of the day; no job is longer
+MEASURED_MEDIAN_S = 1800.0
 MOST_OF_CLUSTER = 4  # no job asks for more than a fourth of the cluster
 
 
 @dataclass(frozen=True)
 class Family:
-    """Jobs of one kind. median_s: half are shorter; is_elastic: trains on fewer or more GPUs, too.
+    """Jobs of one kind. median_s: half are shorter; is_elastic: trains on fewer or more GPUs, too; sizes: the only
+    numbers of GPUs that it may ask for, 1 among them (none given: any).
 
     step_s: of one step at the size that is asked for; parameters_bytes: of one gradient, here of networks that are
     used for such work: ResNet-18, VGG-16, BERT-base, DeepSpeech2, NCF, in float32.
@@ -42,6 +45,11 @@ class Family:
     is_elastic: bool
     step_s: float
     parameters_bytes: int
+    sizes: tuple[int, ...] = ()
+
+    def size(self, wished: int) -> int:
+        """The largest that is not larger than wished."""
+        return max((n for n in self.sizes if n <= wished), default=1) if self.sizes else wished
 
 
 FAMILIES = (
@@ -73,10 +81,11 @@ def made_up_day(
     load: float = 1.0,
     seed: int = 0,
     families: Sequence[Family] = FAMILIES,
+    sizes: Mapping[int, float] = SIZES,
 ) -> Trace:
     """A trace of n_jobs jobs. load: GPU-seconds asked for, of those that n_gpus GPUs have in these hours.
 
-    Raises ValueError for numbers from which no day can be made.
+    sizes: shares of the submissions by number of GPUs. Raises ValueError for numbers from which no day can be made.
     """
     _check(tenants, n_jobs, n_gpus, hours, load)
     random = np.random.default_rng(seed)
@@ -86,13 +95,13 @@ def made_up_day(
         family = families[_pick(random, [f.share for f in families])]
         at_s = _hour(random, tenant.peak_h, hours) * 3600
         n = int(random.integers(*SWEEP_SIZES)) if random.random() < SWEEP_SHARE else 1
-        size = list(SIZES)[_pick(random, list(SIZES.values()))]
+        size = list(sizes)[_pick(random, list(sizes.values()))]
         length_s = _length_s(random, family)
         for i in range(min(n, n_jobs - len(rows))):
             rows.append(
                 {
                     "at_s": at_s + 20.0 * i,
-                    "n_gpus": max(1, min(size if n == 1 else min(size, 2), n_gpus // MOST_OF_CLUSTER)),
+                    "n_gpus": family.size(max(1, min(size if n == 1 else min(size, 2), n_gpus // MOST_OF_CLUSTER))),
                     "length_s": length_s * (1.0 if n == 1 else float(random.uniform(0.6, 1.4))),
                     "tenant": tenant.name,
                     "family": family,
@@ -102,6 +111,12 @@ def made_up_day(
     rows.sort(key=lambda row: row["at_s"])
     jobs = tuple(_job(i, row, n_gpus) for i, row in enumerate(rows))
     return Trace(f"day of seed {seed}", "mlhub", jobs)
+
+
+def measured_families(tables: SharingTables, *, gpu_type: str = USUAL_TYPE) -> tuple[Family, ...]:
+    """A family for every job type that was measured on that GPU, all alike often and long."""
+    there = (job_type for job_type in tables.job_types if 1 in tables.sizes(job_type, gpu_type))
+    return tuple(Family(one, 1.0, MEASURED_MEDIAN_S, False, 0.0, 0, tables.sizes(one, gpu_type)) for one in there)
 
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
@@ -121,9 +136,14 @@ def _job(number: int, row: Mapping[str, Any], n_gpus: int) -> TraceJob:
         model=row["family"].name,
         min_gpus=max(1, n // 2) if is_elastic else None,
         max_gpus=min(2 * n, n_gpus) if is_elastic else None,
-        extra={"step_s": row["family"].step_s, "parameters_bytes": float(row["family"].parameters_bytes)},
+        extra=_of_steps(row["family"]),
         row=number + 2,
     )
+
+
+def _of_steps(family: Family) -> dict[str, float]:
+    """Nothing where the family's steps are not known."""
+    return {"step_s": family.step_s, "parameters_bytes": float(family.parameters_bytes)} if family.step_s > 0 else {}
 
 
 def _length_s(random: np.random.Generator, family: Family) -> float:

@@ -13,7 +13,7 @@ from functools import partial
 
 from scheduler.simulator.clusters import Cluster
 from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.gavel_tables import read_sharing
+from scheduler.simulator.gavel_tables import SharingTables, read_sharing
 from scheduler.simulator.muri import MuriWorld, read_restarts
 from scheduler.simulator.network import NetworkWorld
 from scheduler.simulator.pollux import PERIOD_S, PolluxWorld
@@ -148,15 +148,18 @@ def _muri(setting: Setting, *, as_published: bool = True) -> World:
     )
 
 
+def sharing_tables(data: Data) -> SharingTables:
+    """Of the folder. Raises BadInput."""
+    isolated, *_ = data.matching("*isolated.csv").items()
+    return read_sharing(isolated, tuple(data.matching("*colocated_pairs*.csv").items()), name=data.name)
+
+
 def _sharing(setting: Setting) -> World:
     """Told of pairs is who is told true speeds; everybody else finds out by trying."""
-    data = setting.needed_data("sharing")
-    isolated, *_ = data.matching("*isolated.csv").items()
-    pairs = tuple(data.matching("*colocated_pairs*.csv").items())
     return SharingWorld(
         setting.trace,
         setting.cluster,
-        read_sharing(isolated, pairs, name=data.name),
+        sharing_tables(setting.needed_data("sharing")),
         knows_lengths=setting.information is not Information.NONE,
         knows_pairs=setting.information is Information.DURATIONS,
         tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
