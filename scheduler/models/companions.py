@@ -49,10 +49,7 @@ class Companions:
         return (one.family, other.family) in self._measured
 
     def _predicted(self, one: str, other: str) -> tuple[float, float]:
-        speeds = self._model.predict(one, other)
-        if self._model.is_prior:
-            return speeds.norm_a, speeds.norm_b
-        return max(0.01, speeds.norm_a - CAUTION * speeds.sd_a), max(0.01, speeds.norm_b - CAUTION * speeds.sd_b)
+        return _foretold(self._model, one, other)
 
 
 def _upto(n: int) -> int:
@@ -63,6 +60,14 @@ def _upto(n: int) -> int:
     while (following := max(step + 1, int(step * REFIT))) <= n:
         step = following
     return step
+
+
+@lru_cache(maxsize=1 << 14)
+def _foretold(model: Interference, one: str, other: str) -> tuple[float, float]:
+    speeds = model.predict(one, other)
+    if model.is_prior:
+        return speeds.norm_a, speeds.norm_b
+    return max(0.01, speeds.norm_a - CAUTION * speeds.sd_a), max(0.01, speeds.norm_b - CAUTION * speeds.sd_b)
 
 
 @lru_cache(maxsize=8)

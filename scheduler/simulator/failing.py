@@ -103,6 +103,9 @@ class FailingWorld:
         self._legs[gang.job.id] = leg, pace
         return leg if pace == 1.0 else replace(leg, seconds=leg.seconds * pace, steps_per_s=leg.steps_per_s / pace)
 
+    def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:  # noqa: ARG002
+        return False
+
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         inner, pace = self._legs[job_id]
         is_whole = elapsed_s >= leg.seconds

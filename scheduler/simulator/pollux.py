@@ -79,6 +79,9 @@ class PolluxWorld:
         meets = self._interference > 0 and _is_disturbed(gang, others)
         return goodput * (1 - self._interference) if meets else goodput
 
+    def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:  # noqa: ARG002
+        return False
+
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         true = self._true[job_id]
         if elapsed_s >= leg.seconds:

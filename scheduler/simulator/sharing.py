@@ -74,6 +74,10 @@ class SharingWorld(SteadyWorld):
             return Leg(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
         return super().leg(gang, others)
 
+    def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:
+        """Its speed is what it was."""
+        return leg.is_last and leg.steps_per_s == 1.0 / self.step_s(gang, others)
+
     def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:  # noqa: ARG002
         return START_S
 

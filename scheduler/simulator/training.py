@@ -132,6 +132,8 @@ class Training:
         }
         for job_id, gang in training.items():
             life = self.lives[job_id]
+            if life.leg is not None and self._world.goes_on(life.leg, gang, training):
+                continue
             self._interrupt(job_id, now_s)
             leg = self._world.leg(gang, training)
             life.leg, life.leg_at_s = leg, now_s

@@ -74,6 +74,10 @@ class World(Protocol):
         """The next leg, from where the job truly stands. others: everybody who trains, the gang itself included."""
         ...
 
+    def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:
+        """May the present leg simply go on, now that something has changed somewhere?"""
+        ...
+
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         """The job truly went so far on that leg; all of it if elapsed_s is leg.seconds."""
         ...
@@ -114,6 +118,9 @@ class SteadyWorld(ABC):
         step_s = self.step_s(gang, others)
         total = float(gang.job.steps_total)
         return Leg(max(0.0, total - self._done[gang.job.id]) * step_s, total, 1.0 / step_s, is_last=True)
+
+    def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:  # noqa: ARG002
+        return False
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         if elapsed_s >= leg.seconds:
