@@ -164,9 +164,25 @@ def test_a_made_up_day_can_be_replayed_on_its_cluster(folder: Path, capsys: pyte
     assert (folder / "r/broken.csv").read_text().startswith("job,tenant,since_s,to_s\n")
 
 
+def test_a_made_up_day_of_measured_job_types_is_played_by_the_sharing_world(folder: Path) -> None:
+    (folder / "measured").mkdir()
+    isolated = "worker_type,job_type,scale_factor,steps_per_s\nv100,one,1,2.5\nv100,any,1,10\nv100,any,4,30\n"
+    pairs = "worker_type,job_a,scale_a,job_b,scale_b,norm_a,norm_b\nv100,one,1,any,1,0.9,0.8\n"
+    (folder / "measured/isolated.csv").write_text(isolated)
+    (folder / "measured/colocated_pairs_v100.csv").write_text(pairs)
+    size = "--sizes 1:0.5 8:0.5 --tenants a b --n-jobs 20 --nodes 4 --gpus 8 --racks 1"
+    assert run(f"trace --data measured {size} --out made.csv --cluster-out made.yaml") == 0
+    rows = [line.split(",") for line in (folder / "made.csv").read_text().splitlines()[1:]]
+    assert {(row[5], row[2]) for row in rows} == {("one", "1"), ("any", "1"), ("any", "4")}
+    options = "--world sharing --data measured --json out.json"
+    assert simulate(options, trace="made.csv", cluster="made.yaml", policy="mlhub") == 0
+    assert json.loads((folder / "out.json").read_text())["n_completed"] == 20
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ("--sizes 1:0.5 2:x", "--sizes '2:x' is not of the form GPUS:SHARE, as in 2:0.18"),
         ("--tenants a:b", "--tenants 'a:b' is not of the form NAME:SHARE:GPUS, as in research:3:24"),
         ("--tenants a a", "the tenants are a, a; name at least one, each once"),
         ("--tenants a:1:100", "the guarantees are more than the 64 GPUs that there are; lower some"),
