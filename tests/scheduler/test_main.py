@@ -170,7 +170,7 @@ def test_a_made_up_day_of_measured_job_types_is_played_by_the_sharing_world(fold
     pairs = "worker_type,job_a,scale_a,job_b,scale_b,norm_a,norm_b\nv100,one,1,any,1,0.9,0.8\n"
     (folder / "measured/isolated.csv").write_text(isolated)
     (folder / "measured/colocated_pairs_v100.csv").write_text(pairs)
-    size = "--sizes 1:0.5 8:0.5 --tenants a b --n-jobs 20 --nodes 4 --gpus 8 --racks 1"
+    size = "--sizes 1:0.5 8:0.5 --tenants a b --n-jobs 20 --nodes 4 --gpus 8 --racks 1 --load 0.3"
     assert run(f"trace --data measured {size} --out made.csv --cluster-out made.yaml") == 0
     rows = [line.split(",") for line in (folder / "made.csv").read_text().splitlines()[1:]]
     assert {(row[5], row[2]) for row in rows} == {("one", "1"), ("any", "1"), ("any", "4")}
