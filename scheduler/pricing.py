@@ -53,9 +53,15 @@ class Pricing:
             return None
         if len(places) == 1 and len(places[0].shares) == 1:
             return places[0]
-        prices = [self.step_s(job, place) for place in places]
-        cheapest = min(prices)
-        return None if cheapest == float("inf") else places[prices.index(cheapest)]
+        cheapest, found = float("inf"), -1
+        bounds = [self.contention.alone_step_s(job, place) for place in places]
+        for i in sorted(range(len(places)), key=bounds.__getitem__):
+            if (bounds[i], i) > (cheapest, found):  # no price is below the step alone
+                continue
+            price = self.step_s(job, places[i])
+            if price < cheapest or (price == cheapest and i < found):
+                cheapest, found = price, i
+        return None if cheapest == float("inf") else places[found]
 
     def is_bad(self, job: JobSnapshot, held: Allocation) -> bool:
         """Is its place clearly worse than its size should give, and is it time to look for another one?"""

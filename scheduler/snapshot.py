@@ -18,6 +18,8 @@ class Mode(StrEnum):
     ALL_REDUCE = "all_reduce"
     PARAMETER_SERVER = "parameter_server"
 
+    __hash__ = str.__hash__  # an enum's own is slow, and modes are in many keys
+
 
 class Phase(StrEnum):
     """Where a job stands, as far as a round cares."""

@@ -7,7 +7,7 @@ where they are held up elsewhere. A gang's step is its step alone, and what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -67,6 +67,7 @@ class Contention:
         self._capacity = links.capacity_L.tolist()
         self._demands: dict[str, Demand] = {}
         self._duty_on: dict[int, dict[str, float]] = {}
+        self._load_on: dict[int, float] = {}  # the sums of these, until somebody comes or leaves there
         self._effects: dict[tuple[str, Allocation], Effect] = {}  # until somebody comes or leaves
 
     def add(self, job: JobSnapshot, allocation: Allocation) -> None:
@@ -80,6 +81,7 @@ class Contention:
         duty = demand.duty(demand.wire_s)
         for link in demand.flow.links:
             self._duty_on.setdefault(link, {})[job.id] = duty
+            self._load_on.pop(link, None)
 
     def remove(self, job_id: str) -> None:
         demand = self._demands.pop(job_id, None)
@@ -88,6 +90,7 @@ class Contention:
         self._effects.clear()
         for link in demand.flow.links:
             self._duty_on[link].pop(job_id, None)
+            self._load_on.pop(link, None)
 
     def demand(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
         """What the gang would ask of the links; None where nothing leaves its node. Remembered with its speed model."""
@@ -99,6 +102,11 @@ class Contention:
         if key not in memo:
             memo[key] = self._work_out(job, allocation)
         return cast("Demand | None", memo[key])
+
+    def alone_step_s(self, job: JobSnapshot, allocation: Allocation) -> float:
+        """The step there, were nobody else on the links: no effect has a shorter one."""
+        demand = self.demand(job, allocation)
+        return self._speeds.step_s_on(job, allocation) if demand is None else demand.step_s / demand.worth
 
     def effect(self, job: JobSnapshot, allocation: Allocation) -> Effect:
         """Were the gang there (and nowhere else): its step, and what becomes of those that it meets.
@@ -114,7 +122,7 @@ class Contention:
     def busy(self, kind: str, name: str) -> float:
         """How many gangs send over that link on average: the sum of their duty cycles."""
         link = self._links.index(kind, name)
-        return sum(self._duty_on.get(link, {}).values()) if link is not None else 0.0
+        return self._load(link) if link is not None else 0.0
 
     def _work_out(self, job: JobSnapshot, allocation: Allocation) -> Demand | None:
         layout, mode = self._speeds.terrain.layout_of(allocation), allocation.mode
@@ -133,33 +141,42 @@ class Contention:
         demand = self.demand(job, allocation)
         if demand is None:
             return Effect(self._speeds.step_s_on(job, allocation), float("inf"))
-        met = [other for other in self._met(demand.flow.links) if other != job.id]
         bits = max(demand.flow.bits)
+        met = [other for other in self._met(demand.flow.links) if other != job.id]
         if not met:
             return Effect(demand.step_s / demand.worth, bits / demand.wire_s)
-        own_duty = demand.duty(self._wire_s(demand, {job.id: 0.0}))  # 1
+        loads = {link: self._load(link) - self._duty(link, job.id) for link in demand.flow.links}
+        own_duty = demand.duty(self._wire_s(demand, loads))  # 1
         slowed = []
-        duties = {job.id: 0.0}
         for other in met:  # 2
             theirs = self._demands[other]
-            before_s = theirs.slower_step_s(self._wire_s(theirs, {job.id: 0.0, other: 0.0}))
-            wire_s = self._wire_s(theirs, {job.id: 0.0, other: 0.0}, own_duty, demand.flow.links)
-            after_s, duties[other] = theirs.slower_step_s(wire_s), theirs.duty(wire_s)
+            among = {k: self._load(k) - self._duty(k, other) - self._duty(k, job.id) for k in theirs.flow.links}
+            before_s = theirs.slower_step_s(self._wire_s(theirs, among))
+            shared = [link for link in theirs.flow.links if link in loads]
+            for link in shared:
+                among[link] += own_duty
+            wire_s = self._wire_s(theirs, among)
+            after_s, more = theirs.slower_step_s(wire_s), theirs.duty(wire_s) - self._duty(shared[0], other)
+            for link in shared:
+                loads[link] += more
             if after_s > before_s:
                 slowed.append((other, before_s, after_s))
-        wire_s = self._wire_s(demand, duties)  # 3
+        wire_s = self._wire_s(demand, loads)  # 3
         return Effect(demand.slower_step_s(wire_s) / demand.worth, bits / wire_s, tuple(slowed))
 
-    def _wire_s(
-        self, demand: Demand, duties: dict[str, float], extra: float = 0.0, extra_on: tuple[int, ...] = ()
-    ) -> float:
-        """Seconds of its bytes on its slowest link. duties: in place of those alone; extra: one more's, on some."""
-        slowest_s = 0.0
-        for link, bits in zip(demand.flow.links, demand.flow.bits, strict=True):
-            there = self._duty_on.get(link, {})
-            load = sum(duties.get(other, duty) for other, duty in there.items()) + (extra if link in extra_on else 0.0)
-            slowest_s = max(slowest_s, bits * (1 + load) / self._capacity[link])
-        return slowest_s
+    def _wire_s(self, demand: Demand, loads: Mapping[int, float]) -> float:
+        """Seconds of its bytes on its slowest link. loads: by link, the sum of the others' duty cycles."""
+        flow, capacity = demand.flow, self._capacity
+        return max(bits * (1 + loads[link]) / capacity[link] for link, bits in zip(flow.links, flow.bits, strict=True))
+
+    def _load(self, link: int) -> float:
+        """The sum of all duty cycles there."""
+        if link not in self._load_on:
+            self._load_on[link] = sum(self._duty_on.get(link, {}).values())
+        return self._load_on[link]
+
+    def _duty(self, link: int, job_id: str) -> float:
+        return self._duty_on.get(link, {}).get(job_id, 0.0)
 
     def _met(self, links: Iterable[int]) -> list[str]:
         met: dict[str, None] = {}

@@ -6,6 +6,7 @@ Relative errors count, so that fast and slow shapes weigh alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
     return np.asarray(solution, dtype=np.float64)
 
 
+@lru_cache(maxsize=1 << 15)
 def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> tuple[float, float, float]:
     """The prior's seconds of a synchronisation: (latency, wires, crowding of several workers on a node).
 
@@ -105,10 +107,17 @@ def interpolated_exposed_s(measured: Floats, expected: Floats, compute_s: Floats
 
 def observed_layout(o: SpeedObservation, *, nic_bps: float) -> Layout:
     """What is known of a past measurement's place: workers spread evenly over nodes and racks with such links."""
-    n_nodes = max(1, min(o.n_nodes, o.n_workers))
-    each, more = divmod(o.n_workers, n_nodes)
+    return _even_layout(o.n_workers, o.n_servers, o.n_nodes, o.n_racks, o.gpu_type, nic_bps)
+
+
+@lru_cache(maxsize=1 << 12)
+def _even_layout(
+    n_workers: int, n_servers: int, n_nodes: int, n_racks: int, gpu_type: str, nic_bps: float
+) -> Layout:
+    n_nodes = max(1, min(n_nodes, n_workers))
+    each, more = divmod(n_workers, n_nodes)
     workers = tuple(each + (i < more) for i in range(n_nodes))
-    n_racks = max(1, min(o.n_racks, n_nodes))
+    n_racks = max(1, min(n_racks, n_nodes))
     rack = tuple(i * n_racks // n_nodes for i in range(n_nodes))
-    layout = Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, (nic_bps,) * n_racks, o.gpu_type)
-    return layout.with_servers(o.n_servers)
+    layout = Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, (nic_bps,) * n_racks, gpu_type)
+    return layout.with_servers(n_servers)

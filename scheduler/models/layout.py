@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
@@ -40,11 +41,11 @@ class Layout:
     uplink_bps: tuple[float, ...]
     gpu_type: str = ""
 
-    @property
+    @cached_property
     def n_workers(self) -> int:
         return sum(self.workers)
 
-    @property
+    @cached_property
     def n_servers(self) -> int:
         return sum(self.servers)
 
@@ -52,7 +53,7 @@ class Layout:
     def n_nodes(self) -> int:
         return len(self.workers)
 
-    @property
+    @cached_property
     def n_racks(self) -> int:
         return len(set(self.rack))
 

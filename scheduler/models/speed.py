@@ -75,12 +75,12 @@ class SpeedModel:
         self._line = float(fixed_s), float(each_s)
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
-            ratios.setdefault(_shape_of(o), []).append(o.compute_s / float(self._on_line(o.batch_size / o.n_workers)))
+            ratios.setdefault(_shape_of(o), []).append(o.compute_s / self._one_on_line(o.batch_size / o.n_workers))
         self._crowding = {shape: median(values) for shape, values in ratios.items()}
         misses: dict[float, list[float]] = {}
         for o in measured:
             examples = o.batch_size / o.n_workers
-            expected = float(self._on_line(examples)) * self._crowding[_shape_of(o)]
+            expected = self._one_on_line(examples) * self._crowding[_shape_of(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
         self._examples = np.array(sorted(misses))
         self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
@@ -94,6 +94,7 @@ class SpeedModel:
             for crosses in (False, True):
                 rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
                 self._sync[mode, crosses] = fit_sync(rows)
+        self._factors = {which: factors.tolist() for which, factors in self._sync.items()}
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
             if o.share >= ALONE:
@@ -110,20 +111,30 @@ class SpeedModel:
         """Seconds of one forward and backward pass over so many examples on each worker."""
         return self._usual_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
 
+    def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
+        """As compute_s, of one number of examples."""
+        usual_s = self._one_on_line(examples)
+        if self._n_measured:
+            usual_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        return usual_s * self._crowding.get(shape_of(layout, mode), 1.0)
+
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
         if self._bytes == 0 and not self._n_measured:  # nothing to synchronise
             return 0.0
-        terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
-        return float(self._sync[mode, layout.n_nodes > 1] @ np.array(terms))
+        return sum(self._sync_parts_s(layout, mode))
 
     def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
         """As sync_s, in two: what does not depend on bandwidth, and what does, with all of it alone."""
         if self._bytes == 0 and not self._n_measured:
             return 0.0, 0.0
+        latency_s, wires_s, crowding_s = self._sync_parts_s(layout, mode)
+        return latency_s, wires_s + crowding_s
+
+    def _sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float, float]:
         terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
-        latency_s, *wires_s = (float(s) for s in self._sync[mode, layout.n_nodes > 1] * np.array(terms))
-        return latency_s, sum(wires_s)
+        factors = self._factors[mode, layout.n_nodes > 1]
+        return factors[0] * terms[0], factors[1] * terms[1], factors[2] * terms[2]
 
     def step_s_B(  # noqa: N802 (arrays wear their axes)
         self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
@@ -139,11 +150,17 @@ class SpeedModel:
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
         """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
-        measured = self._steps.get((*shape_of(layout, mode), batch_size))
+        shape = shape_of(layout, mode)
+        measured = self._steps.get((*shape, batch_size))
         if measured is not None and passes == 1:
             return measured
-        batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
-        return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
+        if shape in self._exposed:
+            batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
+            return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
+        compute_s, exposed_s = self.pass_s(batch_size / layout.n_workers / passes, layout, mode), self.sync_s(layout, mode)
+        if mode is Mode.ALL_REDUCE:
+            exposed_s = max(ALWAYS_EXPOSED * exposed_s, exposed_s - HIDING * compute_s)
+        return max(passes * compute_s + exposed_s, 1e-6)
 
     def error(self, layout: Layout, mode: Mode) -> float:
         """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
@@ -222,8 +239,11 @@ class SpeedModel:
                 return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * FEW_SERVERS)
 
-    def _on_line(self, examples: Floats | float) -> Floats:
-        return np.maximum(self._line[0] + self._line[1] * np.asarray(examples), 1e-7)
+    def _on_line(self, examples: Floats) -> Floats:
+        return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
+
+    def _one_on_line(self, examples: float) -> float:
+        return max(self._line[0] + self._line[1] * examples, 1e-7)
 
 
 _MOST_MODELS = 2048

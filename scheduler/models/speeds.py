@@ -94,9 +94,8 @@ class Speeds:
             else:
                 batches = batches_of(job, layout.n_workers)
                 batch, passes = round(float(batches.size_B[0])), round(float(batches.passes_B[0]))
-            examples = np.array([batch / layout.n_workers / passes])
             step_s = model.step_s(layout, mode, batch_size=batch, passes=passes)
-            model.memo[key] = (step_s, float(model.compute_s(examples, layout, mode)[0]))
+            model.memo[key] = (step_s, model.pass_s(batch / layout.n_workers / passes, layout, mode))
         return cast("tuple[float, float]", model.memo[key])
 
     def present_step_s(self, job: JobSnapshot) -> float:
