@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from scheduler.collector import collect_seldom
 from scheduler.commands import COMMANDS
 from scheduler.simulator.trace import BadInput
 
@@ -26,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         one.add(commands)
     arguments = parser.parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
+    collect_seldom()
     try:
         return command(arguments)
     except (BadInput, ValueError, RuntimeError) as error:

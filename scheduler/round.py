@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler.admission import Scene, admit, held_by
+from scheduler.collector import no_collection
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.models.bands import Bands
 from scheduler.models.layout import terrain_of
@@ -22,6 +23,7 @@ from scheduler.use import Uses
 from scheduler.waiting import why_it_waits
 
 
+@no_collection()
 def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, explain: bool = True) -> Plan:
     """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
 

@@ -119,8 +119,10 @@ class _Placer:
     def _launch(self, job: JobSnapshot, grant: Grant) -> None:
         may_now = self.scene.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
         allocation = self._find(self.now, job, grant) if may_now else None
-        later = self._find(self.then, job, grant)
-        if allocation is not None and self.then.fits(job, allocation) and not self._is_worse(job, allocation, later):
+        if allocation is not None and not self.then.fits(job, allocation):
+            allocation = None
+        later = None if self._is_good(job, allocation, grant) else self._find(self.then, job, grant)
+        if allocation is not None and not self._is_worse(job, allocation, later):
             self.scene.ledger_now.take(job.tenant, gpus=allocation.n_workers)
             self._settle_on(job, allocation, grant)
             return
@@ -172,6 +174,16 @@ class _Placer:
         self.then.hold(job, allocation)
         self.now.limit_to(self.then, allocation)
         self.targets.awaited[job.id] = allocation
+
+    def _is_good(self, job: JobSnapshot, allocation: Allocation | None, grant: Grant) -> bool:
+        """Is it there about as fast as it should be at that size, so that no place is worth waiting for?"""
+        if allocation is None or allocation.n_workers < grant.n_workers:
+            return False
+        return self._step_s(job, allocation) <= (1 + SCATTERED) * self._expected_s(job, grant)
+
+    def _expected_s(self, job: JobSnapshot, grant: Grant) -> float:
+        """A step on an empty cluster."""
+        return self.speeds.plain_step_s(job, grant.n_workers, gpu_type=grant.gpu_type, n_nodes=grant.n_nodes)
 
     def _is_worse(self, job: JobSnapshot, allocation: Allocation, later: Allocation | None) -> bool:
         """Is it clearly better to wait for the place that others are about to leave?"""
@@ -258,7 +270,7 @@ class _Placer:
         if found is None:
             return None
         best_s = self._step_s(job, found)
-        expected_s = self.speeds.plain_step_s(job, grant.n_workers, gpu_type=grant.gpu_type, n_nodes=grant.n_nodes)
+        expected_s = self._expected_s(job, grant)
         per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
         n = grant.n_workers
         while best_s > expected_s * (1 + SCATTERED) and n > least:

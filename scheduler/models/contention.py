@@ -64,7 +64,7 @@ class Contention:
 
     def __init__(self, links: Links, speeds: Speeds) -> None:
         self._speeds, self._links = speeds, links
-        self._capacity = links.capacity_L.tolist()
+        self._capacity: list[float] = links.capacity_L.tolist()
         self._demands: dict[str, Demand] = {}
         self._duty_on: dict[int, dict[str, float]] = {}
         self._load_on: dict[int, float] = {}  # the sums of these, until somebody comes or leaves there
@@ -166,8 +166,8 @@ class Contention:
 
     def _wire_s(self, demand: Demand, loads: Mapping[int, float]) -> float:
         """Seconds of its bytes on its slowest link. loads: by link, the sum of the others' duty cycles."""
-        flow, capacity = demand.flow, self._capacity
-        return max(bits * (1 + loads[link]) / capacity[link] for link, bits in zip(flow.links, flow.bits, strict=True))
+        each = zip(demand.flow.links, demand.flow.bits, strict=True)
+        return max([bits * (1 + loads[link]) / self._capacity[link] for link, bits in each])
 
     def _load(self, link: int) -> float:
         """The sum of all duty cycles there."""

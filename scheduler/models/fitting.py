@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +44,19 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
     return np.asarray(solution, dtype=np.float64)
 
 
-@lru_cache(maxsize=1 << 15)
 def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> tuple[float, float, float]:
     """The prior's seconds of a synchronisation: (latency, wires, crowding of several workers on a node).
 
-    The prior has no crowding (NICs and buses are shared fairly); its factor starts at 0.
+    The prior has no crowding (NICs and buses are shared fairly); its factor starts at 0. Remembered with the layout.
     """
+    key = parameters_bytes if mode is Mode.ALL_REDUCE else -1 - parameters_bytes
+    found = layout.memo.get(key)
+    if found is None:
+        found = layout.memo[key] = _sync_terms(layout, mode, parameters_bytes)
+    return cast("tuple[float, float, float]", found)
+
+
+def _sync_terms(layout: Layout, mode: Mode, parameters_bytes: int) -> tuple[float, float, float]:
     if mode is Mode.PARAMETER_SERVER:
         wire = parameter_server_wire_s(layout, parameters_bytes=parameters_bytes)
         latency = SERVER_STEP_S + 2 * HOP_S * (layout.n_workers + layout.n_servers) if layout.n_servers else 0.0
@@ -111,9 +119,7 @@ def observed_layout(o: SpeedObservation, *, nic_bps: float) -> Layout:
 
 
 @lru_cache(maxsize=1 << 12)
-def _even_layout(
-    n_workers: int, n_servers: int, n_nodes: int, n_racks: int, gpu_type: str, nic_bps: float
-) -> Layout:
+def _even_layout(n_workers: int, n_servers: int, n_nodes: int, n_racks: int, gpu_type: str, nic_bps: float) -> Layout:
     n_nodes = max(1, min(n_nodes, n_workers))
     each, more = divmod(n_workers, n_nodes)
     workers = tuple(each + (i < more) for i in range(n_nodes))

@@ -59,6 +59,8 @@ class Kind:
         self._price, self._worth, self._spreads, self._is_doubted = price, worth, spreads, is_doubted
         self._usual: dict[Gang, Usual] = {}
         self._best: dict[int, tuple[float, int]] = {}
+        self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
     def prepare(self, sizes: Iterable[int]) -> None:
         """Work out at once what is going to be asked."""
@@ -78,6 +80,20 @@ class Kind:
                 self._add(((n_workers, n_nodes),))
             found = self._usual[n_workers, n_nodes]
         return found
+
+    def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """Seconds of a step at each of these sizes, at its best spread, with the benefit of the doubt."""
+        if sizes not in self._curves:
+            self.prepare(sizes)
+            self._curves[sizes] = tuple(self.usual(n, self._best[n][1]).step_s for n in sizes)
+        return self._curves[sizes]
+
+    def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """Seconds of a cautious step at each of these sizes, at its best spread."""
+        if sizes not in self._best_curves:
+            self.prepare(sizes)
+            self._best_curves[sizes] = tuple(self._best[n][0] for n in sizes)
+        return self._best_curves[sizes]
 
     def best(self, n_workers: int) -> tuple[float, int]:
         """Seconds of a cautious step at the best spread; packed, unless another spread gains clearly."""

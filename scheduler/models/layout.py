@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import cast
 
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 from scheduler.topology import Node, Rack
@@ -32,7 +33,10 @@ def terrain_of(nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> Terrain:
 
 @dataclass(frozen=True)
 class Layout:
-    """Parallel tuples, one entry a node. rack holds indices into uplink_bps."""
+    """Parallel tuples, one entry a node. rack holds indices into uplink_bps.
+
+    memo: for what is worked out of it again and again (shapes, terms of a synchronisation).
+    """
 
     workers: tuple[int, ...]
     servers: tuple[int, ...]
@@ -40,6 +44,10 @@ class Layout:
     rack: tuple[int, ...]
     uplink_bps: tuple[float, ...]
     gpu_type: str = ""
+
+    @cached_property
+    def memo(self) -> dict[object, object]:
+        return {}
 
     @cached_property
     def n_workers(self) -> int:
@@ -69,7 +77,20 @@ Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU ty
 
 def shape_of(layout: Layout, mode: Mode) -> Shape:
     """What tells measurements of a layout from those of others."""
-    return mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type
+    key = "ring" if mode is Mode.ALL_REDUCE else "served"
+    found = layout.memo.get(key)
+    if found is None:
+        found = layout.memo[key] = mode, layout.n_workers, layout.n_servers, layout.n_nodes, layout.gpu_type
+    return cast("Shape", found)
+
+
+def servings(layout: Layout) -> tuple[Layout, ...]:
+    """The same workers with 1, 2, 4, ... servers, no more than there are workers."""
+    found = layout.memo.get("servings")
+    if found is None:
+        counts = (1 << i for i in range(layout.n_workers.bit_length()))
+        found = layout.memo["servings"] = tuple(layout.with_servers(p) for p in counts)
+    return cast("tuple[Layout, ...]", found)
 
 
 class Terrain:
@@ -91,6 +112,7 @@ class Terrain:
             nodes_of_type.sort(key=lambda node: (node.rack, node.name))
         self._typical: dict[tuple[str, int, int], Layout] = {}
         self._known: dict[Allocation, Layout] = {}
+        self._alike: dict[Layout, Layout] = {}  # one of those that are equal, for its memo
         self.memo: dict[object, object] = {}
         self.waiting_s: dict[int, tuple[JobSnapshot, float]] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
@@ -161,14 +183,17 @@ class Terrain:
         names: dict[str, int] = {}
         rack = [names.setdefault(node.rack if node else "", len(names)) for _, _, node in parts]
         gpu_type = next((node.gpu_type for workers, _, node in parts if node and workers), "")
-        return Layout(
-            workers=tuple(workers for workers, _, _ in parts),
-            servers=tuple(servers for _, servers, _ in parts),
-            nic_bps=tuple(node.nic_bps if node else float("inf") for _, _, node in parts),
+        layout = Layout(
+            workers=tuple([workers for workers, _, _ in parts]),
+            servers=tuple([servers for _, servers, _ in parts]),
+            nic_bps=tuple([node.nic_bps if node else float("inf") for _, _, node in parts]),
             rack=tuple(rack),
-            uplink_bps=tuple(self._uplinks.get(name, float("inf")) for name in names),
+            uplink_bps=tuple([self._uplinks.get(name, float("inf")) for name in names]),
             gpu_type=gpu_type,
         )
+        if len(self._alike) >= _MOST_LAYOUTS:
+            self._alike.clear()
+        return self._alike.setdefault(layout, layout)
 
 
 def _usual_node(nodes: list[Node]) -> tuple[int, float, int]:

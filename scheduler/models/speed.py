@@ -27,7 +27,7 @@ from scheduler.models.fitting import (
     observed_layout,
     sync_terms,
 )
-from scheduler.models.layout import Layout, Shape, shape_of
+from scheduler.models.layout import Layout, Shape, servings, shape_of
 from scheduler.models.ways import Ints, Ways
 from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
@@ -157,7 +157,10 @@ class SpeedModel:
         if shape in self._exposed:
             batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
             return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
-        compute_s, exposed_s = self.pass_s(batch_size / layout.n_workers / passes, layout, mode), self.sync_s(layout, mode)
+        compute_s, exposed_s = (
+            self.pass_s(batch_size / layout.n_workers / passes, layout, mode),
+            self.sync_s(layout, mode),
+        )
         if mode is Mode.ALL_REDUCE:
             exposed_s = max(ALWAYS_EXPOSED * exposed_s, exposed_s - HIDING * compute_s)
         return max(passes * compute_s + exposed_s, 1e-6)
@@ -227,17 +230,16 @@ class SpeedModel:
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):
             return Mode.ALL_REDUCE, 0
-        counts = [1 << i for i in range(layout.n_workers.bit_length()) if 1 << i <= layout.n_workers]
         times = {
-            p: self.step_s(layout.with_servers(p), Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
-            for p in counts
+            served.n_servers: self.step_s(served, Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
+            for served in servings(layout)
         }
         fastest = min(times.values())
         if pinned is None:
             ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
             if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
                 return Mode.ALL_REDUCE, 0
-        return Mode.PARAMETER_SERVER, min(p for p in counts if times[p] <= fastest * FEW_SERVERS)
+        return Mode.PARAMETER_SERVER, min(p for p, s in times.items() if s <= fastest * FEW_SERVERS)
 
     def _on_line(self, examples: Floats) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)

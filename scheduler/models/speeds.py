@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 import numpy as np
@@ -31,13 +31,34 @@ class Speeds:
         self.terrain = terrain
         self._types = terrain.gpu_types()
         self._kinds: dict[tuple[str, str], Kind] = {}
+        self._models: dict[str, tuple[object, SpeedModel]] = {}
 
     def model(self, job: JobSnapshot) -> SpeedModel:
-        return speed_model(job, nic_bps=self.terrain.nic_bps)
+        found = self._models.get(job.id)
+        if found is None or found[0] is not job.observations:
+            found = job.observations, speed_model(job, nic_bps=self.terrain.nic_bps)
+            self._models[job.id] = found
+        return found[1]
 
-    def prepare(self, job: JobSnapshot, sizes: Iterable[int]) -> None:
-        """Work out at once what is going to be asked of the job, at these sizes."""
-        self._kind(job, "").prepare(sizes)
+    def prepare(self, jobs: Iterable[JobSnapshot], sizes: Mapping[str, Iterable[int]]) -> None:
+        """Work out at once what is going to be asked of these jobs, each at its sizes; what is alike, together."""
+        asked: dict[tuple[object, ...], set[int]] = {}
+        kinds: dict[Kind, set[int]] = {}
+        for job in jobs:
+            batch = (job.mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
+            alike = asked.setdefault((self.model(job), self.usual_type(job), *batch), set())
+            alike.update(sizes[job.id])
+            kinds[self._kind(job, "")] = alike
+        for kind, all_sizes in kinds.items():
+            kind.prepare(all_sizes)
+
+    def curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """As step_s, at each of these sizes, at its best spread."""
+        return self._kind(job, "").curve(sizes)
+
+    def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """As best_step_s, at each of these sizes."""
+        return self._kind(job, "").best_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Over how many nodes n workers are best spread; packed (0), unless another spread gains clearly."""
@@ -140,7 +161,9 @@ class Speeds:
         """Shared by all jobs that are priced alike, over rounds; a job with its own noise scale has its own."""
         found = self._kinds.get((job.id, gpu_type))
         if found is None:
-            self._kinds[job.id, gpu_type] = found = self._new_kind(job, gpu_type or self.usual_type(job))
+            own_type = gpu_type or self.usual_type(job)
+            found = self._kinds.get((job.id, own_type)) or self._new_kind(job, own_type)
+            self._kinds[job.id, gpu_type] = self._kinds[job.id, own_type] = found
         return found
 
     def _new_kind(self, job: JobSnapshot, gpu_type: str) -> Kind:

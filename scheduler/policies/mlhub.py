@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.cost import restart_cost_s
-from scheduler.models.progress import remaining_s
+from scheduler.models.progress import remaining_s, steps_left
 from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
 from scheduler.policies.pairing import Pairing
@@ -83,9 +83,9 @@ class _Case:
         self.jobs = [*self.running, *self.waiting]
         self.usual_sizes = {job.id: self._usual_sizes(job) for job in self.jobs}
         self.sizes = {j.id: tuple(sorted({*self.usual_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
-        for job in self.jobs:
-            view.speeds.prepare(job, self.sizes[job.id])
-        self._left_s: dict[tuple[str, int], float] = {}
+        view.speeds.prepare(self.jobs, self.sizes)
+        self._left_s = {job.id: self._times(job) for job in self.jobs}
+        self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
         self.weights = self._weights()
         before = memory.get("waiting_since", {})
         self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
@@ -110,14 +110,18 @@ class _Case:
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Remaining time at a size; at the present size on the present nodes."""
-        key = (job.id, n_workers)
-        if key not in self._left_s:
-            if job.allocation is not None and n_workers == n_held(job):
-                step_s = self.view.speeds.present_step_s(job)
-            else:
-                step_s = self.view.speeds.best_step_s(job, n_workers)
-            self._left_s[key] = remaining_s(job, step_s=step_s)
-        return self._left_s[key]
+        times = self._left_s[job.id]
+        if n_workers not in times:
+            times[n_workers] = remaining_s(job, step_s=self.view.speeds.best_step_s(job, n_workers))
+        return times[n_workers]
+
+    def _times(self, job: JobSnapshot) -> dict[int, float]:
+        """Remaining times by size."""
+        sizes, left = self.sizes[job.id], steps_left(job)
+        times = {n: left * s for n, s in zip(sizes, self.view.speeds.best_curve(job, sizes), strict=True)}
+        if n_held(job):
+            times[n_held(job)] = left * self.view.speeds.present_step_s(job)
+        return times
 
     def _weights(self) -> dict[str, float]:
         """Prices of the jobs (see prices.py); four times as much for each step of priority.
@@ -131,13 +135,17 @@ class _Case:
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _curve(self, job: JobSnapshot) -> Curve:
-        speeds = self.view.speeds
-        sizes = self.usual_sizes[job.id]
-        steps_s = (speeds.step_s(job, n, n_nodes=speeds.best_spread(job, n)) for n in sizes)
-        return Curve(sizes, [remaining_s(job, step_s=step_s) for step_s in steps_s])
+        sizes, left = self.usual_sizes[job.id], steps_left(job)
+        return Curve(sizes, [left * step_s for step_s in self.view.speeds.curve(job, sizes)])
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:
         """Price by remaining time: what a second at that size is worth; a changed size is worth less by its restart."""
+        values = self._values[job.id]
+        if n_workers not in values:
+            values[n_workers] = self._value(job, n_workers)
+        return values[n_workers]
+
+    def _value(self, job: JobSnapshot, n_workers: int) -> float:
         left_s = max(self.left_s(job, n_workers), 1e-9)
         worth = self.weights[job.id] / left_s
         if n_workers == n_held(job):

@@ -49,7 +49,7 @@ def one_by_one_s(job: JobSnapshot, n_workers: int, n_nodes: int) -> float:
 def test_the_table_says_what_the_model_says_one_by_one(observations, mode, free) -> None:
     job = replace(JOB, observations=observations, mode=mode, **free)
     speeds = Speeds(terrain_of(NODES, RACKS))
-    speeds.prepare(job, (1, 2, 3, 4, 6, 8, 16))
+    speeds.prepare([job], {job.id: (1, 2, 3, 4, 6, 8, 16)})
     for n_workers in (1, 2, 3, 4, 6, 8, 12, 16):
         for n_nodes in (0, *speeds.terrain.spreads("v100", n_workers)):
             found = speeds.plain_step_s(job, n_workers, gpu_type="v100", n_nodes=n_nodes)
