@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.conf import settings
 
 from mlhub.control.needs import server_resources, worker_resources
@@ -9,7 +11,7 @@ from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt
 from mlhub.runtime.strategies.schema import parse
-from mlhub.wire.launch import AttemptId, DataPlane, LaunchSpec, Mode, PodPlacement, Role
+from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, Mode, PodPlacement, Role
 
 
 def launch_spec(attempt: Attempt) -> LaunchSpec:
@@ -22,7 +24,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         mode=Mode(attempt.mode),
         data_plane=data_plane_of(pods),
         pods=pods,
-        inputs=inputs.inputs_of(job),
+        inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
         dataset=inputs.dataset_spec(job.dataset_version),
         model=inputs.model_spec(job.model_version),
         training=inputs.training_spec(job),
@@ -46,6 +48,12 @@ def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
     if settings.DATA_PLANE == "auto":
         return DataPlane.TLS if len({pod.node for pod in pods}) > 1 else DataPlane.HMAC
     return DataPlane(settings.DATA_PLANE)
+
+
+def _reachable(item: Input, attempt: Attempt) -> Input:
+    """What lies on no disk that pods share is fetched over the ingest API, with the attempt's token."""
+    address = f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{item.sha256}"
+    return item if item.uri else replace(item, uri=address)
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:

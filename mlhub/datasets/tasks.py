@@ -41,10 +41,10 @@ def sweep_uninspected() -> int:
 
 
 def _inspect(version: DatasetVersion) -> None:
-    path = blob_store().path(version.files[0]["sha256"])
-    verdict = inspect(
-        "dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}"
-    )
+    with blob_store().local_file(version.files[0]["sha256"]) as path:
+        verdict = inspect(
+            "dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}"
+        )
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(

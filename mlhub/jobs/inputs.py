@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
@@ -17,7 +20,7 @@ PACKAGE, WEIGHTS = "package.zip", "start.safetensors"
 
 
 def inputs_of(job: Job) -> tuple[Input, ...]:
-    """The blobs that the job's pods read."""
+    """The blobs that the job's pods read; of a store that is no disk without their addresses."""
     version = job.dataset_version
     found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in version.files]
     code = code_of(job.model_version)
@@ -25,6 +28,16 @@ def inputs_of(job: Job) -> tuple[Input, ...]:
         if blob is not None:
             found.append(_input(name, blob.sha256, blob.size_bytes))
     return tuple(found)
+
+
+@contextlib.contextmanager
+def inputs_on_disk(job: Job) -> Iterator[tuple[Input, ...]]:
+    """The same as files of this machine, while the context lasts. Raises FileNotFoundError."""
+    store = blob_store()
+    with contextlib.ExitStack() as stack:
+        yield tuple(
+            replace(item, uri=stack.enter_context(store.local_file(item.sha256)).as_uri()) for item in inputs_of(job)
+        )
 
 
 def dataset_spec(version: DatasetVersion) -> DatasetSpec:
@@ -71,4 +84,4 @@ def readable_blobs(job: Job) -> list[Blob]:
 
 
 def _input(name: str, sha256: str, size_bytes: int) -> Input:
-    return Input(name, sha256, size_bytes, blob_store().path(sha256).as_uri())
+    return Input(name, sha256, size_bytes, blob_store().uri(sha256))

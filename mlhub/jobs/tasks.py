@@ -23,7 +23,7 @@ from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
 from mlhub.storage.inspection import inspect
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, Mode, PodSpec, Role
+from mlhub.wire.launch import AttemptId, Input, Mode, PodSpec, Role
 
 logger = logging.getLogger(__name__)
 STUCK_AFTER_S = 45.0
@@ -65,26 +65,8 @@ def collect_checkpoints() -> int:
 
 
 def _try_out(job: Job) -> None:
-    spec = PodSpec(
-        attempt_id=AttemptId(f"preflight-{job.id}"),
-        job_id=str(job.id),
-        attempt_number=0,
-        mode=Mode.ALL_REDUCE,
-        role=Role.WORKER,
-        index=0,
-        n_workers=1,
-        n_servers=0,
-        master_address="",
-        server_addresses=(),
-        inputs=inputs.inputs_of(job),
-        dataset=inputs.dataset_spec(job.dataset_version),
-        model=inputs.model_spec(job.model_version),
-        training=inputs.training_spec(job),
-        checkpoint_uri="",
-        start_timeout_s=0,
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(spec.to_json())
+    with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(_trial(job, there).to_json())
         file.flush()
         verdict = inspect("preflight", "--spec", file.name)
     error = verdict.error or _too_many(job, verdict.found["profile"])
@@ -108,6 +90,27 @@ def _too_many(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
         "message": f"min_workers is {job.min_workers}, and {profile['strategy']} can divide this model among {most}.",
         "remedy": f"Give at most {most}.",
     }
+
+
+def _trial(job: Job, there: tuple[Input, ...]) -> PodSpec:
+    return PodSpec(
+        attempt_id=AttemptId(f"preflight-{job.id}"),
+        job_id=str(job.id),
+        attempt_number=0,
+        mode=Mode.ALL_REDUCE,
+        role=Role.WORKER,
+        index=0,
+        n_workers=1,
+        n_servers=0,
+        master_address="",
+        server_addresses=(),
+        inputs=there,
+        dataset=inputs.dataset_spec(job.dataset_version),
+        model=inputs.model_spec(job.model_version),
+        training=inputs.training_spec(job),
+        checkpoint_uri="",
+        start_timeout_s=0,
+    )
 
 
 def _is_id(name: str) -> bool:

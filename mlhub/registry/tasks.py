@@ -43,10 +43,10 @@ def sweep_unvalidated() -> int:
 
 
 def _validate(version: ModelVersion) -> None:
-    path = blob_store().path(version.package_id or "")
-    verdict = inspect(
-        "model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}", timeout_s=TIMEOUT_S
-    )
+    with blob_store().local_file(version.package_id or "") as path:
+        verdict = inspect(
+            "model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}", timeout_s=TIMEOUT_S
+        )
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(version_id, contract=_contract(verdict.found))

@@ -162,6 +162,11 @@ CELERY_BEAT_SCHEDULE = {
 
 # MLHub's own
 BLOB_ROOT = Path(env("MLHUB_BLOB_ROOT", default=str(MLHUB_HOME / "blobs")))
+# "" = files under BLOB_ROOT; s3://bucket/prefix otherwise. The endpoint of a store that is not Amazon's, and the one
+# at which pods reach it ("" = they read through the web)
+STORE = env("MLHUB_STORE", default="")
+STORE_ENDPOINT = env("MLHUB_STORE_ENDPOINT", default="")
+STORE_POD_ENDPOINT = env("MLHUB_STORE_POD_ENDPOINT", default="")
 CHECKPOINT_ROOT = Path(env("MLHUB_CHECKPOINT_ROOT", default=str(MLHUB_HOME / "checkpoints")))
 SANDBOX_ROOT = MLHUB_HOME / "sandbox"
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)

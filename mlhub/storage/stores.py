@@ -1,82 +1,25 @@
 """Where blobs lie: a small protocol, and folders on a disk. Bytes are named by their SHA-256 and never change.
 
-Writing has two steps, so that a refused upload leaves nothing: stage() takes bytes in, keep() names them by content.
+The other place is buckets.py. Writing has two steps, so that a refused upload leaves nothing: stage() takes bytes in,
+keep() names them by content.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
-import re
-import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, NamedTuple, Protocol, Self
+from typing import BinaryIO, Protocol
 
 from django.conf import settings
 
-from mlhub.core.errors import TooLargeError
+from mlhub.storage.staging import CHUNK_BYTES, SHA256, Staging, Stored, age_of_file_s, copy_into, sweep
 
-CHUNK_BYTES = 2**20
-SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class Stored(NamedTuple):
-    sha256: str
-    size_bytes: int
-
-
-class Staging:
-    """Bytes on their way in, in a file of their own: hashed as they come, gone unless they are kept.
-
-    A context manager: what was not kept when it ends is removed.
-    """
-
-    def __init__(self, folder: Path, *, limit_bytes: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
-        self.path = Path(name)
-        self.limit_bytes = limit_bytes
-        self.size_bytes = 0
-        self._file = os.fdopen(descriptor, "wb")
-        self._hash = hashlib.sha256()
-
-    def write(self, chunk: bytes) -> None:
-        """Raises TooLargeError, and removes what came so far, once the limit is passed."""
-        self.size_bytes += len(chunk)
-        if self.size_bytes > self.limit_bytes:
-            self.discard()
-            raise TooLargeError(
-                f"The upload is larger than {self.limit_bytes:,} bytes.",
-                field="file",
-                remedy="Send less, or ask an administrator to raise MLHUB_MAX_UPLOAD_BYTES.",
-                limit_bytes=self.limit_bytes,
-            )
-        self._hash.update(chunk)
-        self._file.write(chunk)
-
-    def finish(self) -> Stored:
-        """The name and the size, once the bytes are safe on the disk. May be called again."""
-        if not self._file.closed:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-        return Stored(self._hash.hexdigest(), self.size_bytes)
-
-    def discard(self) -> None:
-        """Removes the bytes if they were not kept."""
-        self._file.close()
-        self.path.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.discard()
+__all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "Staging", "Stored", "blob_store"]
 
 
 class BlobStore(Protocol):
@@ -91,8 +34,14 @@ class BlobStore(Protocol):
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
         """stage and keep in one. Raises TooLargeError."""
 
-    def path(self, sha256: str) -> Path:
-        """A file of this machine with those bytes."""
+    def uri(self, sha256: str) -> str:
+        """Where pods of this machine read those bytes in place; "" when they cannot."""
+
+    def lend(self, sha256: str) -> str:
+        """An address at which whoever has it may read those bytes for a while; "" when there is none."""
+
+    def local_file(self, sha256: str) -> AbstractContextManager[Path]:
+        """A file of this machine with those bytes, to be read while the context lasts. Raises FileNotFoundError."""
 
     def open(self, sha256: str) -> BinaryIO:
         """Raises FileNotFoundError when there is no such blob."""
@@ -137,14 +86,26 @@ class DiskStore:
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
         with self.stage(limit_bytes=limit_bytes) as staging:
-            while chunk := stream.read(CHUNK_BYTES):
-                staging.write(chunk)
+            copy_into(staging, stream)
             return self.keep(staging)
 
     def path(self, sha256: str) -> Path:
         if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is not a SHA-256 in lower-case hex")
         return self.root / sha256[:2] / sha256[2:4] / sha256
+
+    def uri(self, sha256: str) -> str:
+        return self.path(sha256).as_uri()
+
+    def lend(self, sha256: str) -> str:  # noqa: ARG002 (the protocol's: a disk has no addresses)
+        return ""
+
+    @contextlib.contextmanager
+    def local_file(self, sha256: str) -> Iterator[Path]:
+        path = self.path(sha256)
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        yield path
 
     def open(self, sha256: str) -> BinaryIO:
         return self.path(sha256).open("rb")
@@ -163,30 +124,29 @@ class DiskStore:
             return False
 
     def age_s(self, sha256: str) -> float:
-        return _age_s(self.path(sha256))
+        return age_of_file_s(self.path(sha256))
 
     def older_than(self, seconds: float) -> Iterator[str]:
         for path in self.root.glob("??/??/*"):
-            if SHA256.fullmatch(path.name) and _age_s(path) > seconds:
+            if SHA256.fullmatch(path.name) and age_of_file_s(path) > seconds:
                 yield path.name
 
     def sweep_staging(self, *, older_than_s: float) -> int:
-        stale = [path for path in self.staging.glob("staged-*") if _age_s(path) > older_than_s]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return len(stale)
+        return sweep(self.staging, older_than_s=older_than_s)
 
 
 def blob_store() -> BlobStore:
-    """The platform's store, as the settings have it."""
-    return DiskStore(settings.BLOB_ROOT)
+    """The platform's store, as the settings have it. Raises ValueError for an address that means nothing."""
+    if not settings.STORE:
+        return DiskStore(settings.BLOB_ROOT)
+    return _bucket(settings.STORE, settings.STORE_ENDPOINT, settings.STORE_POD_ENDPOINT, settings.BLOB_ROOT / "staging")
 
 
-def _age_s(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        return float("inf")
+@functools.lru_cache(maxsize=4)
+def _bucket(address: str, endpoint: str, pod_endpoint: str, staging: Path) -> BlobStore:
+    from mlhub.storage.buckets import BucketStore  # its client is large: only who uses it pays for the import
+
+    return BucketStore(address, staging=staging, endpoint=endpoint, pod_endpoint=pod_endpoint)
 
 
 def _sync_folder(folder: Path) -> None:

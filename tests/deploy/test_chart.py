@@ -81,6 +81,8 @@ def test_the_values_fit_their_schema(name: str) -> None:
         {"database": {"url": "mysql://x"}},
         {"state": {"size": "100 GB"}},
         {"kubernetes": {"cpu_slot": 3}},
+        {"store": {"address": "gs://bucket"}},
+        {"store": {"endpoint": "files.example.org"}},
         {"kubernetes": {"cpu_slots": "3"}},
     ],
 )
@@ -152,3 +154,11 @@ def test_the_chart_and_the_images_tell_one_version(tmp_path: Path) -> None:
         "pullSecret": "",
     }
     assert KubernetesOptions().image == f"mlhub-runtime:{version}"
+
+
+def test_a_bucket_is_told_to_mlhub_and_opened_to_its_pods() -> None:
+    data = kinds("production", "ConfigMap")["mlhub"]["data"]
+    assert data["MLHUB_STORE"] == "s3://mlhub-blobs/production"
+    assert data["MLHUB_STORE_POD_ENDPOINT"] == "https://s3.example.org"
+    assert data["MLHUB_KUBE_STORE_CIDR"] == "198.51.100.0/24"
+    assert "MLHUB_STORE" not in kinds("trial", "ConfigMap")["mlhub"]["data"]

@@ -66,7 +66,7 @@ def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> N
 
 def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     for service in COMPOSE["services"].values():
-        assert re.search(r":\d+\.\d+", service["image"])
+        assert re.search(r":v?\d+\.\d+", service["image"])
     environment = COMPOSE["x-server"]["environment"]
     assert ":?" in environment["MLHUB_SECRET_KEY"]
     assert ":?" in environment["DATABASE_URL"]
@@ -77,7 +77,8 @@ def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
 
 def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> None:
     services = COMPOSE["services"]
-    assert set(services) == {"postgres", "valkey", "migrate", "web", "worker", "beat", "control"}
+    assert set(services) == {"postgres", "valkey", "bucket", "migrate", "web", "worker", "beat", "control"}
+    assert services["bucket"]["profiles"] == ["bucket"]
     for name in ("web", "worker", "beat"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert services["control"]["depends_on"] == {"web": {"condition": "service_healthy"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes import in_place, names
 from mlhub.backends.kubernetes.gpus import GpuOffer, Way
 from mlhub.backends.kubernetes.names import Gang
 from mlhub.backends.kubernetes.options import KubernetesOptions
@@ -46,7 +46,7 @@ def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: Kubern
         "name": PREPARE,
         "command": ["python", "-m", "mlhub.runtime.prepare", *arguments],
         "env": _environment(_own_variables(spec, placement, options)),
-        "volumeMounts": _mounts(spec, may_write_inputs=True),
+        "volumeMounts": _mounts(spec, options, may_write_inputs=True),
         **_container(placement, options),
     }
 
@@ -70,12 +70,12 @@ def main_container(
         "name": MAIN,
         "command": ["python", "-c", options.program] if options.program else ["python", "-m", "mlhub.runtime"],
         "env": _environment(variables),
-        "volumeMounts": _mounts(spec, may_write_inputs=False),
+        "volumeMounts": _mounts(spec, options, may_write_inputs=False),
         **_container(placement, options, offer=offer),
     }
 
 
-def volumes(placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> list[dict[str, Any]]:
+def volumes(spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> list[dict[str, Any]]:
     shared_memory = max(LEAST_SHARED_MEMORY_BYTES, placement.resources.memory_bytes // 4)
     return [
         {"name": "scratch", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},
@@ -84,6 +84,7 @@ def volumes(placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> 
         {"name": "secrets", "secret": {"secretName": gang.name, "defaultMode": 0o440}},
         {"name": "inputs", **_claim_or_empty(CACHE_CLAIM if options.cache_bytes else "", options)},
         {"name": "checkpoints", **_claim_or_empty(CHECKPOINT_CLAIM if options.checkpoint_bytes else "", options)},
+        *in_place.volumes(spec, options),
     ]
 
 
@@ -110,7 +111,7 @@ def _environment(variables: dict[str, str]) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in variables.items()]
 
 
-def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]:
+def _mounts(spec: LaunchSpec, options: KubernetesOptions, *, may_write_inputs: bool) -> list[dict[str, Any]]:
     return [
         {"name": "scratch", "mountPath": SCRATCH, "subPath": "work"},
         {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - an emptyDir of this pod alone
@@ -120,6 +121,7 @@ def _mounts(spec: LaunchSpec, *, may_write_inputs: bool) -> list[dict[str, Any]]
         {"name": "inputs", "mountPath": INPUTS, "readOnly": not may_write_inputs},
         # the job's own folder: another job of the project is not even visible
         {"name": "checkpoints", "mountPath": f"{CHECKPOINTS}/{spec.job_id}", "subPath": spec.job_id},
+        *in_place.mounts(spec, options),
     ]
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes import in_place, names
 from mlhub.backends.kubernetes.containers import (
     ACCOUNT,
     CHECKPOINTS,
@@ -130,7 +130,7 @@ def pod(
         "securityContext": pod_security(),
         "initContainers": [prepare_container(spec, placement, options)],
         "containers": [main_container(spec, placement, gang, options, offer=offer)],
-        "volumes": volumes(placement, gang, options),
+        "volumes": volumes(spec, placement, gang, options),
     }
     held = [(slot, claims[placement.node, slot]) for slot in placement.slots if (placement.node, slot) in claims]
     if held:
@@ -158,7 +158,10 @@ def _as_pods_see_it(spec: LaunchSpec, options: KubernetesOptions) -> LaunchSpec:
     base = f"{options.api_url or spec.api_url}/api/v1/ingest/attempts/{spec.attempt_id}/blobs"
 
     def reachable(item: Input) -> Input:
-        return replace(item, uri=f"{base}/{item.sha256}") if item.uri.startswith("file:") else item
+        if in_place.is_in_place(item, options):
+            return replace(item, uri=f"file://{in_place.path_of(item)}")
+        is_ours = item.uri.startswith(("file:", f"{spec.api_url}/"))
+        return replace(item, uri=f"{base}/{item.sha256}") if is_ours else item
 
     return replace(
         spec,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,9 @@ class KubernetesOptions:
     api_url: where pods reach the ingest API, when that is not MLHub's public address.
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
+    store_claim: name of a volume claim, in every project's namespace, with the platform's blobs; store_csi: the same as
+    driver?key=value&... of a CSI driver that mounts it for a pod. Inputs of in_place_from_bytes or more are read there.
+    store_cidr, store_namespace, store_port: where pods may reach an object store; "" = nowhere.
     program: Python source that pods run instead of the runtime; for `make kube-check`.
     gpu_resource: what the device plugin calls a GPU; gpu_device_class: DeviceClass and driver of the same, for claims.
     max_jobs_per_gpu: where GPUs can be shared, at most so many jobs on one; 1 = never.
@@ -39,6 +42,12 @@ class KubernetesOptions:
     storage_class: str = ""
     checkpoint_bytes: int = 0
     cache_bytes: int = 0
+    store_claim: str = ""
+    store_csi: str = ""
+    in_place_from_bytes: int = 256 * MIB
+    store_cidr: str = ""
+    store_namespace: str = ""
+    store_port: int = 443
     ephemeral_bytes: int = 20 * GIB
     project_pods: int = 0
     nic_bps: float = 10e9

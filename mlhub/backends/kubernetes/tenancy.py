@@ -51,7 +51,7 @@ def contents(
     """
     found = [
         _policy(namespace, DEFAULT_DENY, {}),
-        _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url)]}),
+        _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url), *_store(options)]}),
         _account(namespace),
         _limit_range(namespace),
         _quota(namespace, options, max_gpus, has_claims=has_claims),
@@ -105,6 +105,16 @@ def _ingest(options: KubernetesOptions, api_url: str) -> Manifest:
         "podSelector": {"matchLabels": {"app.kubernetes.io/component": "web"}},
     }
     return {"to": [web], "ports": [{"protocol": "TCP", "port": "http"}]}
+
+
+def _store(options: KubernetesOptions) -> list[Manifest]:
+    """An object store that pods read from by signed addresses, where there is one that they may reach."""
+    there: list[Manifest] = []
+    if options.store_cidr:
+        there.append({"ipBlock": {"cidr": options.store_cidr}})
+    if options.store_namespace:
+        there.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": options.store_namespace}}})
+    return [{"to": there, "ports": [{"protocol": "TCP", "port": options.store_port}]}] if there else []
 
 
 def _as_cidr(host: str) -> str:

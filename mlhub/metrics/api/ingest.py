@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, status
@@ -96,11 +96,18 @@ class ArtifactView(PodView):
 
 
 class InputView(PodView):
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, 307: None})
     def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
-        """An input of this very attempt, for pods that do not share a disk with the platform."""
+        """An input of this very attempt, for pods that do not share a disk with the platform.
+
+        307: it lies in an object store that pods reach; the address is good for an hour.
+        """
         attempt = self.attempt(request)
         for blob in readable_blobs(attempt.job):
             if blob.sha256 == sha256:
+                lent = blob_store().lend(sha256)
+                if lent:
+                    # the token stays here: pods send it to nobody else (runtime/launcher/api.py)
+                    return HttpResponse(status=307, headers={"Location": lent, "Cache-Control": "no-store"})
                 return blob_response(request._request, blob, filename=sha256)
         raise NotFoundError("This is no input of the attempt.")

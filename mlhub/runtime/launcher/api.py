@@ -51,11 +51,17 @@ class IngestApi:
             _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
 
     def fetch(self, uri: str, to: Path) -> None:
-        """Raises as send_lines does."""
-        request = urllib.request.Request(uri, headers={"Authorization": f"Bearer {self._token}"})
+        """Goes on where an earlier fetch into the same file broke off. Raises as send_lines does."""
+        n_there = to.stat().st_size if to.exists() else 0
+        request = urllib.request.Request(uri, headers={"Range": f"bytes={n_there}-"} if n_there else {})
+        # not sent on when the API points to an object store: the token is for the API alone
+        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer, to.open("wb") as file:
-                shutil.copyfileobj(answer, file)
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+                with to.open("ab" if answer.status == 206 else "wb") as file:
+                    shutil.copyfileobj(answer, file)
+                if answer.length:  # urllib takes a connection that breaks off for the end
+                    raise UnavailableError(f"{answer.length} bytes are missing.")
         except urllib.error.HTTPError as error:
             raise _error_of(error) from error
         except (OSError, http.client.HTTPException) as error:

@@ -41,7 +41,10 @@ def _bring(item: Input, api: IngestApi, target: Path) -> Path:
 def _fetch(item: Input, api: IngestApi, target: Path) -> None:
     for n_try in range(N_TRIES):
         try:
-            api.fetch(item.uri, target)
+            if target.exists() and target.stat().st_size > item.size_bytes:
+                target.unlink()
+            if not target.exists() or target.stat().st_size < item.size_bytes:
+                api.fetch(item.uri, target)
             return
         except UnavailableError as error:
             if n_try == N_TRIES - 1:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mlhub.backends.kubernetes import claims, manifests, names, tenancy
+from mlhub.backends.kubernetes import claims, in_place, manifests, names, tenancy
 from mlhub.backends.kubernetes.gpus import gpu_offer
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
@@ -203,3 +203,63 @@ def test_the_ingest_address_is_the_only_way_out() -> None:
         "to": [{"ipBlock": {"cidr": "10.1.2.3/32"}}],
         "ports": [{"protocol": "TCP", "port": 8000}],
     }
+
+
+IN_PLACE = {
+    "store_claim": {"persistentVolumeClaim": {"claimName": "blobs", "readOnly": True}},
+    "store_csi": {
+        "csi": {
+            "driver": "nfs.csi.k8s.io",
+            "readOnly": True,
+            "volumeAttributes": {"server": "files.example.org", "share": "/blobs"},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        KubernetesOptions(store_claim="blobs", in_place_from_bytes=1000),
+        KubernetesOptions(store_csi="nfs.csi.k8s.io?server=files.example.org&share=/blobs", in_place_from_bytes=1000),
+    ],
+)
+def test_large_inputs_are_read_in_place_and_nothing_else_of_the_store_is_seen(options: KubernetesOptions) -> None:
+    found = objects(options)
+    told = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    assert told.inputs[0].uri == f"file:///mlhub/store/{'ab' * 32}"
+    volume = IN_PLACE["store_claim" if options.store_claim else "store_csi"]
+    for body in (m["spec"] for m in found if m["kind"] == "Pod"):
+        assert {"name": "store", **volume} in body["volumes"]
+        for container in body["initContainers"] + body["containers"]:
+            [mount] = [m for m in container["volumeMounts"] if m["name"] == "store"]
+            assert mount["subPath"] == f"ab/ab/{'ab' * 32}"
+            assert mount["readOnly"] is True
+    assert [p for m in found for p in problems(m)] == []
+
+
+def test_small_inputs_are_brought_and_need_no_volume() -> None:
+    found = objects(KubernetesOptions(store_claim="blobs", in_place_from_bytes=10_000))
+    assert not any(v["name"] == "store" for m in found if m["kind"] == "Pod" for v in m["spec"]["volumes"])
+    told = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    assert told.inputs[0].uri.startswith("https://")
+
+
+def test_a_csi_volume_that_means_nothing_names_the_setting() -> None:
+    with pytest.raises(ValueError, match="MLHUB_KUBE_STORE_CSI"):
+        in_place.parse_csi("nfs share")
+
+
+def test_pods_reach_an_object_store_only_where_it_is_opened() -> None:
+    opened = KubernetesOptions(store_cidr="198.51.100.0/24", store_namespace="minio", store_port=9000)
+    told = tenancy.contents("ns", opened, api_url="https://mlhub.example.org")
+    egress = next(m for m in told if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
+    assert egress[2] == {
+        "to": [
+            {"ipBlock": {"cidr": "198.51.100.0/24"}},
+            {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "minio"}}},
+        ],
+        "ports": [{"protocol": "TCP", "port": 9000}],
+    }
+    shut = tenancy.contents("ns", KubernetesOptions(), api_url="https://mlhub.example.org")
+    assert len(next(m for m in shut if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]) == 2

@@ -1,0 +1,195 @@
+"""Blobs in an S3-compatible bucket, named as on a disk; read by ranges, lent to pods by signed addresses.
+
+Credentials come the way that S3 clients know: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a web identity token, or
+the machine's own role.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlparse
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from mlhub.storage.staging import SHA256, Staging, Stored, copy_into, sweep
+
+READ_AHEAD_BYTES = 4 * 2**20
+PART_BYTES = 16 * 2**20
+LENT_FOR = timedelta(hours=1)
+BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
+class StoreAwayError(OSError):
+    """The bucket cannot be reached, or does not let us in; the same request may succeed later."""
+
+
+class BucketStore:
+    """Staging lies on this machine's disk; a blob is there once all of it is, and never half.
+
+    endpoint: "" = Amazon's. pod_endpoint: where pods reach the same bucket; "" = they do not, and the web brings them
+    what they read.
+    """
+
+    def __init__(self, address: str, *, staging: Path, endpoint: str = "", pod_endpoint: str = "") -> None:
+        self.bucket, self.prefix = parse_address(address)
+        self.staging = staging
+        self._store = _connect(self.bucket, endpoint)
+        self._for_pods = _connect(self.bucket, pod_endpoint) if pod_endpoint else None
+
+    def stage(self, *, limit_bytes: int) -> Staging:
+        return Staging(self.staging, limit_bytes=limit_bytes)
+
+    def keep(self, staging: Staging) -> Stored:
+        stored = staging.finish()
+        with _reaching(), staging.path.open("rb") as file:
+            # written even when it is there: the fresh time keeps the collector away until it is held
+            obstore.put(self._store, self._key(stored.sha256), file, chunk_size=PART_BYTES)
+        return stored
+
+    def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
+        with self.stage(limit_bytes=limit_bytes) as staging:
+            copy_into(staging, stream)
+            return self.keep(staging)
+
+    def uri(self, sha256: str) -> str:  # noqa: ARG002 (the protocol's: a bucket is no disk)
+        return ""
+
+    def lend(self, sha256: str) -> str:
+        if self._for_pods is None:
+            return ""
+        with _reaching():
+            return obstore.sign(self._for_pods, "GET", self._key(sha256), LENT_FOR)
+
+    @contextlib.contextmanager
+    def local_file(self, sha256: str) -> Iterator[Path]:
+        self.staging.mkdir(parents=True, exist_ok=True)
+        with self.open(sha256) as source, tempfile.TemporaryDirectory(dir=self.staging, prefix="read-") as folder:
+            path = Path(folder) / sha256
+            with path.open("wb") as target:
+                while chunk := source.read(READ_AHEAD_BYTES):
+                    target.write(chunk)
+            yield path
+
+    def open(self, sha256: str) -> BinaryIO:
+        key = self._key(sha256)
+        with _reaching():
+            size = int(obstore.head(self._store, key)["size"])
+        return cast("BinaryIO", io.BufferedReader(_Ranges(self._store, key, size), READ_AHEAD_BYTES))
+
+    def exists(self, sha256: str) -> bool:
+        return self._head(sha256) is not None
+
+    def delete(self, sha256: str) -> None:
+        with contextlib.suppress(FileNotFoundError), _reaching():
+            obstore.delete(self._store, self._key(sha256))
+
+    def verify(self, sha256: str) -> bool:
+        try:
+            with self.open(sha256) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256  # type: ignore[arg-type]
+        except FileNotFoundError:
+            return False
+
+    def age_s(self, sha256: str) -> float:
+        found = self._head(sha256)
+        return float("inf") if found is None else time.time() - found["last_modified"].timestamp()
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        before = time.time() - seconds
+        with _reaching():
+            for batch in obstore.list(self._store, self.prefix or None, chunk_size=1000):
+                for found in batch:
+                    name = str(found["path"]).rpartition("/")[2]
+                    if SHA256.fullmatch(name) and found["last_modified"].timestamp() < before:
+                        yield name
+
+    def sweep_staging(self, *, older_than_s: float) -> int:
+        """Of this machine's disk. Uploads that broke off in the bucket are for its own lifecycle rule."""
+        return sweep(self.staging, older_than_s=older_than_s)
+
+    def _head(self, sha256: str) -> Any:
+        try:
+            with _reaching():
+                return obstore.head(self._store, self._key(sha256))
+        except FileNotFoundError:
+            return None
+
+    def _key(self, sha256: str) -> str:
+        if not SHA256.fullmatch(sha256):
+            raise ValueError(f"{sha256!r} is not a SHA-256 in lower-case hex")
+        return "/".join(part for part in (self.prefix, sha256[:2], sha256[2:4], sha256) if part)
+
+
+class _Ranges(io.RawIOBase):
+    """A blob as a file: each read asks for one range, and nothing else is brought."""
+
+    def __init__(self, store: S3Store, key: str, size: int) -> None:
+        self._store, self._key, self._size, self._at = store, key, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        n_bytes = min(len(buffer), self._size - self._at)
+        if n_bytes <= 0:
+            return 0
+        with _reaching():
+            got = bytes(obstore.get_range(self._store, self._key, start=self._at, length=n_bytes))
+        buffer[: len(got)] = got
+        self._at += len(got)
+        return len(got)
+
+
+def parse_address(address: str) -> tuple[str, str]:
+    """s3://bucket/prefix in its two parts. Raises ValueError that names the setting."""
+    found = urlparse(address)
+    if found.scheme != "s3" or not BUCKET.fullmatch(found.netloc):
+        raise ValueError(
+            f"MLHUB_STORE is {address!r}; write it like s3://bucket/prefix, or leave it empty for the disk."
+        )
+    return found.netloc, found.path.strip("/")
+
+
+def _connect(bucket: str, endpoint: str) -> S3Store:
+    """Nothing is asked yet."""
+    if not endpoint:
+        return S3Store(bucket, disable_bulk_delete=True)
+    return S3Store(
+        bucket,
+        endpoint=endpoint.rstrip("/"),
+        virtual_hosted_style_request=False,
+        disable_bulk_delete=True,
+        client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=5)},
+        retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=30)},
+    )
+
+
+@contextlib.contextmanager
+def _reaching() -> Iterator[None]:
+    """Raises StoreAwayError for all that is not "there is no such blob"."""
+    try:
+        yield
+    except BaseError as error:
+        raise StoreAwayError(f"The object store cannot be used: {str(error)[:500]}") from error

@@ -1,0 +1,95 @@
+"""Bytes on their way into a store: in a file of their own on this machine's disk, hashed as they come."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self
+
+from mlhub.core.errors import TooLargeError
+
+CHUNK_BYTES = 2**20
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Stored(NamedTuple):
+    sha256: str
+    size_bytes: int
+
+
+class Staging:
+    """Bytes on their way in, in a file of their own: hashed as they come, gone unless they are kept.
+
+    A context manager: what was not kept when it ends is removed.
+    """
+
+    def __init__(self, folder: Path, *, limit_bytes: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
+        self.path = Path(name)
+        self.limit_bytes = limit_bytes
+        self.size_bytes = 0
+        self._file = os.fdopen(descriptor, "wb")
+        self._hash = hashlib.sha256()
+
+    def write(self, chunk: bytes) -> None:
+        """Raises TooLargeError, and removes what came so far, once the limit is passed."""
+        self.size_bytes += len(chunk)
+        if self.size_bytes > self.limit_bytes:
+            self.discard()
+            raise TooLargeError(
+                f"The upload is larger than {self.limit_bytes:,} bytes.",
+                field="file",
+                remedy="Send less, or ask an administrator to raise MLHUB_MAX_UPLOAD_BYTES.",
+                limit_bytes=self.limit_bytes,
+            )
+        self._hash.update(chunk)
+        self._file.write(chunk)
+
+    def finish(self) -> Stored:
+        """The name and the size, once the bytes are safe on the disk. May be called again."""
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        return Stored(self._hash.hexdigest(), self.size_bytes)
+
+    def discard(self) -> None:
+        """Removes the bytes if they were not kept."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+
+def copy_into(staging: Staging, stream: BinaryIO) -> None:
+    """Raises TooLargeError."""
+    while chunk := stream.read(CHUNK_BYTES):
+        staging.write(chunk)
+
+
+def sweep(folder: Path, *, older_than_s: float) -> int:
+    """Removes what processes that died left in a folder of staging; returns how many."""
+    stale = [path for path in folder.glob("staged-*") if age_of_file_s(path) > older_than_s]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+def age_of_file_s(path: Path) -> float:
+    """Infinite when it is not there."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")

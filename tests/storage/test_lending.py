@@ -1,0 +1,83 @@
+"""A whole way of bytes through a bucket: uploaded, tried out, told to a pod, fetched by it without passing the web."""
+
+from __future__ import annotations
+
+import io
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from mlhub.control.launches import launch_spec
+from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs import attempts, inputs
+from mlhub.jobs.attempts import Held, token_of
+from mlhub.storage.models import Blob
+from mlhub.storage.stores import blob_store
+from tests.cast import Cast
+from tests.jobs.builders import job
+from tests.storage.bucket_server import BucketServer, bucket_server
+
+CONTENT = b"examples" * 1000
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings) -> Iterator[BucketServer]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mlhub")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
+    with bucket_server(tmp_path / "s3") as found:
+        settings.STORE, settings.STORE_ENDPOINT, settings.STORE_POD_ENDPOINT = "s3://blobs", found.url, found.url
+        yield found
+
+
+@pytest.fixture
+def running(cast: Cast, server: BucketServer):
+    """A job whose dataset lies in the bucket, and its live attempt."""
+    found = job(cast.project_a, cast.bob)
+    sha256, size_bytes = blob_store().write(io.BytesIO(CONTENT), limit_bytes=10**6)
+    Blob.objects.create(sha256=sha256, size_bytes=size_bytes)
+    files = [{"name": "blobs.npz", "sha256": sha256, "size_bytes": size_bytes}]
+    DatasetVersion.objects.filter(pk=found.dataset_version_id).update(files=files)
+    found.refresh_from_db()
+    held = [Held("n0", (0,), 0)]
+    size = {"mode": "all_reduce", "n_workers": 1, "n_servers": 0, "held": held, "predicted_step_s": None}
+    attempt = attempts.open_attempt(found, **size, reason="fits", now=timezone.now())
+    return found, attempt, sha256
+
+
+def test_a_pod_is_pointed_to_the_bucket(running, client: Client) -> None:
+    _, attempt, sha256 = running
+    address = f"/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}"
+    assert client.get(address).status_code == 401
+    answer = client.get(address, headers={"Authorization": f"Bearer {token_of(attempt.id)}"})
+    assert answer.status_code == 307
+    assert answer["Cache-Control"] == "no-store"
+    with urllib.request.urlopen(answer["Location"], timeout=10) as blob:
+        assert blob.read() == CONTENT
+
+
+def test_the_web_brings_it_where_pods_do_not_reach_the_bucket(running, client: Client, settings) -> None:
+    _, attempt, sha256 = running
+    settings.STORE_POD_ENDPOINT = ""
+    token = {"Authorization": f"Bearer {token_of(attempt.id)}"}
+    address = f"/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}"
+    assert b"".join(client.get(address, headers=token)) == CONTENT
+    part = client.get(address, headers={**token, "Range": "bytes=8-15"})
+    assert (part.status_code, b"".join(part)) == (206, b"examples")
+
+
+def test_pods_are_told_the_address_of_the_ingest_api(running, settings) -> None:
+    _, attempt, sha256 = running
+    [item] = launch_spec(attempts.attempt_to_launch(attempt.id)).inputs
+    assert item.uri == f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}"
+
+
+def test_a_trial_reads_a_copy_that_is_gone_afterwards(running) -> None:
+    tried, _, _ = running
+    with inputs.inputs_on_disk(tried) as there:
+        path = Path(there[0].uri.removeprefix("file://"))
+        assert path.read_bytes() == CONTENT
+    assert not path.exists()
