@@ -25,6 +25,7 @@ from scheduler import (
     decide,
     policy_named,
 )
+from scheduler.snapshot import PairObservation
 
 GIB = 1 << 30
 
@@ -59,6 +60,7 @@ class Case:
     tenants: tuple[TenantSnapshot, ...] = (TenantSnapshot("alice"), TenantSnapshot("bob"), TenantSnapshot("charlie"))
     now_s: float = 1000.0
     memory: PolicyMemory = field(default_factory=PolicyMemory)
+    pairs: tuple[PairObservation, ...] = ()
 
     def waiting(self, *jobs: JobSnapshot) -> Case:
         return replace(self, jobs=self.jobs + jobs)
@@ -88,7 +90,7 @@ class Case:
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        return ClusterSnapshot(self.now_s, self.nodes, self.racks, self.jobs, self.tenants)
+        return ClusterSnapshot(self.now_s, self.nodes, self.racks, self.jobs, self.tenants, pairs=self.pairs)
 
     def decide(self, policy: str, **parameters: Any) -> Plan:
         return decide(self.snapshot, policy=policy_named(policy, parameters), memory=self.memory)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import Mode, SpeedObservation, policy_named
+from scheduler import Mode, Profile, SpeedObservation, policy_named
 from scheduler.policies.gavel_programs import Column, Demand, time_shares
+from scheduler.snapshot import PairObservation
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 
@@ -105,3 +106,37 @@ def test_a_job_moves_to_the_type_on_which_it_was_measured_to_be_faster() -> None
     plan = case.waiting(same, fast).decide("gavel")
     assert plan.of("a").allocation.shares[0].node == "n1"
     assert plan.of("b").allocation.shares[0].node == "n0"
+
+
+def sharers(norm: float) -> Case:
+    """Two jobs on one GPU that two may share, which do that much of their speed together."""
+    more = {"gpus": 1, "length_s": 9000.0, "profile": Profile()}
+    case = cluster(gpus=1, max_jobs_per_gpu=2).waiting(
+        job("a", family="x", **more), job("b", family="y", at=1.0, **more)
+    )
+    return replace(case, pairs=(PairObservation("x", "y", norm, norm),))
+
+
+def test_a_pair_that_gains_shares_a_gpu_for_the_whole_round() -> None:
+    case = sharers(0.8)
+    plan = case.decide("gavel", space_sharing=True)
+    assert kinds(plan) == {"a": "Launch", "b": "Launch"}
+    assert plan.of("a").allocation == plan.of("b").allocation
+    assert "together they do 1.60 times the work" in plan.of("b").explanations[0].sentence
+    case = case.after(plan, seconds=300.0)
+    assert kinds(case.decide("gavel", space_sharing=True)) == {"a": "Keep", "b": "Keep"}
+    booked = case.after(plan, seconds=300.0).decide("gavel", space_sharing=True).memory.values["values"]
+    assert booked["shares"] == [[["a", "b"], "v100", 1.0]]
+
+
+def test_a_pair_that_loses_takes_turns_and_nobody_shares_unasked() -> None:
+    assert kinds(sharers(0.4).decide("gavel", space_sharing=True)) == {"a": "Launch", "b": "Wait"}
+    assert kinds(sharers(0.8).decide("gavel")) == {"a": "Launch", "b": "Wait"}
+
+
+def test_what_a_pair_had_is_booked_once_and_for_the_pair() -> None:
+    case = sharers(0.8)
+    case = case.after(case.decide("gavel", space_sharing=True), seconds=300.0)
+    case = replace(case, jobs=tuple(replace(one, executed_gpu_s=300.0) for one in case.jobs))
+    books = case.decide("gavel", space_sharing=True).memory.values["values"]
+    assert books["had"] == books["due"] == [[["a", "b"], "v100", 300.0]]
