@@ -1,230 +1,156 @@
 """python -m benchmarks.training: what the training runtime costs, each line a ratio of two things measured in turn.
 
+    python -m benchmarks.training [--zeromq PYTHON] [--elephas PYTHON]
+
 Writes benchmarks/results/training.md. Everything runs on this machine over loopback, with one thread a process.
+PYTHON: an interpreter of an environment of its own that has pyzmq and numpy, or elephas 7.3 (and a Java on the path);
+they are none of this project's requirements, and without them their lines are left out and say so.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import socket
 import statistics
-import struct
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tempfile
 from datetime import UTC, datetime
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import torch
-import torch.distributed as dist
-from torch import nn
 
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.server import BUFFER_BYTES, Server, size_buffers, tune
-from mlhub.runtime.strategies.schema import parse
+from benchmarks.peers.torch_transports import measure
+from benchmarks.training_exchanges import (
+    LARGE,
+    N_LARGE,
+    N_SMALL,
+    SMALL,
+    aggregate,
+    all_reduce,
+    bsp_of_two,
+    ping_pong,
+    push_and_pull,
+    zeromq,
+)
+from benchmarks.training_gangs import (
+    BATCH_SIZE,
+    EPOCH_STEPS,
+    elephas_examples_per_s,
+    our_examples_per_s,
+    our_steps_per_s,
+    torchrun_steps_per_s,
+    write_examples,
+)
+from tests.runtime.gang import free_ports
 
 RESULTS = Path(__file__).parent / "results" / "training.md"
-LARGE, SMALL = 25_000_000, 10_000  # parameters
-N_LARGE, N_SMALL = 7, 300  # repeats
-SECRET = b"benchmark" * 4
-SPAWN = get_context("spawn")
-TCPI_BYTES_SENT = 200  # offset in Linux's struct tcp_info
 
 
-def serve(port: Connection, n_workers: int) -> None:
-    torch.set_num_threads(1)
-    server = Server(("127.0.0.1", 0), index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET)
-    port.send(server.port)
-    server.serve(start_timeout_s=120)
+def ms(times: list[float]) -> str:
+    return f"{1e3 * statistics.median(times):.3g} ms (best {1e3 * min(times):.3g})"
 
 
-def connect(port: int, *, worker: int, n: int, n_workers: int, strategy: str) -> tuple[Client, torch.Tensor]:
-    torch.set_num_threads(1)
-    weights, gradient = torch.zeros(n), torch.full((n,), 1e-3)
-    client = Client(
-        [f"127.0.0.1:{port}"], weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=120
-    )
-    if worker == 0:
-        parameter = nn.Parameter(weights.clone())
-        optimizer = torch.optim.SGD([parameter], lr=0.1)
-        named, rule = [("w", parameter)], parse({"name": strategy}).to_json()
-        client.start(
-            plan_shards(named, optimizer, n_shards=1, n_workers=n_workers, resume_from=None, strategy=rule)
-        )  # fmt: skip
-    client.pull()
-    return client, gradient
+def line(what: str, ours: list[float], against: str, theirs: list[float]) -> str:
+    ratios = [statistics.median(ours) / statistics.median(theirs), min(ours) / min(theirs)]
+    return f"| {what} | {ms(ours)} | {against} | {ms(theirs)} | {ratios[0]:.2f} | {ratios[1]:.2f} |"
 
 
-@contextmanager
-def process(target: Callable[..., None], *arguments: Any) -> Iterator[Any]:
-    """The first thing that the process sends."""
-    ours, theirs = SPAWN.Pipe()
-    child = SPAWN.Process(target=target, args=(theirs, *arguments))
-    child.start()
-    try:
-        yield ours.recv()
-    finally:
-        child.join(60)
-        child.kill()
+def count(n: int, sent: float, size: int) -> str:
+    theory = 2 * size * (n - 1) / n
+    return f"| all-reduce, {n} workers | {sent / 1e6:.2f} MB | {theory / 1e6:.2f} MB | {sent / theory:.3f} |"
 
 
-def timed(act: Callable[[], object], repeats: int) -> list[float]:
-    act()
-    out = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        act()
-        out.append(time.perf_counter() - began)
-    return out
-
-
-def echo(port: Connection) -> None:
-    """Sends back as much as it is told to receive."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        size_buffers(listener)
-        port.send(listener.getsockname()[1])
-        connection, _ = listener.accept()
-        tune(connection)
-        buffer = memoryview(bytearray(4 * LARGE))
-        while raw := connection.recv(4):
-            n = struct.unpack(">I", raw)[0]
-            receive(connection, buffer[:n])
-            connection.sendall(buffer[:n])
-
-
-def receive(connection: socket.socket, target: memoryview) -> None:
-    done = 0
-    while done < len(target):
-        done += connection.recv_into(target[done : done + BUFFER_BYTES])
-
-
-def ping_pong(n_bytes: int, repeats: int) -> list[float]:
-    with process(echo) as port, socket.socket() as connection:
-        size_buffers(connection)
-        connection.connect(("127.0.0.1", port))
-        tune(connection)
-        buffer = memoryview(bytearray(n_bytes))
-
-        def once() -> None:
-            connection.sendall(struct.pack(">I", n_bytes))
-            connection.sendall(buffer)
-            receive(connection, buffer)
-
-        return timed(once, repeats)
-
-
-def push_and_pull(n: int, repeats: int) -> tuple[list[float], list[float]]:
-    """Pipelined, and one after the other, on the same connection in turn."""
-    with process(serve, 1) as port:
-        client, _ = connect(port, worker=0, n=n, n_workers=1, strategy="asp")
-        pipelined = timed(client.exchange, repeats)
-        serial = timed(lambda: (client.push(), client.pull()), repeats)
-        pipelined += timed(client.exchange, repeats)
-        client.close()
-        return pipelined, serial
-
-
-def second_worker(ready: Connection, port: int, n: int, rounds: int) -> None:
-    ready.send(True)
-    client, _ = connect(port, worker=1, n=n, n_workers=2, strategy="bsp")
-    for _ in range(rounds):
-        client.exchange()
-    client.close()
-
-
-def bsp_of_two(n: int, repeats: int) -> list[float]:
-    with process(serve, 2) as port, process(second_worker, port, n, repeats + 1):
-        client, _ = connect(port, worker=0, n=n, n_workers=2, strategy="bsp")
-        times = timed(client.exchange, repeats)
-        client.close()
-        return times
-
-
-def bytes_sent() -> int:
-    """Over all TCP sockets of this process, by the kernel's own count."""
-    total = 0
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            with socket.socket(fileno=os.dup(int(name))) as found:
-                raw = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        except OSError:
-            continue
-        total += struct.unpack_from("Q", raw, TCPI_BYTES_SENT)[0] if len(raw) >= TCPI_BYTES_SENT + 8 else 0
-    return total
-
-
-def rank(out: Connection, index: int, n_ranks: int, port: int, n: int, repeats: int) -> None:
-    torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=index, world_size=n_ranks)
-    gradient = torch.ones(n)
-    dist.all_reduce(gradient)
-    before = bytes_sent()
-    times = timed(lambda: dist.all_reduce(gradient), repeats)
-    out.send((times, (bytes_sent() - before) / (repeats + 1)))
-    dist.barrier()
-
-
-def all_reduce(n_ranks: int, n: int, repeats: int) -> tuple[list[float], float]:
-    """Seconds, and bytes that a rank sends."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    pipes = [SPAWN.Pipe() for _ in range(n_ranks)]
-    children = [
-        SPAWN.Process(target=rank, args=(theirs, i, n_ranks, port, n, repeats)) for i, (_, theirs) in enumerate(pipes)
-    ]
-    for child in children:
-        child.start()
-    found = [ours.recv() for ours, _ in pipes]
-    for child in children:
-        child.join(60)
-    return found[0][0], max(sent for _, sent in found)
-
-
-def main() -> None:
-    large_bytes = 4 * LARGE
+def exchanges(zeromq_python: str | None) -> list[str]:
+    """Rows of push + pull against the bare wire, against other transports, and against itself."""
+    large_bytes, rows = 4 * LARGE, []
     loop = ping_pong(large_bytes, N_LARGE)
     pipelined, serial = push_and_pull(LARGE, N_LARGE)
     loop += ping_pong(large_bytes, N_LARGE)
+    rows.append(line("push + SGD + pull, 25 M parameters", pipelined, "100 MB there and back", loop))
+    rows.append(line("the same", pipelined, "push (updating on the way), then pull", serial))
     round_trip = ping_pong(1, N_SMALL)
     small, _ = push_and_pull(SMALL, N_SMALL)
+    rows.append(line("push + SGD + pull, 10 k parameters", small, "1 byte there and back", round_trip))
+    for n, repeats, size in ((LARGE, N_LARGE, "25 M"), (SMALL, N_SMALL, "10 k")):
+        peers = {f"{name}, the same": measure(key, port=free_ports(1)[0], n=n, repeats=repeats)
+                 for key, name in (("gloo", "gloo isend and irecv"), ("rpc", "torch RPC over TCP"))}  # fmt: skip
+        if zeromq_python is not None:
+            peers["ZeroMQ, the same"] = zeromq(zeromq_python, n, repeats)
+        ours, _ = push_and_pull(n, repeats)
+        rows += [line(f"push + SGD + pull, {size}", ours, name, theirs) for name, theirs in peers.items()]
+        encrypted, _ = push_and_pull(n, repeats, is_encrypted=True)
+        rows.append(line(f"over TLS 1.3, {size}", encrypted, "in the clear", ours))
+    alone = aggregate(1, 1, LARGE, N_LARGE)
+    rows += [
+        line(f"an exchange of 25 M, {n_workers} workers, {n_shards} shards", aggregate(n_workers, n_shards, LARGE, 5),
+             "1 worker, 1 shard", alone)
+        for n_workers, n_shards in ((2, 1), (4, 2))
+    ]  # fmt: skip
+    return rows
+
+
+def whole_trainings(elephas_python: str | None) -> list[str]:
+    """Rows of steps or examples a second against others'. The better of two runs each, in turn."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for size, steps in EPOCH_STEPS.items():
+            data = write_examples(folder / f"{steps}.npz", steps * BATCH_SIZE * 5 // 4)
+            for n_workers in (2, 4):
+                ours, theirs = [], []
+                for repeat in range(2):
+                    place = folder / f"{steps}-{n_workers}-{repeat}"
+                    theirs.append(torchrun_steps_per_s(data, size, n_workers=n_workers))
+                    ours.append(our_steps_per_s(place, data, size, n_workers=n_workers))
+                what, told = f"all-reduce, {size} parameters, {n_workers} workers", "torchrun and DDP"
+                rows.append(
+                    f"| {what} | {max(ours):.1f} steps/s | {told} | {max(theirs):.1f} | {max(ours) / max(theirs):.2f} |"
+                )
+        if elephas_python is not None:
+            data = write_examples(folder / "elephas.npz", 8000)
+            theirs_per_s = elephas_examples_per_s(elephas_python, data, "1 M", epochs=(4, 12))
+            ours_per_s = our_examples_per_s(folder / "asp", data, "1 M", epochs=12)
+            rows.append(
+                f"| asynchronous, 1 M parameters, 2 workers, an update every 64 examples | {ours_per_s:.0f} examples/s "
+                f"| Elephas 7.3, asynchronous, batch, http | {theirs_per_s:.0f} | {ours_per_s / theirs_per_s:.1f} |"
+            )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zeromq", metavar="PYTHON", help="an interpreter with pyzmq and numpy")
+    parser.add_argument("--elephas", metavar="PYTHON", help="an interpreter with elephas 7.3")
+    given = parser.parse_args()
+    rows = exchanges(given.zeromq)
     bsp = bsp_of_two(LARGE, N_LARGE)
     reduced, sent_by_two = all_reduce(2, LARGE, N_LARGE)
+    rows.append(line("BSP on one server, 2 workers, 25 M", bsp, "gloo all-reduce of 2 ranks", reduced))
     _, sent_by_four = all_reduce(4, LARGE // 4, 3)
-
-    def ms(times: list[float]) -> str:
-        return f"{1e3 * statistics.median(times):.3g} ms (best {1e3 * min(times):.3g})"
-
-    def line(what: str, ours: list[float], against: str, theirs: list[float]) -> str:
-        ratios = [statistics.median(ours) / statistics.median(theirs), min(ours) / min(theirs)]
-        return f"| {what} | {ms(ours)} | {against} | {ms(theirs)} | {ratios[0]:.2f} | {ratios[1]:.2f} |"
-
-    def count(n: int, sent: float, size: int) -> str:
-        theory = 2 * size * (n - 1) / n
-        return f"| all-reduce, {n} workers | {sent / 1e6:.2f} MB | {theory / 1e6:.2f} MB | {sent / theory:.3f} |"
+    absent = [name for name in ("zeromq", "elephas") if getattr(given, name) is None]
+    trainings = whole_trainings(given.elephas)
 
     n_cpus, load = os.cpu_count(), os.getloadavg()[0]
     where = f"{n_cpus} CPUs shared with other work (load {load:.1f} at the end), torch {torch.__version__}"
+    breaks = "\n"
     text = f"""# What training costs
 
 `make bench-training`, {datetime.now(UTC):%Y-%m-%d}: {where},
 loopback. Times vary with the machine's load; the ratios compare what ran back to back.
-
+{"Not measured, for want of an interpreter that has them: " + ", ".join(absent) + "." + breaks if absent else ""}
 | what | median | against | median | ratio of medians | ratio of bests |
 |---|---|---|---|---|---|
-{line("push + SGD + pull, 25 M parameters", pipelined, "100 MB there and back", loop)}
-{line("the same", pipelined, "push (updating on the way), then pull", serial)}
-{line("push + SGD + pull, 10 k parameters", small, "1 byte there and back", round_trip)}
-{line("BSP on one server, 2 workers, 25 M", bsp, "gloo all-reduce of 2 ranks", reduced)}
+{breaks.join(rows)}
+
+Whole trainings, with everything that MLHub does beside (reports, agreement on when to stop, totals of the loss):
+
+| what | speed | against | speed | ratio |
+|---|---|---|---|---|
+{breaks.join(trainings)}
 
 | bytes that a worker sends a step | counted by the kernel | 2X(n-1)/n | ratio |
 |---|---|---|---|
-{count(2, sent_by_two, large_bytes)}
-{count(4, sent_by_four, large_bytes // 4)}
+{count(2, sent_by_two, 4 * LARGE)}
+{count(4, sent_by_four, LARGE)}
 
 Over parameter servers a worker sends X and receives X, whatever the number of workers; each server carries its part of
 X for every worker.
