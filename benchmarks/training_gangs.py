@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, free_ports
 
 PEERS = Path(__file__).parent / "peers"
-ROOT = Path(__file__).resolve().parents[1]
 N_FEATURES, BATCH_SIZE = 64, 64
 WIDTHS = {"1 M": 970, "25 M": 4960}  # of two hidden layers: parameters
 EPOCH_STEPS = {"1 M": 600, "25 M": 50}
@@ -84,8 +84,11 @@ def our_examples_per_s(folder: Path, data: Path, size: str, *, epochs: int) -> f
 
 
 def _said(command: list[str]) -> str:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    with tempfile.TemporaryDirectory() as folder:  # where no folder has the name of a package
+        done = subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=False
+        )
     if done.returncode:
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
     return done.stdout

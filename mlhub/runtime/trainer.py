@@ -16,11 +16,11 @@ import torch
 from mlhub.runtime import archives, script
 from mlhub.runtime.errors import BadInputError, PreemptedError, classify
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.ps.server import Server
 from mlhub.runtime.reporting import Reporter, Telling
+from mlhub.runtime.serving import server_of
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import DataPlane, Role
+from mlhub.wire.launch import Role
 
 
 def main() -> int:
@@ -52,16 +52,7 @@ def _train(pod: Pod, reporter: Reporter) -> None:
 
 
 def _serve(pod: Pod, reporter: Reporter) -> int:
-    host, _, port = pod.spec.server_addresses[pod.spec.index].rpartition(":")
-    server = Server(
-        (host, int(port)),
-        index=pod.spec.index,
-        n_servers=pod.spec.n_servers,
-        n_workers=pod.spec.n_workers,
-        attempt=pod.spec.attempt_id,
-        secret=pod.secret,
-        is_encrypted=pod.spec.data_plane is DataPlane.TLS,
-    )
+    server = server_of(pod)
     asked = []
 
     def stop(*_: object) -> None:

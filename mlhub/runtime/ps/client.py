@@ -38,10 +38,10 @@ class Client:
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
         is_whole: bool = False, feedback: ErrorFeedback | None = None, overlaps: bool = False,
-        is_encrypted: bool = False,
+        is_encrypted: bool = False, roots: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         """feedback: pushes are compressed by it. overlaps: work is asked for while an exchange is under way.
-        is_encrypted: connections are TLS.
+        is_encrypted: connections are TLS. roots: worker 0's, where `addresses` are leaves: the model's own servers.
 
         Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's.
         """
@@ -60,23 +60,27 @@ class Client:
         self._connections = [self._connect(address, "training") for address in addresses]
         self._lines = self._connections if lines is None else lines
         self._orders = self._connect(addresses[0], "orders") if overlaps else self._connections[0]
-        self._snapshots = [self._connect(address, "snapshots") for address in addresses] if index == 0 else []
+        holders = addresses if roots is None and index == 0 else roots or ()
+        self._snapshots = [self._connect(address, "snapshots") for address in holders]
         codec = None if feedback is None else feedback.codec
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
         self.bytes_pulled, self.bytes_pushed = weights.nbytes, sum(self._push_bytes)  # of one exchange
 
     def start(self, plans: Sequence[ShardPlan]) -> None:
-        """Rank 0's: hands over the first weights."""
+        """Rank 0's, or a leaf's first worker's: hands over the first weights."""
+        self._each(lambda shard: self._hand_over(self._connections[shard], plans[shard], self._weights[shard]))
 
-        def one(shard: int) -> None:
-            connection = self._connections[shard]
-            content = json.dumps(plans[shard].to_json()).encode()
-            frames.send(connection, Header(Operation.START, len(content), sender=self._index), content)
-            weights = self._weights[shard]
-            frames.send(connection, Header(Operation.WEIGHTS, len(weights)), weights)
-            frames.receive_header(connection, Operation.OK)
+    def start_roots(self, plans: Sequence[ShardPlan], weights: torch.Tensor) -> None:
+        """Worker 0's, before its leaf is started."""
+        cuts = bounds(weights.numel(), len(plans))
+        for connection, plan, (begin, end) in zip(self._snapshots, plans, cuts, strict=True):
+            self._hand_over(connection, plan, bytes_of(weights[begin:end]))
 
-        self._each(one)
+    def _hand_over(self, connection: socket.socket, plan: ShardPlan, weights: memoryview) -> None:
+        content = json.dumps(plan.to_json()).encode()
+        frames.send(connection, Header(Operation.START, len(content), sender=self._index), content)
+        frames.send(connection, Header(Operation.WEIGHTS, len(weights)), weights)
+        frames.receive_header(connection, Operation.OK)
 
     def pull(self) -> None:
         """Waits for rank 0's weights; later: takes the newest."""
@@ -186,12 +190,13 @@ class Client:
         for connection in self._snapshots:
             frames.receive_header(connection, Operation.OK)
 
-    def close(self) -> None:
-        """Says goodbye: the servers leave once all workers have."""
+    def close(self, *, says_goodbye: bool = True) -> None:
+        """The servers leave once all workers have said goodbye."""
         orders = [] if self._orders is self._connections[0] else [self._orders]
         for connection in [*self._snapshots, *orders, *self._connections]:
-            with suppress(PeerLostError):
-                frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
+            if says_goodbye:
+                with suppress(PeerLostError):
+                    frames.send(connection, Header(Operation.BYE, 0, sender=self._index))
             connection.close()
         for line in self._lines:
             line.close()

@@ -27,7 +27,8 @@ FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their wh
 class Piece:
     """Elements [begin, end) of a shard. newest: every version up to it is in the weights."""
 
-    def __init__(self, plan: ShardPlan, weights: Tensor, *, begin: int, end: int) -> None:
+    def __init__(self, plan: ShardPlan, weights: Tensor, *, begin: int, end: int, update: Update | None = None) -> None:
+        """update: unless what the strategy does to weights."""
         self.begin, self.end = begin, end
         self.weights = weights[begin:end]
         self.lock = threading.Lock()
@@ -39,7 +40,7 @@ class Piece:
                 group["fused"] = not (group.get("foreach") or group.get("differentiable"))
         self._scheduled = Scheduled(self._optimizer.param_groups, rates.from_json(plan.rates))
         self._start = plan.start
-        self._update = self._update_for(plan.strategy)
+        self._update = update or self._update_for(plan.strategy)
         self._strength = _dc_strength(plan.strategy)
         is_adaptive = plan.strategy.get("staleness_scaling") == "dc_adaptive"
         self._mean_square = torch.zeros_like(self.weights) if is_adaptive else None
@@ -146,7 +147,7 @@ def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
     """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
     scale = SCALES[strategy.get("staleness_scaling", "none")]
     match strategy["name"]:
-        case "bsp" | "auto":
+        case "bsp" | "hierarchical" | "auto":
             return rules.bulk_synchronous(n_workers)
         case "ssp":
             return rules.stale_synchronous(strategy["staleness"], scale=scale)

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -36,12 +37,12 @@ class Server:
 
     def __init__(
         self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes,
-        is_encrypted: bool = False,
+        is_encrypted: bool = False, shard: Shard | None = None,
     ) -> None:  # fmt: skip
         self.index, self.n_servers, self.n_workers = index, n_servers, n_workers
         self._attempt, self._secret = attempt, secret
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
-        self._shard = Shard(n_workers)
+        self._shard = shard or Shard(n_workers)
         self._listener = socket.create_server(address, backlog=N_WAITING)
         size_buffers(self._listener)  # connections inherit them
         self._listener.settimeout(0.2)
@@ -81,9 +82,12 @@ class Server:
                     )
                 self._accept()
         finally:
+            self._shard.close()
             self._shard.fail("The parameter server is leaving.")
             self._listener.close()
             for connection in self._connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)  # also wakes a thread that still listens
                 connection.close()
 
     def _is_over(self) -> bool:
@@ -279,9 +283,14 @@ class Server:
     def _keep_snapshots(self, connection: socket.socket) -> None:
         """Rank 0's second connection: copy the optimiser's state at once, write it while training goes on."""
         while True:
-            header = frames.receive_header(connection, Operation.SNAPSHOT, Operation.WRITE, Operation.BYE)
+            header = frames.receive_header(
+                connection, Operation.START, Operation.SNAPSHOT, Operation.WRITE, Operation.BYE
+            )
             if header.operation is Operation.BYE:
                 return
+            if header.operation is Operation.START:
+                self._start(connection, header)
+                continue
             if header.operation is Operation.SNAPSHOT:
                 self._shard.take_snapshot()
             else:

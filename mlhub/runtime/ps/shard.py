@@ -41,6 +41,7 @@ class Shard:
         self.leases: Leases | None = None
         self.codec: Codec | None = None
         self.push_bytes = 0  # of one push, as it comes over the wire
+        self.bytes_pushed = 0  # by all, so far
         self.owed: dict[int, Tensor] = {}  # by worker, for the next snapshot
         self._is_started = False
         self._failure: str | None = None
@@ -88,6 +89,7 @@ class Shard:
         """A push is about to come. Raises ValueError when it is not this worker's turn."""
         with self._changed:
             assert self.rule is not None
+            self.bytes_pushed += header.length
             delivery = Delivery(worker, torch.empty(0))
             serial = self.rule.n_pushes
             self._deliveries[serial] = delivery
@@ -208,14 +210,21 @@ class Shard:
         piece = self.pieces[index]
         there = [(c, d) for c, d in making.parts if d.n_arrived > index]
         piece.apply([(c.worker, c.scale, self.room(d, piece)) for c, d in there], version=making.version)
+        self._conclude_piece(making, index)
+
+    def _conclude_piece(self, making: Making, index: int) -> None:
         with self._changed:
-            piece.mark(making.version)
+            self.pieces[index].mark(making.version)
             making.n_to_apply -= 1
             if making.n_to_apply == 0:
-                del self._making[making.version]
-                whole = [d.buffer for _, d in making.parts if d.is_whole]
-                self._free += whole[: self.n_workers]
+                self._is_made(making)
             self._changed.notify_all()
+
+    def _is_made(self, making: Making) -> None:
+        del self._making[making.version]
+        whole = [d.buffer for _, d in making.parts if d.is_whole]
+        self._free += whole[: self.n_workers]
+        self._changed.notify_all()
 
     def _give_up(self, delivery: Delivery) -> None:
         """Its sender died: what came counts, the rest will not come."""
@@ -266,6 +275,9 @@ class Shard:
     def write_snapshot(self, path: Path) -> None:
         tensors, self.snapshot = self.snapshot, {}
         write_tensors(path, tensors or {NOTHING: torch.zeros(1)})
+
+    def close(self) -> None:
+        """All workers have left, or something failed."""
 
     def fail(self, reason: str) -> None:
         """Whoever waits, now or later, gets PeerLostError."""

@@ -73,6 +73,19 @@ class AddDelta:
         return weights
 
 
+class Gather:
+    """The sum goes to somebody else, who makes the weights: a leaf's part for the roots."""
+
+    def __init__(self, into: Tensor) -> None:
+        self._into = into
+
+    def apply(self, pushed: Sequence[tuple[float, Tensor]], *, version: int) -> None:  # noqa: ARG002
+        self._into.copy_(summed(pushed))
+
+    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002
+        return weights
+
+
 class Elastic:
     """The weights here are a centre; a worker pushes its own and gets them back, pulled a little towards the centre.
 

@@ -19,6 +19,8 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
+from mlhub.runtime.ps.leaf import leaf_plan
+from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, OneModel, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
@@ -46,11 +48,12 @@ class Connected(OneModel):
         self.weights, self.gradient = flat.flatten(named)
         self.course = course
         self.feedback = self._feedback(resume, named)
+        tree = Tree.of(self.spec.parameters, n_workers=spec.n_workers, n_servers=spec.n_servers)
         self.client = Client(
-            spec.server_addresses,
+            tree.servers_of(spec.index, spec.server_addresses),
             self.weights,
             self.gradient,
-            index=spec.index,
+            index=tree.index_of(spec.index),
             attempt=spec.attempt_id,
             secret=self.pod.secret,
             start_timeout_s=spec.start_timeout_s,
@@ -58,22 +61,28 @@ class Connected(OneModel):
             feedback=self.feedback,
             is_encrypted=spec.data_plane is DataPlane.TLS,
             overlaps=self.spec.name == "bounded_delay",
+            roots=spec.server_addresses[: tree.n_roots] if tree.n_leaves and spec.index == 0 else None,
         )
         if spec.index == 0:
-            self.client.start(
-                plan_shards(
-                    named,
-                    optimizer,
-                    n_shards=spec.n_servers,
-                    n_workers=spec.n_workers,
-                    resume_from=None if resume is None else str(resume.folder),
-                    is_whole=self.spec.needs_one_shard,
-                    strategy=self.spec.to_json(),
-                    work=work,
-                    rates=asdict(course.rates),
-                    start=course.start,
-                )
+            plans = plan_shards(
+                named,
+                optimizer,
+                n_shards=tree.n_roots,
+                n_workers=tree.n_clients(0),
+                resume_from=None if resume is None else str(resume.folder),
+                is_whole=self.spec.needs_one_shard,
+                strategy=self.spec.to_json(),
+                work=work,
+                rates=asdict(course.rates),
+                start=course.start,
             )
+            if tree.n_leaves:
+                self.client.start_roots(plans, self.weights)
+            else:
+                self.client.start(plans)
+        if tree.n_leaves and tree.index_of(spec.index) == 0:
+            n_workers = tree.n_clients(tree.n_roots + spec.index)
+            self.client.start([leaf_plan(self.weights.numel(), n_workers=n_workers)])
         self.client.pull()
 
     def _feedback(self, resume: Checkpoint | None, named: list[tuple[str, nn.Parameter]]) -> ErrorFeedback | None:

@@ -27,6 +27,7 @@ def single(pod: Pod, spec: StrategySpec) -> Strategy:  # noqa: ARG001 (it has no
 STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "all_reduce": AllReduce,
     "bsp": ParameterServer,
+    "hierarchical": ParameterServer,
     "asp": OwnPace,
     "bounded_delay": BoundedDelay,
     "ssp": OwnPace,

@@ -23,6 +23,12 @@ def _on_servers(about: str, **parameters: Parameter) -> Scheme:
 
 WITH_SERVERS: Mapping[str, Scheme] = {
     "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, _FEWER_BYTES),
+    "hierarchical": Scheme(
+        "bsp with `leaves` of the servers between: each adds up its workers' gradients and forwards the sum, so that "
+        "the roots receive as many gradients as there are leaves. For many workers.",
+        _SERVERS,
+        {"leaves": Parameter(int, 2, minimum=1, maximum=1024)},
+    ),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
     "bounded_delay": _on_servers(
         "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are under way: hides slow "
@@ -74,6 +80,7 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "dc-asgd-a": Preset(
         "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
     ),
+    "rudra-adv": Preset("hierarchical"),
     "bounded-delay": Preset("bounded_delay", aliases={"tau": "max_outstanding"}),
     "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),
     "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),

@@ -1,0 +1,95 @@
+"""A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.deliveries import Making
+from mlhub.runtime.ps.layout import Segment, ShardPlan
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece
+from mlhub.runtime.ps.rules import Answer, bulk_synchronous
+from mlhub.runtime.ps.shard import Shard
+from mlhub.runtime.ps.updates import Gather
+
+Connect = Callable[[Tensor, Tensor], Client]  # to the roots, with weights and gradient of the whole model
+
+
+class Leaf(Shard):
+    """Synchronous: a version is a push of each worker, a push to the roots, and their answer."""
+
+    def __init__(self, n_workers: int, connect: Connect) -> None:
+        super().__init__(n_workers)
+        self._connect = connect
+        self._client: Client | None = None
+        self._passing_on = threading.Lock()
+        self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
+
+    def start(self, plan: ShardPlan, weights: Tensor) -> None:
+        """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
+        gradient = torch.zeros_like(weights)
+        client = self._connect(weights, gradient)
+        client.pull()
+        with self._changed:
+            self._client, self.plan, self.weights = client, plan, weights
+            self.push_bytes = weights.nbytes
+            for begin in range(0, plan.size, PIECE_ELEMENTS):
+                end = min(begin + PIECE_ELEMENTS, plan.size)
+                self.pieces.append(Piece(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
+            self.rule = bulk_synchronous(self.n_workers)
+            for worker in range(self.n_workers):
+                self.rule.join(worker)
+            self._is_started = True
+            self._changed.notify_all()
+
+    def answer_for(self, worker: int, *, wait: bool) -> Answer | None:
+        """Not before the roots have answered: what they tell goes along."""
+
+        def is_there() -> bool:
+            answer = self._answers.get(worker)
+            return answer is not None and all(piece.newest >= answer.version for piece in self.pieces[-1:])
+
+        with self._changed:
+            if wait:
+                self._wait(is_there)
+            return self._answers[worker] if is_there() else None
+
+    def total(self, worker: int, values: bytes) -> bytes:
+        with self._changed:
+            number = self._totals.generation + 1
+        summed = super().total(worker, values)
+        with self._passing_on:
+            if self._above[0] != number:
+                assert self._client is not None
+                told = self._client.total(struct.unpack(f"{len(summed) // 8}d", summed))
+                self._above = (number, struct.pack(f"{len(told)}d", *told))
+            return self._above[1]
+
+    def close(self) -> None:
+        """A goodbye to the roots, unless something failed: then the broken line tells them."""
+        if self._client is not None:
+            self._client.close(says_goodbye=self.failure is None)
+
+    def _conclude_piece(self, making: Making, index: int) -> None:  # noqa: ARG002 (all pieces wait for the last)
+        with self._changed:
+            making.n_to_apply -= 1
+            if making.n_to_apply:
+                return
+        assert self._client is not None
+        told = self._client.exchange(flags=self.agreed, value=self.value)
+        with self._changed:
+            self.agreed, self.value = told
+            for piece in self.pieces:
+                piece.mark(making.version)
+            self._is_made(making)
+
+
+def leaf_plan(n_elements: int, *, n_workers: int) -> ShardPlan:
+    """What a leaf is told at START: how large the model is."""
+    segments = (Segment("all", 0, n_elements, 0, 0),)
+    return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},))
