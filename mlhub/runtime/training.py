@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from mlhub.runtime.beats import Pulse
 from mlhub.runtime.contract import Contract, load_contract
 from mlhub.runtime.errors import BadInputError, NotANumberError, PreemptedError
 from mlhub.runtime.evaluation import evaluate
+from mlhub.runtime.microbatches import MicroBatches
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.progress import Goal, Interval, Watched
 from mlhub.runtime.readers import Split, open_split
@@ -131,10 +132,10 @@ class Trainer:
                 continue
             own, share = self._share(order)
             torch.manual_seed(self._seed(order))  # dropout survives a resume
-            losses = self._losses(order, own, share)
-            result = self.strategy.step(losses, n=min(self.settings.accumulation_steps, len(own)))
+            lesson = self._lesson(order, own, share)
+            result = self.strategy.step(lesson, n=min(self.settings.accumulation_steps, len(own)))
             now, done = time.perf_counter(), order.step + 1
-            interval.add(input_s=self._input_s, busy_s=now - began, result=result)
+            interval.add(input_s=lesson.input_s, busy_s=now - began, result=result)
             if result.noise is not None:
                 self.watched.noise.add(result.noise)
             if result.loss is not None:
@@ -189,25 +190,25 @@ class Trainer:
         # without examples a worker takes part in the step, and weighs nothing
         return (own, len(own) / len(whole)) if len(own) else (whole[:1], 0.0)
 
-    def _losses(self, order: Batch, own: Indices, share: float) -> Iterator[tuple[Tensor, float]]:
-        """Of each micro-batch, with its part of the step's batch."""
-        generator = torch.Generator().manual_seed(self._seed(order))
-        device, self._input_s = self.strategy.device(), 0.0
-        for micro in np.array_split(own, min(self.settings.accumulation_steps, len(own))):
-            began = time.perf_counter()
-            inputs, targets = self.data.batch(self.data.train[micro])
-            inputs = augmentation.augmented(inputs, self.settings.augment, generator)
-            inputs, targets = self.contract.preprocess(inputs.to(device)), targets.to(device)
-            self._input_s += time.perf_counter() - began
-            self.pulse.beat("compute")
-            with self._precision():
-                loss = self.contract.loss(self.wrapped(inputs), targets)
-            yield loss, share * len(micro) / len(own)
+    def _lesson(self, order: Batch, own: Indices, share: float) -> MicroBatches:
+        generator, device = torch.Generator().manual_seed(self._seed(order)), self.strategy.device()
 
-    def _precision(self) -> AbstractContextManager[object]:
-        if self.settings.precision == "float32":
-            return nullcontext()
-        return torch.autocast(self.strategy.device().type, dtype=torch.bfloat16)
+        def read(positions: Indices) -> tuple[Any, Tensor]:
+            inputs, targets = self.data.batch(self.data.train[positions])
+            inputs = augmentation.augmented(inputs, self.settings.augment, generator)
+            found = self.contract.preprocess(inputs.to(device)), targets.to(device)
+            self.pulse.beat("compute")
+            return found
+
+        return MicroBatches(
+            np.array_split(own, min(self.settings.accumulation_steps, len(own))),
+            share,
+            read=read,
+            forward=self.wrapped,
+            loss=self.contract.loss,
+            autocast=None if self.settings.precision == "float32" else torch.bfloat16,
+            device=device.type,
+        )
 
     def _seed(self, order: Batch) -> int:
         return (self.spec.seed + self.strategy.member) * 1_000_003 + order.step * 1_009 + order.part

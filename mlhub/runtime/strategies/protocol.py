@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,9 +78,22 @@ class StepResult:
     noise: Sample | None = None
 
 
-Losses = Iterator[
-    tuple[Tensor, float]
-]  # of the micro-batches, each computed when asked for, with its share of the batch
+class Losses(Protocol):
+    """Of the micro-batches, each computed when asked for, with its share of the step's batch (microbatches.py)."""
+
+    def __iter__(self) -> Iterator[tuple[Tensor, float]]: ...
+
+    def __next__(self) -> tuple[Tensor, float]: ...
+
+    def whole(self) -> tuple[Any, Tensor]:
+        """Instead: inputs and targets of all of them together."""
+
+    @property
+    def loss(self) -> Callable[[Any, Tensor], Tensor]:
+        """Outputs and targets to the mean loss."""
+
+    def precision(self) -> AbstractContextManager[object]:
+        """In which the model computes."""
 
 
 class Strategy(Protocol):
