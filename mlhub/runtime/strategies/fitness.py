@@ -7,6 +7,7 @@ from torch import nn
 
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.layers import layers_of, most_stages
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec
 from mlhub.wire.launch import Mode
 
@@ -17,6 +18,8 @@ def most_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.optim.Op
     """None: any number. Raises BadInputError when not even one could train it."""
     if spec.name in ANYTHING:
         return None
+    if spec.name == "pipeline":
+        return most_stages(layers_of(model))
     named = flat.trained(model)
     if spec.mode is Mode.PARAMETER_SERVER or spec.name == "sharded":
         plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)

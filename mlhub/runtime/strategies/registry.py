@@ -13,6 +13,7 @@ from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
 from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, Windowed
 from mlhub.runtime.strategies.parameter_server import ParameterServer
+from mlhub.runtime.strategies.pipeline import Pipeline
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
 from mlhub.runtime.strategies.sharded import Sharded
@@ -47,6 +48,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "sharded": Sharded,
     "ensemble": Ensemble,
     "single": single,
+    "pipeline": Pipeline,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

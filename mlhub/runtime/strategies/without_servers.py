@@ -70,6 +70,14 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         },
         is_resizable=False,
     ),
+    "pipeline": Scheme(
+        "Each worker holds some layers of a torch.nn.Sequential; micro-batches pass through all of them.",
+        _ALL,
+        {
+            "schedule": Parameter(str, "1f1b", choices=("gpipe", "1f1b")),
+            "micro_batches": Parameter(int, 4, minimum=1, maximum=1024),
+        },
+    ),
     "single": Scheme("One process.", _ALL, most_workers=1),
     "main_worker": Scheme(
         "The naive scheme, to compare with: one worker takes in all gradients and gives out the weights.", _ALL
@@ -89,6 +97,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "dist-keras-ensemble": Preset("ensemble", {"examples": "parts"}),
     "dist-keras-single": Preset("single"),
     "sequential": Preset("single"),
+    "gpipe": Preset("pipeline", {"schedule": "gpipe"}),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
     "power-sgd": Preset("all_reduce", {"compression": "power_sgd"}),
