@@ -12,6 +12,7 @@ from scheduler.collector import no_collection
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.models.bands import Bands
 from scheduler.models.layout import terrain_of
+from scheduler.models.lengths import Lengths, with_likely_lengths
 from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
 from scheduler.policies.policy import Policy, Proposal, View
@@ -40,8 +41,10 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     Raises ValueError for a snapshot that contradicts itself.
     """
     values = memory.values
-    scene = admit(snapshot, values)  # 1
     speeds = Speeds(terrain_of(snapshot.nodes, snapshot.racks))
+    lengths = Lengths(values.get("lengths", {}))
+    snapshot = with_likely_lengths(snapshot, lengths, speeds)
+    scene = admit(snapshot, values)  # 1
     returned = _return_resized(scene)
     uses = Uses(values.get("use", {}), now_s=snapshot.now_s)
     entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False), uses=uses)
@@ -71,7 +74,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
         finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
     else:
         finished = tuple(decisions[job.id] for job in snapshot.jobs)
-    remembered = _remember(policy, proposal, scene, decisions, targets, bands)
+    remembered = _remember(policy, proposal, scene, decisions, targets, bands, lengths)
     if in_use := note_uses(scene, decisions, uses):
         remembered = PolicyMemory({**remembered.values, "use": in_use})
     return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
@@ -189,12 +192,15 @@ def _remember(
     decisions: Mapping[str, Decision],
     targets: Targets,
     bands: Bands,
+    lengths: Lengths,
 ) -> PolicyMemory:
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
     if proposal.is_final:
         promised |= targets.awaited
     promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
     values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory), "bands": bands.to_json()}
+    if lengths.has_learnt:
+        values["lengths"] = lengths.to_json()
     values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}
     for job_id, value in values["resizing"].items():
         beside = targets.partners.get(job_id, set()) | set(scene.beside.get(job_id, ()))

@@ -115,6 +115,7 @@ class JobSnapshot:
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
     of the family showed it: (steps done, noise scale then), ascending.
     length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
@@ -159,6 +160,7 @@ class JobSnapshot:
     noise_scale: float | None = None
     noise_ahead: tuple[tuple[float, float], ...] = ()
     length_is_known: bool = True
+    likely_steps_left: float | None = None
     shares_within: str = ""
     profile: Profile | None = None
 

@@ -12,10 +12,11 @@ P90_SIGMAS = 1.2816
 def steps_left(job: JobSnapshot) -> float:
     """Optimiser steps to go. At least one: a job that has done all its steps still has to say so.
 
-    Of a job of unknown length, as many as it has done: the median where any length is as likely as its double.
+    Of a job of unknown length, what others like it suggest (lengths.py); where nothing was learnt, as many as it has
+    done: the median where any length is as likely as its double.
     """
     if not job.length_is_known:
-        return max(1.0, job.steps_done)
+        return max(1.0, job.steps_done if job.likely_steps_left is None else job.likely_steps_left)
     return max(1.0, job.steps_total - job.steps_done)
 
 

@@ -1,0 +1,67 @@
+"""What is left of jobs of unknown length, learnt from those that ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler import PolicyMemory, decide, policy_named
+from scheduler.models.lengths import Lengths
+from tests.scheduler.cases import cluster, job
+
+
+def learnt(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) -> Lengths:
+    lengths = Lengths({"ended": list(ended)})
+    lengths.see({f"here-{i}": (family, work, 0.0) for i, (family, work) in enumerate(here)}, now_s=0.0)
+    return lengths
+
+
+def test_where_nothing_was_learnt_as_much_is_left_as_was_done() -> None:
+    lengths = learnt()
+    for done_gpu_s in (100.0, 10_000.0):
+        assert lengths.left_gpu_s("f", done_gpu_s) == pytest.approx(done_gpu_s, rel=0.25)
+
+
+def test_before_a_length_that_many_have_less_is_left_the_more_was_done() -> None:
+    """Half are short, the others take about a million: who is past the short ones had better be left to end."""
+    lengths = learnt(*[("f", 100.0 + i) for i in range(50)], *[("f", 1e6 + 1000 * i) for i in range(50)])
+    middle, late = lengths.left_gpu_s("f", 50_000.0), lengths.left_gpu_s("f", 700_000.0)
+    assert lengths.left_gpu_s("f", 50.0) < late < middle
+    assert 0.5e6 < middle < 2e6
+
+
+def test_families_differ_where_enough_of_them_ended() -> None:
+    lengths = learnt(*[("short", 100.0)] * 50, *[("long", 100_000.0)] * 50)
+    short, new, long = (lengths.left_gpu_s(family, 10.0) for family in ("short", "new", "long"))
+    assert 90 < short < new < long
+    assert long > 10 * short
+
+
+def test_those_that_did_not_end_yet_count_as_longer() -> None:
+    ended = [("f", 1000.0)] * 20
+    with_others = learnt(*ended, here=tuple([("f", 50_000.0)] * 60))
+    assert with_others.left_gpu_s("f", 10.0) > 2 * learnt(*ended).left_gpu_s("f", 10.0)
+
+
+def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
+    lengths = Lengths({})
+    lengths.see({"a": ("f", 500.0, 8.0)}, now_s=100.0)
+    lengths.see({}, now_s=150.0)
+    assert lengths.to_json() == {"open": {}, "ended": [["f", 900.0]]}
+    again = Lengths(lengths.to_json())
+    assert again.left_gpu_s("f", 10.0) == lengths.left_gpu_s("f", 10.0)
+
+
+def test_a_round_learns_from_jobs_that_are_gone() -> None:
+    """Two of a hundred steps of a GPU-second each ended; the third, at 90 steps, is taken for nearly done."""
+    unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
+    case = cluster(gpus=3)
+    for one in unknown:
+        case = case.running(replace(one, steps_done=90.0))
+    policy = policy_named("srtf", {})
+    plan = decide(case.snapshot, policy=policy, memory=PolicyMemory())
+    later = replace(case.snapshot, now_s=case.snapshot.now_s + 10, jobs=case.snapshot.jobs[2:])
+    memory = decide(later, policy=policy, memory=plan.memory).memory
+    assert len(memory.values["lengths"]["ended"]) == 2
+    assert list(memory.values["lengths"]["open"]) == ["c"]
