@@ -8,6 +8,7 @@ from typing import Any
 
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import SpeedSample
@@ -31,7 +32,7 @@ def suppose_job(
 ) -> Supposed:
     """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
     check_versions(project, dataset_version, model_version)
-    request = check_request(project.organisation, model_version, request)
+    request = check_request(project.organisation, model_version, with_usual_course(dataset_version, request))
     name = request.pop("name", "") or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100]
     job = Job(
         project=project,

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.datasets.formats import WITH_TARGET, guess
+from mlhub.datasets.formats import TAKES, guess
 from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
@@ -35,13 +35,14 @@ def upload_dataset(
     staging: Staging,
     filename: str,
     format: str | None = None,
-    target: str | None = None,
     actor: User,
+    **options: Any,
 ) -> Dataset:
     """A dataset with its first version, which Celery inspects; all of it or nothing.
 
+    options: how its reader shall take the file: target; tokenizer, vocabulary_size, context_length, documents.
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a format that cannot be
-    guessed or takes no target.
+    guessed, or does not take an option.
     """
     require_role(actor, project.organisation, Role.MEMBER)
     with transaction.atomic():
@@ -55,7 +56,7 @@ def upload_dataset(
                 field="name",
                 remedy="Choose another name, or upload a new version of that dataset.",
             ) from error
-        _add_version(dataset, staging=staging, filename=filename, format=format, target=target, actor=actor)
+        _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)
         _record("dataset.created", dataset, actor, name=name, project_id=str(project.id))
     return dataset
 
@@ -66,14 +67,14 @@ def upload_version(
     staging: Staging,
     filename: str,
     format: str | None = None,
-    target: str | None = None,
     actor: User,
+    **options: Any,
 ) -> DatasetVersion:
     """Another version of a dataset; those before it stay as they are. Raises what upload_dataset raises."""
     require_role(actor, dataset.project.organisation, Role.MEMBER)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
-        version = _add_version(dataset, staging=staging, filename=filename, format=format, target=target, actor=actor)
+        version = _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)
         _record("dataset.version_created", dataset, actor, version_id=str(version.id), number=version.number)
     return version
 
@@ -115,23 +116,25 @@ def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
 
 
 def _add_version(
-    dataset: Dataset, *, staging: Staging, filename: str, format: str | None, target: str | None, actor: User
+    dataset: Dataset, *, staging: Staging, filename: str, format: str | None, options: dict[str, Any], actor: User
 ) -> DatasetVersion:
     sha256, size_bytes = staging.finish()
     kind = Format(format) if format else guess(filename, staging.path)
-    if target and kind not in WITH_TARGET:
-        raise InvalidInputError(
-            f"A file of the format {kind} has no target column.",
-            field="target",
-            remedy=f"Leave target out; it is for {' and '.join(WITH_TARGET)}.",
-        )
+    options = {name: value for name, value in options.items() if value not in (None, "")}
+    for name in sorted(options):
+        if kind not in TAKES[name]:
+            raise InvalidInputError(
+                f"A file of the format {kind} has no {name}.",
+                field=name,
+                remedy=f"Leave {name} out; it is for {' and '.join(TAKES[name])}.",
+            )
     files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
     newest = dataset.versions.aggregate(newest=models.Max("number"))["newest"] or 0
     version: DatasetVersion = DatasetVersion.objects.create(
         dataset=dataset,
         number=newest + 1,
         format=kind,
-        options={"target": target} if target else {},
+        options=options,
         files=files,
         manifest_sha256=manifest_sha256(files),
         size_bytes=size_bytes,

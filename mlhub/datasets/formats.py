@@ -17,7 +17,9 @@ BY_SUFFIX = {
     ".text": Format.TEXT,
 }
 BY_FIRST_BYTES = {b"PAR1": Format.PARQUET, b"PK\x03\x04": Format.IMAGE_FOLDER}
-WITH_TARGET = (Format.CSV, Format.PARQUET)
+TAKES = {"target": (Format.CSV, Format.PARQUET)} | dict.fromkeys(
+    ("tokenizer", "vocabulary_size", "context_length", "documents"), (Format.TEXT,)
+)
 
 
 def guess(filename: str, path: Path) -> Format:

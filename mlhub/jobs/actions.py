@@ -13,6 +13,7 @@ from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, Preflight, Submission
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
@@ -41,7 +42,7 @@ def submit_job(
 ) -> Job:
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
-    request: epochs, batch_size and what else Job has of the user's wishes.
+    request: epochs, batch_size and what else Job has of the user's wishes; what is left out is MLHub's choice.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
     """
@@ -50,7 +51,7 @@ def submit_job(
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
     check_versions(project, dataset_version, model_version)
-    request = check_request(project.organisation, model_version, request)
+    request = check_request(project.organisation, model_version, with_usual_course(dataset_version, request))
     try:
         with transaction.atomic():
             job: Job = Job.objects.create(

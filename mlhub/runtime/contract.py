@@ -1,7 +1,8 @@
 """A model as its author wrote it: build_model, and what is optional, with defaults by task (docs/guides).
 
 build_model(hyperparameters) -> nn.Module
-loss(outputs, targets) -> Tensor              mean over the examples of a batch
+loss(outputs, targets) -> Tensor              mean over the examples of a batch; of a regression, by default, the mean
+                                              square error over the variance of the dataset's targets
 metrics(outputs, targets) -> {name: value}    means over the examples of a batch
 build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
 preprocess(inputs) -> inputs                  on each batch, before the model
@@ -47,12 +48,16 @@ class Contract:
         return {**facts, **self.declared, **hyperparameters}
 
 
-def load_contract(model: ModelSpec, package: Path | None, *, code: Path, task: str) -> Contract:
-    """Imports the model's code. code: a folder to unpack into. Raises BadInputError, and whatever the code raises."""
+def load_contract(model: ModelSpec, package: Path | None, *, code: Path, facts: Values) -> Contract:
+    """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
+
+    Raises BadInputError, and whatever the code raises.
+    """
+    task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
     return Contract(
         build_model=module.build_model,
-        loss=getattr(module, "loss", _LOSSES.get(task, _no_loss)),
+        loss=getattr(module, "loss", _LOSSES.get(task, _no_loss) if task != "regression" else _regression_loss(facts)),
         metrics=getattr(module, "metrics", _METRICS.get(task, _no_metrics)),
         build_optimizer=getattr(module, "build_optimizer", default_optimizer),
         preprocess=getattr(module, "preprocess", _as_it_is),
@@ -140,8 +145,14 @@ def _classification_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return nn.functional.cross_entropy(outputs, targets)
 
 
-def _regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    return nn.functional.mse_loss(outputs.reshape(targets.shape), targets)
+def _regression_loss(facts: Values) -> Callable[[Tensor, Tensor], Tensor]:
+    """So that prices and millimetres are learnt at the same rates: 1 is what the mean would get, 0 is perfect."""
+    variance = float(facts.get("target_std") or 1.0) ** 2
+
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        return nn.functional.mse_loss(outputs.reshape(targets.shape), targets) / variance
+
+    return loss
 
 
 def _language_loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -158,7 +169,6 @@ def _regression_metrics(outputs: Tensor, targets: Tensor) -> Values:
 
 _LOSSES: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "classification": _classification_loss,
-    "regression": _regression_loss,
     "language_modelling": _language_loss,
 }
 _METRICS: dict[str, Callable[[Any, Tensor], Values]] = {

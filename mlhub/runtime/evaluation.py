@@ -42,11 +42,20 @@ def evaluate(
     names = sorted(sums)
     totals = strategy.total([float(len(own)), *(sums[name] for name in names)])
     means = {f"eval/{name}": total / totals[0] for name, total in zip(names, totals[1:], strict=True)}
-    if data.facts.get("task") == "language_modelling" and means["eval/loss"] < MAX_EXPONENT:
-        means["eval/perplexity"] = math.exp(means["eval/loss"])
+    if data.facts.get("task") == "language_modelling":
+        means |= _of_language(means["eval/loss"], bytes_per_token=float(data.facts.get("bytes_per_token", 1.0)))
     return means
 
 
-def metric_names(contract: Contract, outputs: Any, targets: torch.Tensor) -> list[str]:
+def _of_language(loss: float, *, bytes_per_token: float) -> dict[str, float]:
+    """Perplexity is of one vocabulary; bits for each byte of the text can be compared over vocabularies."""
+    found = {"eval/bits_per_byte": loss / math.log(2) / bytes_per_token}
+    return found | ({"eval/perplexity": math.exp(loss)} if loss < MAX_EXPONENT else {})
+
+
+def metric_names(contract: Contract, data: Split, outputs: Any, targets: torch.Tensor) -> list[str]:
     """The names that evaluate() will give, found on one batch."""
-    return sorted(f"eval/{name}" for name in {"loss", *contract.metrics(outputs, targets)})
+    names = {f"eval/{name}" for name in ("loss", *contract.metrics(outputs, targets))}
+    if data.facts.get("task") == "language_modelling":
+        names |= _of_language(0.0, bytes_per_token=1.0).keys()
+    return sorted(names)

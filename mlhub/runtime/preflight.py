@@ -54,7 +54,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             remedy=f"Give at most {len(data.train)}.",
         )
     package = None if spec.model.package is None else inputs[spec.model.package]
-    contract = load_contract(spec.model, package, code=code, task=data.facts.get("task", ""))
+    contract = load_contract(spec.model, package, code=code, facts=data.facts)
     torch.manual_seed(training.seed)
     torch.set_num_threads(1)
     settings = contract.settings(training.hyperparameters, data.facts)
@@ -91,10 +91,8 @@ def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, t
     inputs, targets = data.batch(data.held_out[:SMALL])
     model.eval()
     with torch.no_grad():
-        names = metric_names(contract, model(contract.preprocess(inputs)), targets)
+        names = metric_names(contract, data, model(contract.preprocess(inputs)), targets)
     model.train()
-    if data.facts.get("task") == "language_modelling":
-        names.append("eval/perplexity")
     if target and target not in names:
         raise BadInputError(
             f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."

@@ -88,7 +88,7 @@ def check_declared(hyperparameters: Values, declared: Values) -> None:
 
 def is_better_when_low(metric: str) -> bool:
     """By the metric's name: losses, errors and perplexities fall, everything else rises."""
-    return any(word in metric for word in ("loss", "error", "perplexity"))
+    return any(word in metric for word in ("loss", "error", "perplexity", "bits_per"))
 
 
 def _number(

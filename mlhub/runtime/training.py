@@ -77,7 +77,7 @@ class Trainer:
             evaluation_fraction=self.spec.evaluation_fraction,
         )
         package = None if spec.model.package is None else self.pod.input(spec.model.package)
-        return data, load_contract(spec.model, package, code=self.pod.code, task=data.facts.get("task", ""))
+        return data, load_contract(spec.model, package, code=self.pod.code, facts=data.facts)
 
     def _join(self, optimizer: torch.optim.Optimizer) -> None:
         """Joins the gang from the newest whole checkpoint, or the weights to start from."""

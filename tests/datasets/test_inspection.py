@@ -50,6 +50,15 @@ def test_a_sound_file_becomes_ready_with_schema_and_sample(cast, given, task, sh
     assert Event.objects.filter(kind="dataset.ready").count() == 1
 
 
+def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
+    asked = {"tokenizer": "bpe", "vocabulary_size": 300, "context_length": 8, "documents": "lines"}
+    version = inspected(cast, filename="x.txt", content=b"to be or not to be\n" * 40, **asked)
+    assert (version["state"], version["options"]) == ("ready", asked)
+    assert version["schema"]["tokenizer"]["kind"] == "bpe"
+    assert version["schema"]["tokenizer"]["merges"]
+    assert version["schema"]["context_length"] == 8
+
+
 @pytest.mark.parametrize(
     ("given", "code", "field"),
     [

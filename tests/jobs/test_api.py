@@ -44,6 +44,17 @@ def test_a_job_names_data_model_epochs_and_batch_size_and_is_queued(cast: Cast) 
     assert answer.json()["mode"] == "auto"
 
 
+def test_a_job_may_name_data_and_model_only(cast: Cast) -> None:
+    given = body(cast)
+    del given["epochs"], given["batch_size"]
+    answer = cast.client(cast.bob).post("/api/v1/jobs", given)
+    assert answer.status_code == 201, answer.content
+    n_examples = Job.objects.get(pk=answer.json()["id"]).dataset_version.schema["n_examples"]
+    n_steps = answer.json()["epochs"] * -(-n_examples // answer.json()["batch_size"])
+    assert answer.json()["batch_size"] <= n_examples / 4
+    assert n_steps >= 200
+
+
 def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cast: Cast) -> None:
     first, again = submit(cast, key="k1"), submit(cast, key="k1")
     assert first.json()["id"] == again.json()["id"]

@@ -88,6 +88,16 @@ def test_images_are_augmented_while_training(tmp_path: Path) -> None:
     assert found.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.dist
+def test_a_target_in_large_numbers_is_learnt_and_foretold_in_its_own_unit(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(0, 1, (600, 3)).astype(np.float32)
+    np.savez(tmp_path / "prices.npz", x=x, y=200_000 + 50_000 * np.tanh(x[:, 0] + x[:, 1]))
+    found = trained(tmp_path / "job", tmp_path / "prices.npz", epochs=20, batch_size=32).result()["metrics"]
+    assert found["eval/loss"] < 0.1, "of the variance, not more than a tenth is left"
+    assert 0 < found["eval/mean_absolute_error"] < 20_000
+
+
 def tried(folder: Path, data: Path, **more: object) -> dict[str, object]:
     gang = Gang(folder, data, training=replace(TrainingSpec(epochs=3, batch_size=10), **more))
     return try_out(gang.spec(), {"data": data}, code=folder / "code")

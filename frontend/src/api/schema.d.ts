@@ -966,6 +966,26 @@ export interface components {
             format?: components["schemas"]["FormatEnum"];
             /** @description The column to predict, of CSV and Parquet. */
             target?: string;
+            /**
+             * @description Of text: what becomes one token; by default learnt byte pairs.
+             *
+             *     * `byte` - byte
+             *     * `word` - word
+             *     * `bpe` - bpe
+             */
+            tokenizer?: components["schemas"]["TokenizerEnum"];
+            /** @description Of text in words or byte pairs; by default by its length. */
+            vocabulary_size?: number;
+            /** @description Of text: tokens of an example; by default 64. */
+            context_length?: number;
+            /**
+             * @description Of text: what a document is. They are packed end to end, with a token between them.
+             *
+             *     * `whole` - whole
+             *     * `paragraphs` - paragraphs
+             *     * `lines` - lines
+             */
+            documents?: components["schemas"]["DocumentsEnum"];
             name: string;
             /** Format: uuid */
             project: string;
@@ -1033,6 +1053,13 @@ export interface components {
             real: components["schemas"]["Side"];
             shadow: components["schemas"]["Side"];
         };
+        /**
+         * @description * `whole` - whole
+         *     * `paragraphs` - paragraphs
+         *     * `lines` - lines
+         * @enum {string}
+         */
+        DocumentsEnum: "whole" | "paragraphs" | "lines";
         /** @description Addresses of what can be downloaded. */
         Downloads: {
             weights: string | null;
@@ -1320,7 +1347,7 @@ export interface components {
          * @enum {string}
          */
         JobState: "queued" | "starting" | "running" | "stopping" | "paused" | "succeeded" | "failed" | "cancelled";
-        /** @description Dataset, model, epochs and batch size; all else is MLHub's choice unless it is given. */
+        /** @description Dataset and model; all else is MLHub's choice unless it is given. */
         JobSubmitRequest: {
             name?: string;
             /**
@@ -1337,9 +1364,9 @@ export interface components {
             model?: string;
             /** Format: uuid */
             model_version?: string;
-            epochs: number;
+            epochs?: number;
             /** @description The global batch, in examples. */
-            batch_size: number;
+            batch_size?: number;
             /**
              * Format: uuid
              * @description By default the dataset's.
@@ -2360,6 +2387,13 @@ export interface components {
              */
             expires_in_days: number | null;
         };
+        /**
+         * @description * `byte` - byte
+         *     * `word` - word
+         *     * `bpe` - bpe
+         * @enum {string}
+         */
+        TokenizerEnum: "byte" | "word" | "bpe";
         Totals: {
             gpus: number;
             free_gpus: number;
@@ -2411,6 +2445,26 @@ export interface components {
             format?: components["schemas"]["FormatEnum"];
             /** @description The column to predict, of CSV and Parquet. */
             target?: string;
+            /**
+             * @description Of text: what becomes one token; by default learnt byte pairs.
+             *
+             *     * `byte` - byte
+             *     * `word` - word
+             *     * `bpe` - bpe
+             */
+            tokenizer?: components["schemas"]["TokenizerEnum"];
+            /** @description Of text in words or byte pairs; by default by its length. */
+            vocabulary_size?: number;
+            /** @description Of text: tokens of an example; by default 64. */
+            context_length?: number;
+            /**
+             * @description Of text: what a document is. They are packed end to end, with a token between them.
+             *
+             *     * `whole` - whole
+             *     * `paragraphs` - paragraphs
+             *     * `lines` - lines
+             */
+            documents?: components["schemas"]["DocumentsEnum"];
         };
         /**
          * @description basis: what the prediction of a supposed job rests on: measured, tried_out (its speed was), guessed, or blank.
@@ -2886,7 +2940,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["JobSubmitRequest"];
                 "application/x-www-form-urlencoded": components["schemas"]["JobSubmitRequest"];

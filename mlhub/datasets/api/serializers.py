@@ -91,6 +91,25 @@ class VersionUploadSerializer(serializers.Serializer[None]):
     target = serializers.CharField(
         max_length=200, required=False, help_text="The column to predict, of CSV and Parquet."
     )
+    tokenizer = serializers.ChoiceField(
+        choices=["byte", "word", "bpe"],
+        required=False,
+        help_text="Of text: what becomes one token; by default learnt byte pairs.",
+    )
+    vocabulary_size = serializers.IntegerField(
+        min_value=300,
+        max_value=32_768,
+        required=False,
+        help_text="Of text in words or byte pairs; by default by its length.",
+    )
+    context_length = serializers.IntegerField(
+        min_value=8, max_value=8192, required=False, help_text="Of text: tokens of an example; by default 64."
+    )
+    documents = serializers.ChoiceField(
+        choices=["whole", "paragraphs", "lines"],
+        required=False,
+        help_text="Of text: what a document is. They are packed end to end, with a token between them.",
+    )
 
 
 class DatasetUploadSerializer(VersionUploadSerializer):

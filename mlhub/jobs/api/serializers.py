@@ -154,15 +154,17 @@ class JobDetailSerializer(JobSerializer):
 
 
 class JobSubmitSerializer(serializers.Serializer[None]):
-    """Dataset, model, epochs and batch size; all else is MLHub's choice unless it is given."""
+    """Dataset and model; all else is MLHub's choice unless it is given."""
 
     name = serializers.CharField(max_length=100, required=False, allow_blank=True)
     dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
     dataset_version = serializers.UUIDField(required=False)
     model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
     model_version = serializers.UUIDField(required=False)
-    epochs = serializers.IntegerField(min_value=1, max_value=100_000)
-    batch_size = serializers.IntegerField(min_value=1, max_value=1_000_000, help_text="The global batch, in examples.")
+    epochs = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
+    batch_size = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, help_text="The global batch, in examples."
+    )
     project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
     hyperparameters = serializers.DictField(required=False)
     mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)

@@ -5,7 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+
+
+class Rescaled(nn.Module):
+    """From what is learnt easily, mean 0 and deviation 1, to the dataset's own unit."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: float, std: float) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean))
+        self.register_buffer("std", torch.tensor(std))
+
+    def forward(self, standard: Tensor) -> Tensor:
+        return standard * self.std + self.mean
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
@@ -18,4 +34,7 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
         layers += [nn.Linear(n_inputs if i == 0 else width, width), nn.ReLU()]
         if dropout:
             layers.append(nn.Dropout(dropout))
-    return nn.Sequential(*layers, nn.Linear(width if n_layers else n_inputs, n_outputs))
+    layers.append(nn.Linear(width if n_layers else n_inputs, n_outputs))
+    if "target_std" in hyperparameters:
+        layers.append(Rescaled(hyperparameters["target_mean"], hyperparameters["target_std"] or 1.0))
+    return nn.Sequential(*layers)

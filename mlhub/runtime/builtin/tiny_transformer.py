@@ -1,4 +1,4 @@
-"""A small causal transformer over bytes. Hyperparameters: width (128), n_layers (2), n_heads (4), dropout (0.1)."""
+"""A small causal transformer over tokens. Hyperparameters: width (128), n_layers (2), n_heads (4), dropout (0.1)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,10 @@ def open_split(format: str, path: Path, schema: Mapping[str, Any], *, evaluation
         train, held_out = np.arange(n_train, dtype=np.int64), np.arange(n_train, len(examples), dtype=np.int64)
     else:
         train, held_out = split(len(examples), evaluation_fraction=evaluation_fraction)
-    names = ("task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length")
+    names = (
+        "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
+        "bytes_per_token", "target_mean", "target_std",
+    )  # fmt: skip
     return Split(examples, train, held_out, {name: schema[name] for name in names if name in schema})
 
 

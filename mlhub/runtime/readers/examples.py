@@ -34,10 +34,11 @@ class Examples:
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
         """float32 or int64 inputs and targets of shape (len(indices), ...)."""
-        return _tensor(self._inputs[indices], self._scale), _tensor(self._targets[indices], 1.0)
+        return as_tensor(self._inputs[indices], self._scale), as_tensor(self._targets[indices])
 
 
-def _tensor(values: Array, scale: float) -> Tensor:
+def as_tensor(values: Array, scale: float = 1.0) -> Tensor:
+    """float32 or int64; divided by scale."""
     if scale != 1.0:
         return torch.from_numpy(values.astype(np.float32) / np.float32(scale))
     if np.issubdtype(values.dtype, np.floating):

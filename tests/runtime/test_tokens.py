@@ -1,0 +1,122 @@
+"""Text becomes numbers and text again; the same text always gives the same vocabulary; documents are packed."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.readers import open_split, text, tokens
+
+SONG = "the cat sat on the mat; the dog sat on the cat.\n" * 30 + "größer ist größer als groß 🙂\n"
+
+
+@pytest.mark.parametrize("kind", tokens.KINDS)
+def test_a_vocabulary_survives_being_stored(kind: str) -> None:
+    learnt = tokens.learn(kind, SONG, size=400)
+    stored = tokens.from_json(json.loads(json.dumps(learnt.to_json())))
+    assert stored.size == learnt.size
+    assert stored.encode(SONG).tolist() == learnt.encode(SONG).tolist()
+    assert learnt.decode(learnt.encode(SONG).tolist()) == SONG
+    assert max(learnt.encode(SONG)) < learnt.size
+    assert tokens.learn(kind, SONG, size=400).to_json() == learnt.to_json()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200))
+def test_byte_pairs_write_every_text(unseen: str) -> None:
+    learnt = tokens.learn("bpe", SONG, size=300)
+    unseen = unseen.encode(errors="replace").decode()
+    assert learnt.decode(learnt.encode(unseen).tolist()) == unseen
+
+
+def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
+    """Byte-pair encoding as its paper says it, counting everything anew each time."""
+    words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces(text_)]
+    found: list[tuple[int, int]] = []
+    for _ in range(n):
+        counts: dict[tuple[int, int], int] = {}
+        for word in words:
+            for pair in pairwise(word):
+                counts[pair] = counts.get(pair, 0) + 1
+        if not counts or max(counts.values()) < 2:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        words = [tokens._merged(word, best, 256 + len(found)) for word in words]
+        found.append(best)
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(alphabet="ab c", min_size=10, max_size=120))
+def test_pairs_are_found_as_the_paper_finds_them(of: str) -> None:
+    assert tokens.learn("bpe", of, size=257 + 12).to_json()["merges"] == [list(p) for p in naive_merges(of, 12)]
+
+
+def test_frequent_words_become_one_token_and_strange_ones_stay_unknown() -> None:
+    learnt = tokens.learn("word", SONG, size=8)
+    assert learnt.size == 8
+    assert 0 in learnt.encode("zebra")
+    assert tokens.Words.UNKNOWN in learnt.decode(learnt.encode("a zebra").tolist())
+    pairs = tokens.learn("bpe", SONG, size=400)
+    assert len(pairs.encode(" the")) == 1
+
+
+def opened(folder: Path, content: str, **options: object) -> tuple[dict[str, object], list[list[int]], list[list[int]]]:
+    path = folder / "t.txt"
+    path.write_text(content)
+    schema = text.READER.inspect(path, options).schema
+    inputs, targets = text.READER.open(path, schema).batch(np.arange(schema["n_examples"]))
+    return schema, inputs.tolist(), targets.tolist()
+
+
+def test_documents_are_packed_end_to_end_and_targets_are_the_next_tokens(tmp_path: Path) -> None:
+    content = "\n\n".join(f"a short text, number {i}" for i in range(20))
+    schema, inputs, targets = opened(tmp_path, content, documents="paragraphs", context_length=16)
+    flat = [token for window in inputs for token in window]
+    assert [token for window in targets for token in window][:-1] == flat[1:]
+    assert schema["vocabulary_size"] == 257
+    assert flat.count(256) in (19, 20), "one end for each document, whose neighbour follows at once"
+    learnt = tokens.from_json(schema["tokenizer"])  # type: ignore[arg-type]
+    assert learnt.decode(flat).startswith("a short text, number 0a short text, number 1")
+
+
+def test_a_vocabulary_is_kept_with_the_dataset_and_told_to_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text(SONG)
+    schema = text.READER.inspect(path, {"tokenizer": "bpe", "vocabulary_size": 320, "context_length": 8}).schema
+    split = open_split("text", path, schema, evaluation_fraction=0.2)
+    assert split.facts["vocabulary_size"] == schema["vocabulary_size"] <= 320
+    assert split.facts["tokenizer"] == schema["tokenizer"]
+    inputs, targets = split.batch(split.train[:3])
+    assert inputs.shape == targets.shape == (3, 8)
+    assert int(inputs.max()) < schema["vocabulary_size"]
+
+
+def test_a_dataset_from_before_vocabularies_is_read_as_bytes(tmp_path: Path) -> None:
+    schema, inputs, _ = opened(tmp_path, SONG, context_length=64)
+    old = {name: schema[name] for name in ("task", "n_examples", "input_shape", "context_length")}
+    again = text.READER.open(tmp_path / "t.txt", old).batch(np.arange(2))[0].tolist()
+    assert again == inputs[:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"tokenizer": "letters"}, "tokenizer"),
+        ({"tokenizer": "bpe", "vocabulary_size": 20}, "vocabulary_size"),
+        ({"context_length": "long"}, "context_length"),
+        ({"documents": "pages"}, "documents"),
+        ({"context_length": 8000}, "file"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, object], field: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as refused:
+        opened(tmp_path, SONG, **options)
+    assert refused.value.field == field
