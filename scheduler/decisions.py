@@ -156,7 +156,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.FAIR_TURN: "It is the turn of {tenant}, which had {percent:.0f} % of what nobody is guaranteed, "
     "for a weight of {weight:g}.",
     Reason.FAIR_RECLAIM: "{tenant} had {percent:.0f} % of what nobody is guaranteed, for a weight of {weight:g}; "
-    "{other} has less for its weight, and needs the GPUs.",
+    "others have less for theirs, and need the GPUs.",
     Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
     Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",

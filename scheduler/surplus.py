@@ -168,12 +168,11 @@ class Surplus:
 
     def _give_up(self, victim: Victim, to: JobSnapshot) -> None:
         job = victim.borrower.job
-        mine, other = _between(self.shares, to, victim.borrower)
+        _, other = _between(self.shares, to, victim.borrower)
         facts = {
             "tenant": name_of(self.claims.tenants[other[1]]),
             "percent": 100 * self.shares.surplus(other),
             "weight": self.shares.weight(other),
-            "other": name_of(self.claims.tenants[mine[1]]),
         }
         self.claims.give_back(victim, Explanation(Reason.FAIR_RECLAIM, facts))
         self.shares.add(job.tenant, -demand_R(job, victim.freed))

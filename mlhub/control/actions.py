@@ -13,7 +13,10 @@ from mlhub.events.actions import append
 from mlhub.tenants.models import User
 from scheduler import parameters_of, policy_named
 
-SHOWN = ("policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters")
+SHOWN = (
+    "policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters", "shares_fairly", "half_life_s"
+)  # fmt: skip
+KEPT = ("resizing", "use")  # of a memory, when another policy begins: what is promised, and what tenants used
 GUIDE = "See docs/guides/operating-the-scheduler.md."
 
 
@@ -35,7 +38,7 @@ def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) ->
             )
         before = {name: getattr(chosen, name) for name in SHOWN}
         if changes.get("policy", chosen.policy) != chosen.policy:
-            chosen.parameters, chosen.memory = {}, {"resizing": chosen.memory.get("resizing", {})}
+            chosen.parameters, chosen.memory = {}, {name: chosen.memory.get(name, {}) for name in KEPT}
         if changes.get("shadow_policy", chosen.shadow_policy) != chosen.shadow_policy:
             chosen.shadow_parameters = {}
         for name, value in changes.items():

@@ -12,7 +12,8 @@ from mlhub.jobs.models import Job
 class SchedulerSettings(models.Model):
     """One row, an administrator's. A change takes effect in the next round. shadow_policy: "" = none.
 
-    budget_s: how long a policy may take for a round. memory: the policy's own, between rounds.
+    budget_s: how long a policy may take for a round. memory: the policy's own, between rounds. shares_fairly,
+    half_life_s: how organisations share what none of them is guaranteed, as QuotaRules says for their parts.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -21,6 +22,8 @@ class SchedulerSettings(models.Model):
     budget_s = models.FloatField(default=10.0)
     shadow_policy = models.CharField(max_length=50, blank=True, default="")
     shadow_parameters = models.JSONField(default=dict)
+    shares_fairly = models.BooleanField(default=False)
+    half_life_s = models.FloatField(default=0.0)
     memory = models.JSONField(default=dict)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)

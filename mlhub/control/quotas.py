@@ -11,36 +11,61 @@ from uuid import UUID
 from django.db.models import Sum
 
 from mlhub.clusters.models import Node
+from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 from mlhub.tenants.models import Organisation, Project, QuotaRules, Team
 from scheduler.lending import Account, Lending
 from scheduler.snapshot import Reclaim, TenantSnapshot
 
+PLATFORM = "platform"  # a tenant above all organisations, where these share fairly
+
 
 @dataclass
 class Tree:
-    """tenants: parents before children. tenant_of: whose quota a project's jobs count against first."""
+    """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
+
+    fair: those whose parts share fairly.
+    """
 
     tenants: list[TenantSnapshot] = field(default_factory=list)
     tenant_of: dict[UUID, str] = field(default_factory=dict)
+    fair: set[str] = field(default_factory=set)
+
+    def add(self, tenant: TenantSnapshot) -> None:
+        self.tenants.append(tenant)
+        if tenant.shares_fairly:
+            self.fair.add(tenant.id)
 
 
 def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> Tree:
-    """Teams and projects are tenants of their own where they have a quota; else their jobs count above.
+    """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
+    their jobs count above.
 
-    whole: all of them are. Three queries.
+    whole: all of them are. Four queries.
     """
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
-    tree = Tree([_tenant(row, None) for row in rows])
+    tree = _tree_above(rows)
     owners: dict[UUID, str] = {}
     for team in teams:
-        owners[team.id] = _place(tree, team, str(team.organisation_id), whole=whole)
+        above = str(team.organisation_id)
+        owners[team.id] = _place(tree, team, above, whole=whole or above in tree.fair)
     for project in projects:
         above = owners[project.team_id] if project.team_id else str(project.organisation_id)
-        tree.tenant_of[project.id] = _place(tree, project, above, whole=whole)
+        tree.tenant_of[project.id] = _place(tree, project, above, whole=whole or above in tree.fair)
+    return tree
+
+
+def _tree_above(organisations: Iterable[Organisation]) -> Tree:
+    tree, parent = Tree(), None
+    chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
+    if chosen is not None:
+        parent = PLATFORM
+        tree.add(TenantSnapshot(PLATFORM, "the platform", shares_fairly=True, half_life_s=chosen.half_life_s))
+    for organisation in organisations:
+        tree.add(_tenant(organisation, parent))
     return tree
 
 
@@ -48,7 +73,7 @@ def _place(tree: Tree, owner: Team | Project, above: str, *, whole: bool) -> str
     """Under which tenant's name it stands: its own, or what lies above."""
     if not whole and getattr(owner, "quota", None) is None:
         return above
-    tree.tenants.append(_tenant(owner, above))
+    tree.add(_tenant(owner, above))
     return str(owner.id)
 
 
@@ -67,6 +92,8 @@ def _tenant(owner: Organisation | Team | Project, parent: str | None) -> TenantS
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
         reclaim=Reclaim(quota.reclaim),
+        shares_fairly=quota.shares_fairly,
+        half_life_s=quota.half_life_s,
     )
 
 
@@ -121,6 +148,8 @@ def _row(
         **rules,
         "reclaim": quota.reclaim if quota else Reclaim.ANY,
         "weight": quota.weight if quota else 1.0,
+        "shares_fairly": quota.shares_fairly if quota else False,
+        "half_life_s": quota.half_life_s if quota else 0.0,
         "version": quota.version if quota else 1,
         "guaranteed": account.guarantee,
         "used": account.used,

@@ -14,6 +14,7 @@ from mlhub.control.choosing import choose
 from mlhub.control.deciders import Apart, Decider, DecisionError
 from mlhub.control.deciding import Task
 from mlhub.control.models import SchedulerSettings, SchedulerState
+from mlhub.control.quotas import PLATFORM
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.telling import Teller, kind_of, moment
 from mlhub.core.errors import InvalidInputError
@@ -232,7 +233,7 @@ def _organisations(snapshot: ClusterSnapshot) -> dict[str, str]:
     """The organisation that each tenant is, or is a part of."""
     found: dict[str, str] = {}
     for tenant in snapshot.tenants:  # parents come before children
-        found[tenant.id] = tenant.id if tenant.parent is None else found[tenant.parent]
+        found[tenant.id] = tenant.id if tenant.parent in (None, PLATFORM) else found[tenant.parent]
     return found
 
 

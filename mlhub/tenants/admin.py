@@ -31,9 +31,12 @@ def _actor(request: HttpRequest) -> User:
 class QuotaAdmin(admin.ModelAdmin):
     """Limits of each organisation; they count from the scheduler's next round on."""
 
-    list_display = ["organisation", "max_gpus", "max_running_jobs", "max_storage_bytes", "updated_at"]
+    list_display = ["organisation", "max_gpus", "max_running_jobs", "max_storage_bytes", "weight", "updated_at"]
     list_select_related = ["organisation"]
-    fields = ["organisation", "max_gpus", "max_running_jobs", "max_storage_bytes", "version"]
+    fields = [
+        "organisation", "max_gpus", "max_running_jobs", "max_storage_bytes", "weight", "shares_fairly", "half_life_s",
+        "version",
+    ]  # fmt: skip
     readonly_fields = ["organisation", "version"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

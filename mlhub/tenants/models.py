@@ -84,7 +84,8 @@ class Membership(models.Model):
 class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
-    The words are the scheduler's: see docs/guides/quota.md.
+    shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
+    is their turn; 0 = only what they hold now counts. The words are the scheduler's: see docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
@@ -96,6 +97,8 @@ class QuotaRules(models.Model):
     lend_limit = models.PositiveIntegerField(null=True, blank=True)
     reclaim = models.CharField(max_length=20, choices=RECLAIM, default="any")
     weight = models.FloatField(default=1.0)
+    shares_fairly = models.BooleanField(default=False)
+    half_life_s = models.FloatField(default=0.0)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 

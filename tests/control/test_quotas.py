@@ -154,3 +154,47 @@ def test_a_preview_tells_which_jobs_would_give_back_and_which_would_start(cast: 
     assert Job.objects.get(pk=waiting.pk).state == "queued"
     nobody = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
     assert nobody.status_code in (404, 422)
+
+
+def test_projects_of_an_organisation_that_shares_fairly_get_their_parts_by_weight(cast: Cast) -> None:
+    speech: Project = create_project(cast.a, name="speech", actor=cast.alice)
+    set_quota(cast.a, shares_fairly=True, actor=cast.root)
+    set_quota(cast.project_a, weight=3.0, actor=cast.alice)
+    for i in range(4):
+        job(speech, cast.bob, name=f"s{i}", max_workers=1)
+    for i in range(4):
+        job(cast.project_a, cast.bob, name=f"v{i}", max_workers=1)
+    play()
+    started = Job.objects.filter(state="starting").values_list("name", flat=True)
+    assert sorted(name[0] for name in started) == ["s", "v", "v", "v"]
+
+
+def test_organisations_share_fairly_where_the_platform_says_so(cast: Cast) -> None:
+    from mlhub.control.quotas import PLATFORM, tree_of
+
+    for i in range(4):
+        job(cast.project_a, cast.bob, name=f"a{i}", max_workers=1)
+    for i in range(4):
+        job(cast.project_b, cast.charlie, name=f"b{i}", max_workers=1)
+    settings = {"shares_fairly": True, "half_life_s": 7200, "policy": "fifo"}
+    assert cast.client(cast.alice).patch("/api/v1/scheduler/settings", settings).status_code == 403
+    saved = cast.client(cast.root).patch("/api/v1/scheduler/settings", settings)
+    assert (saved.json()["shares_fairly"], saved.json()["half_life_s"]) == (True, 7200.0)
+    top = tree_of({cast.a.id, cast.b.id}).tenants[0]
+    assert (top.id, top.shares_fairly, top.half_life_s) == (PLATFORM, True, 7200.0)
+    play()
+    started = Job.objects.filter(state="starting").values_list("name", flat=True)
+    assert sorted(name[0] for name in started) == ["a", "a", "b", "b"]
+
+
+def test_how_parts_share_is_set_by_admins_and_refused_where_it_makes_no_sense(cast: Cast) -> None:
+    team = create_team(cast.a, name="perception", actor=cast.alice)
+    path = f"/api/v1/teams/{team.id}/quota"
+    changed = cast.client(cast.alice).patch(path, {"shares_fairly": True, "half_life_s": 3600})
+    assert changed.status_code == 200, changed.content
+    assert (changed.json()["shares_fairly"], changed.json()["half_life_s"]) == (True, 3600.0)
+    assert cast.client(cast.bob).patch(path, {"shares_fairly": False}).status_code == 403
+    refused = cast.client(cast.alice).patch(path, {"half_life_s": -1})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "half_life_s"
+    assert cast.client(cast.charlie).patch(path, {"half_life_s": 1}).status_code == 404

@@ -224,7 +224,7 @@ def test_safety_is_verified_on_the_final_victims() -> None:
     assert lost(case.waiting(job("a1", gpus=5, length_s=1e5)).decide("fifo")) == set()
     plan = case.waiting(job("a1", gpus=3, length_s=1e5)).decide("fifo")  # 5 against bob's 6: b0 alone suffices
     assert lost(plan) == {"b0"}
-    assert plan.of("b0").explanations[0].facts["other"] == "alice"
+    assert plan.of("b0").explanations[0].facts == {"tenant": "bob", "percent": 50.0, "weight": 1.0}
 
 
 def test_the_largest_share_gives_first_and_who_is_not_needed_stays() -> None:

@@ -1803,6 +1803,12 @@ export interface components {
             reclaim?: components["schemas"]["ReclaimEnum"];
             /** Format: double */
             weight?: number;
+            shares_fairly?: boolean;
+            /**
+             * Format: double
+             * @description 0: past use is no matter.
+             */
+            half_life_s?: number;
             version?: number;
             max_storage_bytes?: number | null;
         };
@@ -1816,6 +1822,12 @@ export interface components {
             reclaim?: components["schemas"]["ReclaimEnum"];
             /** Format: double */
             weight?: number;
+            shares_fairly?: boolean;
+            /**
+             * Format: double
+             * @description 0: past use is no matter.
+             */
+            half_life_s?: number;
             version?: number;
         };
         PatchedRoleRequest: {
@@ -1833,6 +1845,13 @@ export interface components {
             shadow_parameters?: {
                 [key: string]: unknown;
             };
+            /** @description What no organisation is guaranteed goes to them by weight. */
+            shares_fairly?: boolean;
+            /**
+             * Format: double
+             * @description Of their use; 0: past use is no matter.
+             */
+            half_life_s?: number;
             version?: number;
         };
         Placement: {
@@ -1996,7 +2015,12 @@ export interface components {
             readonly current_attempt: components["schemas"]["Attempt"] | null;
             readonly place: number | null;
         };
-        /** @description null = no limit, and no guarantee. Guarantees and limits count GPUs. */
+        /**
+         * @description null = no limit, and no guarantee. Guarantees and limits count GPUs.
+         *
+         *     shares_fairly: what none of its parts is guaranteed goes to them by weight, whatever the policy. half_life_s: of
+         *     their use, by which it is their turn; 0 = only what they hold now counts.
+         */
         Quota: {
             readonly max_gpus: number | null;
             readonly max_running_jobs: number | null;
@@ -2006,6 +2030,9 @@ export interface components {
             readonly reclaim: components["schemas"]["ReclaimEnum"];
             /** Format: double */
             readonly weight: number;
+            readonly shares_fairly: boolean;
+            /** Format: double */
+            readonly half_life_s: number;
             readonly max_storage_bytes: number | null;
             readonly version: number;
             readonly used: components["schemas"]["QuotaUsed"];
@@ -2042,6 +2069,9 @@ export interface components {
             reclaim: components["schemas"]["ReclaimEnum"];
             /** Format: double */
             weight: number;
+            shares_fairly: boolean;
+            /** Format: double */
+            half_life_s: number;
             version: number;
             guaranteed: number;
             used: number;
@@ -2070,6 +2100,12 @@ export interface components {
             reclaim?: components["schemas"]["ReclaimEnum"];
             /** Format: double */
             weight?: number;
+            shares_fairly?: boolean;
+            /**
+             * Format: double
+             * @description 0: past use is no matter.
+             */
+            half_life_s?: number;
             /** Format: uuid */
             organisation?: string;
             /** Format: uuid */
@@ -2166,6 +2202,9 @@ export interface components {
             shadow_parameters: {
                 [key: string]: unknown;
             };
+            shares_fairly?: boolean;
+            /** Format: double */
+            half_life_s?: number;
             readonly version: number;
             /** Format: date-time */
             readonly updated_at: string;

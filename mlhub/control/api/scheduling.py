@@ -172,8 +172,8 @@ class SchedulerSettingsSerializer(serializers.ModelSerializer[SchedulerSettings]
     class Meta:
         model = SchedulerSettings
         fields = [
-            "policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters", "version", "updated_at",
-            "policies", "known",
+            "policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters", "shares_fairly", "half_life_s",
+            "version", "updated_at", "policies", "known",
         ]  # fmt: skip
         read_only_fields = ["policies", "known", "version", "updated_at"]
 
@@ -193,6 +193,12 @@ class SchedulerChangeSerializer(serializers.Serializer[None]):
     budget_s = serializers.FloatField(min_value=0.1, max_value=600, required=False)
     shadow_policy = serializers.CharField(max_length=50, required=False, allow_blank=True)
     shadow_parameters = serializers.DictField(required=False)
+    shares_fairly = serializers.BooleanField(
+        required=False, help_text="What no organisation is guaranteed goes to them by weight."
+    )
+    half_life_s = serializers.FloatField(
+        min_value=0, max_value=366 * 86400, required=False, help_text="Of their use; 0: past use is no matter."
+    )
     version = serializers.IntegerField(required=False)
 
 

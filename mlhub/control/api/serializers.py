@@ -77,11 +77,18 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
     storage_bytes = serializers.IntegerField()
 
 
-RULES = ["max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight"]
+RULES = [
+    "max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly",
+    "half_life_s",
+]  # fmt: skip
 
 
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
-    """null = no limit, and no guarantee. Guarantees and limits count GPUs."""
+    """null = no limit, and no guarantee. Guarantees and limits count GPUs.
+
+    shares_fairly: what none of its parts is guaranteed goes to them by weight, whatever the policy. half_life_s: of
+    their use, by which it is their turn; 0 = only what they hold now counts.
+    """
 
     used = QuotaUsedSerializer(read_only=True)
 
@@ -101,6 +108,8 @@ class QuotaRulesSerializer(serializers.Serializer[None]):
     lend_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
     reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM, required=False)
     weight = serializers.FloatField(required=False)
+    shares_fairly = serializers.BooleanField(required=False)
+    half_life_s = serializers.FloatField(required=False, help_text="0: past use is no matter.")
 
 
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
@@ -131,6 +140,8 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lend_limit = serializers.IntegerField(allow_null=True)
     reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM)
     weight = serializers.FloatField()
+    shares_fairly = serializers.BooleanField()
+    half_life_s = serializers.FloatField()
     version = serializers.IntegerField()
     guaranteed = serializers.IntegerField()
     used = serializers.IntegerField()

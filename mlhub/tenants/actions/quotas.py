@@ -15,7 +15,8 @@ from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
 LIMITS = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
-RULES = (*LIMITS, "reclaim", "weight")
+RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s")
+MOST_HALF_LIFE_S = 366 * 86400.0
 _CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
 
 
@@ -94,6 +95,13 @@ def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
             if value not in _CHOICES[field]:
                 words = ", ".join(_CHOICES[field])
                 raise InvalidInputError(f"{field} is {value!r}.", field=field, remedy=f"Give one of {words}.")
+        elif field == "shares_fairly":
+            if not isinstance(value, bool):
+                raise InvalidInputError(f"shares_fairly is {value}.", field=field, remedy="Give true or false.")
+        elif field == "half_life_s":
+            if value is None or not 0 <= value <= MOST_HALF_LIFE_S:
+                remedy = "Give seconds, up to a year; 0: what was used before does not count."
+                raise InvalidInputError(f"half_life_s is {value}.", field=field, remedy=remedy)
         elif field == "weight":
             if value is None or not 0 < value <= 1e6:
                 raise InvalidInputError(f"weight is {value}.", field=field, remedy="Give more than 0, 1 for the usual.")

@@ -9,7 +9,7 @@ import type { QuotaOwner, QuotaRules } from "@/api/types";
 import { ProblemAlert } from "@/components/ProblemAlert";
 import { impactOf, impactSentence } from "@/features/quotas/impact";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
-import { asRules, asWish, NUMBERS, RECLAIM, type Typed } from "@/features/quotas/rules";
+import { asRules, asWish, halfLifeHours, NUMBERS, RECLAIM, SHARING, type Typed } from "@/features/quotas/rules";
 
 interface Props {
   owner: QuotaOwner;
@@ -38,6 +38,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
     },
   });
   const problem = save.error instanceof Problem ? save.error : undefined;
+  const errorOf = (field: string) => problem?.of(field);
 
   function type(change: Typed) {
     setTyped((before) => ({ ...before, ...change }));
@@ -68,6 +69,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
               error={problem?.of(name)}
             />
           ))}
+          {owner.kind !== "project" && <SharingFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />}
           <NativeSelect
             label="Takes back"
             description="what it lent, when its jobs wait"
@@ -92,6 +94,41 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+interface SharingProps {
+  owner: QuotaOwner;
+  typed: Typed;
+  onType: (change: Typed) => void;
+  errorOf: (field: string) => string | undefined;
+}
+
+/** How its parts come by what none of them is guaranteed. */
+function SharingFields({ owner, typed, onType, errorOf }: SharingProps) {
+  const isFair = typed.shares_fairly ?? owner.shares_fairly;
+  return (
+    <>
+      <NativeSelect
+        label="Its parts share"
+        description="what none is guaranteed; counts if those above share fairly, too"
+        data={SHARING}
+        value={isFair ? "fair" : "policy"}
+        onChange={(event) => onType({ shares_fairly: event.currentTarget.value === "fair" })}
+        error={errorOf("shares_fairly")}
+      />
+      {isFair && (
+        <NumberInput
+          label="Half-life of use, hours"
+          description="who used less lately is next; 0: only what is held now counts"
+          min={0}
+          allowNegative={false}
+          value={typed.half_life_h ?? halfLifeHours(owner)}
+          onChange={(value) => onType({ half_life_h: value })}
+          error={errorOf("half_life_s")}
+        />
+      )}
+    </>
   );
 }
 

@@ -157,4 +157,27 @@ describe("The tree of quotas", () => {
     await user.click(within(form).getByRole("button", { name: "Save" }));
     expect((await within(form).findAllByText(message))[0]).toBeVisible();
   });
+
+  it("lets admins have a team's projects share fairly, by what they used lately", async () => {
+    const team = quotaOwner({ kind: "team", id: "00000000-0000-7000-8000-0000000000c7", name: "Perception" });
+    const received: unknown[] = [];
+    serveTree(true);
+    server.use(
+      http.get("/api/v1/organisations/:id/quota-tree", () => HttpResponse.json({ may_edit: true, owners: [team] })),
+      http.patch("/api/v1/teams/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json(team);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Perception" }));
+    const form = screen.getByRole("form", { name: "Quota of Perception" });
+    expect(within(form).queryByLabelText("Half-life of use, hours")).not.toBeInTheDocument();
+    await user.selectOptions(within(form).getByLabelText("Its parts share"), "Fairly, by weight");
+    await user.clear(within(form).getByLabelText("Half-life of use, hours"));
+    await user.type(within(form).getByLabelText("Half-life of use, hours"), "168");
+    await user.click(within(form).getByRole("button", { name: "Save" }));
+    expect(await screen.findByText("The quota of Perception is saved.")).toBeVisible();
+    expect(received).toEqual([{ shares_fairly: true, half_life_s: 604_800, version: 1 }]);
+  });
 });

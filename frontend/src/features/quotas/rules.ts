@@ -8,8 +8,17 @@ export const NUMBERS: { name: NumberRule; label: string; description: string; em
   { name: "max_gpus", label: "At most", description: "GPUs, borrowed ones included", empty: "No limit" },
   { name: "borrow_limit", label: "May borrow", description: "GPUs above its guarantee", empty: "No limit" },
   { name: "lend_limit", label: "May lend", description: "idle GPUs of its guarantee", empty: "No limit" },
-  { name: "weight", label: "Weight", description: "its part, where a policy shares by weight", empty: "1" },
+  { name: "weight", label: "Weight", description: "its part, where those above share fairly", empty: "1" },
 ];
+
+/** How an owner shares out what none of its parts is guaranteed. */
+export const SHARING = [
+  { value: "policy", label: "In the policy's order" },
+  { value: "fair", label: "Fairly, by weight" },
+];
+
+/** Seconds in the API, hours on the page. */
+const HOUR_S = 3600;
 
 export const RECLAIM = [
   { value: "any", label: "At once, from any job that borrows" },
@@ -18,7 +27,11 @@ export const RECLAIM = [
 ];
 
 /** What was typed so far; "" is no limit, no guarantee. */
-export type Typed = Partial<Record<NumberRule, string | number>> & { reclaim?: QuotaRules["reclaim"] };
+export type Typed = Partial<Record<NumberRule, string | number>> & {
+  reclaim?: QuotaRules["reclaim"];
+  shares_fairly?: boolean;
+  half_life_h?: string | number;
+};
 
 /** Only what was typed, so that the rest stays as it is. */
 export function asRules(typed: Typed): QuotaRules {
@@ -30,7 +43,13 @@ export function asRules(typed: Typed): QuotaRules {
     else rules[name] = value === "" ? null : Math.round(Number(value));
   }
   if (typed.reclaim !== undefined) rules.reclaim = typed.reclaim;
+  if (typed.shares_fairly !== undefined) rules.shares_fairly = typed.shares_fairly;
+  if (typed.half_life_h !== undefined) rules.half_life_s = Number(typed.half_life_h) * HOUR_S;
   return rules;
+}
+
+export function halfLifeHours(owner: QuotaOwner): number {
+  return owner.half_life_s / HOUR_S;
 }
 
 /** Whose quota the what-if is about. */

@@ -62,6 +62,9 @@ describe("The scheduler's page", () => {
     await user.type(await screen.findByLabelText("Policy: power"), "0.5");
     await user.selectOptions(screen.getByLabelText("Shadow policy"), "las");
     await user.type(screen.getByLabelText("Shadow policy: limits"), "[[100, 200]");
+    await user.click(screen.getByLabelText("Organisations share fairly"));
+    await user.clear(screen.getByLabelText("Half-life of use, hours"));
+    await user.type(screen.getByLabelText("Half-life of use, hours"), "24");
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect(await screen.findByText("The scheduler's settings are saved.")).toBeVisible();
     expect(sent).toEqual({
@@ -70,6 +73,8 @@ describe("The scheduler's page", () => {
       budget_s: 10,
       shadow_policy: "las",
       shadow_parameters: { limits: [100, 200] },
+      shares_fairly: true,
+      half_life_s: 86_400,
       version: 4,
     });
   });

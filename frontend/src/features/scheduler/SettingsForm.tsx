@@ -1,5 +1,5 @@
 // The policy, its parameters, its time budget and its shadow. What the API refuses is said at the input it is about.
-import { Button, Group, NativeSelect, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, NativeSelect, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -68,6 +68,24 @@ export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
           <Text size="xs" c="dimmed">
             The shadow decides on every real round too, and nothing it decides is done. An empty parameter has its default.
           </Text>
+          <Checkbox
+            label="Organisations share fairly"
+            description="What none of them is guaranteed goes to them by weight, whatever the policy."
+            checked={draft.shares_fairly}
+            onChange={(event) => change({ shares_fairly: event.currentTarget.checked })}
+          />
+          {draft.shares_fairly && (
+            <NumberInput
+              label="Half-life of use, hours"
+              description="Who used less lately is next. 0: only what is held now counts."
+              inputWrapperOrder={["label", "input", "description", "error"]}
+              maw={320}
+              min={0}
+              value={draft.half_life_h}
+              onChange={(value) => change({ half_life_h: Number(value) })}
+              error={problem?.of("half_life_s")}
+            />
+          )}
           <ProblemAlert error={save.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" disabled={!isChanged(draft, settings)} onClick={() => setDraft(draftOf(settings))}>

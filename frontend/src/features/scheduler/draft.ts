@@ -7,7 +7,11 @@ export interface Draft {
   budget_s: number;
   shadow_policy: string;
   shadow_parameters: Record<string, string>;
+  shares_fairly: boolean;
+  half_life_h: number;
 }
+
+const HOUR_S = 3600;
 
 export function draftOf(settings: SchedulerSettings): Draft {
   return {
@@ -16,6 +20,8 @@ export function draftOf(settings: SchedulerSettings): Draft {
     budget_s: settings.budget_s ?? 10,
     shadow_policy: settings.shadow_policy ?? "",
     shadow_parameters: typed(settings.shadow_parameters),
+    shares_fairly: settings.shares_fairly ?? false,
+    half_life_h: (settings.half_life_s ?? 0) / HOUR_S,
   };
 }
 
@@ -26,6 +32,8 @@ export function changeOf(draft: Draft, settings: SchedulerSettings): SchedulerCh
     budget_s: draft.budget_s,
     shadow_policy: draft.shadow_policy,
     shadow_parameters: read(draft.shadow_parameters),
+    shares_fairly: draft.shares_fairly,
+    half_life_s: draft.half_life_h * HOUR_S,
     version: settings.version,
   };
 }
