@@ -25,7 +25,8 @@ class Surplus:
     """claims: with all claims of guarantees met. shares: with all that is held, and with those claims.
 
     1. turns: of the groups whose jobs wait, the one with the smallest share is next, level by level: the share that its
-       next job would bring about; where use counts, what it was charged for the past, this job's start included;
+       next job would bring about; where use counts, what it was charged for the past, this job's start included. Jobs
+       that find no GPUs now do not count: a large one would hide the small share of those behind it;
     2. its job takes free GPUs; else such as jobs of contenders with larger shares give back: of the largest share
        first, in it the first to go. Backwards, who turns out not to be needed stays;
     3. safety, verified on the final victims: with the job its contender has less than each victim's had with the
@@ -50,12 +51,9 @@ class Surplus:
         own = set(protected)
         self.lenders = [b for b in self.claims.running.values() if b.job.id not in own and b.n_gpus]
         queues = self._queues()
-        while queues:
+        while queues := {t: queue for t, queue in queues.items() if self._has_next(queue)}:
             tenant = self._next({t: queue[0] for t, queue in queues.items()}, 0)
-            job = queues[tenant].popleft()
-            if not queues[tenant]:
-                del queues[tenant]
-            self._claim(job)
+            self._claim(queues[tenant].popleft())
         self._guard(own)
         weights = {self.groups[t]: self.shares.weight(self.shares.lines[t][-1]) for t in self.groups}
         ceilings = self._ceilings() if self.sizes_jobs else {}
@@ -94,33 +92,34 @@ class Surplus:
 
     # 2
 
+    def _has_next(self, queue: deque[JobSnapshot]) -> bool:
+        """Whether anything is left that finds GPUs; who does not, will not in this round."""
+        while queue and self._find(queue[0]) is None:
+            queue.popleft()
+        return bool(queue)
+
     def _claim(self, job: JobSnapshot) -> None:
+        n, gpu_type, victims = self._find(job) or (0, "", [])
+        for victim in victims:
+            self._give_up(victim, job)
+        self._book(job, n, gpu_type)
+
+    def _find(self, job: JobSnapshot) -> tuple[int, str, list[Victim]] | None:
+        """A size, a type of GPU, and who gives back for it."""
         group = self.groups[job.tenant]
-        kinds = [(group, n, job.gpu_types) for n in self._sizes(job)]
-        kinds = [kind for kind in kinds if kind not in self.failed]
-        for finds in (self._find_free, self._take_back):
-            for _, n, _ in kinds:
-                if self.claims.limits.limit(job.tenant, gpus=n) is None and finds(job, n):
-                    return
-        self.failed.update(kinds)
-
-    def _find_free(self, job: JobSnapshot, n: int) -> bool:
-        free = self.claims.free
-        types = sorted((t for t in free if _may_use(job, t) and free[t] >= n), key=lambda t: (-free[t], t))
-        if not types or self.claims.booked.available(job.tenant) < n:
-            return False
-        self._book(job, n, types[0])
-        return True
-
-    def _take_back(self, job: JobSnapshot, n: int) -> bool:
-        for gpu_type in sorted(t for t in self.claims.free if _may_use(job, t)):
-            victims = self._victims(job, n, gpu_type)
-            if victims is not None:
-                for victim in victims:
-                    self._give_up(victim, job)
-                self._book(job, n, gpu_type)
-                return True
-        return False
+        sizes = [n for n in self._sizes(job) if (group, n, job.gpu_types) not in self.failed]
+        sizes = [n for n in sizes if self.claims.limits.limit(job.tenant, gpus=n) is None]
+        types = sorted((t for t in self.claims.free if _may_use(job, t)), key=lambda t: (-self.claims.free[t], t))
+        for n in sizes:
+            if types and self.claims.free[types[0]] >= n and self.claims.booked.available(job.tenant) >= n:
+                return n, types[0], []
+        for n in sizes:
+            for gpu_type in types:
+                victims = self._victims(job, n, gpu_type)
+                if victims is not None:
+                    return n, gpu_type, victims
+        self.failed.update((group, n, job.gpu_types) for n in sizes)
+        return None
 
     def _victims(self, job: JobSnapshot, n: int, gpu_type: str) -> list[Victim] | None:
         missing = n - max(0, self.claims.free[gpu_type])

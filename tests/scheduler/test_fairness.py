@@ -15,6 +15,8 @@ from scheduler.lending import Lending
 from scheduler.use import Uses, decayed, entry_penalty
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds, reason, sizes
 
+# gandiva's slices end for as many jobs as others wait, whoever they are of: it is fair when they begin only
+SETTLED = pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"gandiva"}))
 EVERY = pytest.mark.parametrize("policy", sorted(POLICIES))
 HOUR_S = 3600.0
 CLUSTER_R = np.array([16.0, 64.0, 256.0 * GIB])
@@ -156,8 +158,7 @@ def test_v6_what_nobody_is_guaranteed_is_split_by_weight(policy: str) -> None:
     assert (held(case, "alice"), held(case, "bob")) == (6, 2)
 
 
-# gandiva's slices end for as many jobs as others wait, whoever they are of: it is fair when they begin only
-@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"gandiva"}))
+@SETTLED
 def test_v6_also_when_one_has_it_all_already(policy: str) -> None:
     case = sharing().running(*crowd("bob", 8)).waiting(*crowd("alice", 8, at=900.0))
     case = settled(case, policy, 12)
@@ -225,6 +226,16 @@ def test_safety_is_verified_on_the_final_victims() -> None:
     plan = case.waiting(job("a1", gpus=3, length_s=1e5)).decide("fifo")  # 5 against bob's 6: b0 alone suffices
     assert lost(plan) == {"b0"}
     assert plan.of("b0").explanations[0].facts == {"tenant": "bob", "percent": 50.0, "weight": 1.0}
+
+
+@SETTLED
+def test_a_large_job_that_finds_no_gpus_does_not_hide_the_small_share_of_those_behind_it(policy: str) -> None:
+    """bob's job of two, which left for alice's of one, does not come back while alice's largest job is her first."""
+    case = sharing(4, alice=1.0, bob=1.0).running(job("b0", gpus=1, tenant="bob", length_s=1e5), job("a1", gpus=1))
+    case = case.running(job("b1", gpus=2, tenant="bob", length_s=1e5), since=900.0)
+    case = settled(case.waiting(job("a0", gpus=4, length_s=1e5), job("a2", gpus=1, length_s=1e5, at=1.0)), policy)
+    assert held(case, "alice") == 2
+    assert lost(case.decide(policy)) == set()
 
 
 def test_the_largest_share_gives_first_and_who_is_not_needed_stays() -> None:

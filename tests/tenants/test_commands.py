@@ -51,7 +51,7 @@ def test_the_administrators_page_changes_a_quota_through_the_action(cast):
     client.force_login(cast.root, backend="django.contrib.auth.backends.ModelBackend")
     answer = client.post(
         f"/admin/tenants/quota/{cast.a.id}/change/",
-        {"max_gpus": "3", "max_running_jobs": "", "max_storage_bytes": ""},
+        {"max_gpus": "3", "max_running_jobs": "", "max_storage_bytes": "", "weight": "1", "half_life_s": "0"},
     )
     assert answer.status_code == 302
     quota = Quota.objects.get(organisation=cast.a)
