@@ -152,7 +152,7 @@ def job_snapshot(
         training_since_s=live.training_at.timestamp() if live and live.training_at else None,
         mode=_mode(job),
         min_workers=job.min_workers,
-        max_workers=min(job.max_workers, job.batch_size, job.profile.get("max_workers") or job.max_workers),
+        max_workers=min(job.max_workers, job.batch_size, max(job.profile.get("workers_possible") or [job.max_workers])),
         cpus_per_worker=worker.cpus,
         memory_per_worker_bytes=worker.memory_bytes,
         cpus_per_server=server.cpus,

@@ -69,7 +69,7 @@ def _try_out(job: Job) -> None:
         file.write(_trial(job, there).to_json())
         file.flush()
         verdict = inspect("preflight", "--spec", file.name)
-    error = verdict.error or _too_many(job, verdict.found["profile"])
+    error = verdict.error or _indivisible(job, verdict.found["profile"])
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
@@ -79,16 +79,16 @@ def _try_out(job: Job) -> None:
     actions.fail_preflight(job, failure={**told, "field": error["field"]})
 
 
-def _too_many(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
+def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
     """An error when the model cannot be divided among as many workers as the job insists on."""
-    most = profile.get("max_workers")
-    if most is None or job.min_workers <= most:
+    possible = profile.get("workers_possible")
+    if possible is None or any(job.min_workers <= n <= job.max_workers for n in possible):
         return None
     return {
         "code": "invalid_strategy",
         "field": "min_workers",
-        "message": f"min_workers is {job.min_workers}, and {profile['strategy']} can divide this model among {most}.",
-        "remedy": f"Give at most {most}.",
+        "message": f"{profile['strategy']} cannot divide this model among {job.min_workers} workers.",
+        "remedy": f"Possible: {', '.join(map(str, possible))}.",
     }
 
 

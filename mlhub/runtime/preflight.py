@@ -19,7 +19,7 @@ from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
 from mlhub.runtime.readers import Split, open_split
 from mlhub.runtime.sampling import Schedule
 from mlhub.runtime.settings import Settings, read_settings
-from mlhub.runtime.strategies.fitness import most_workers
+from mlhub.runtime.strategies.fitness import possible_workers
 from mlhub.runtime.strategies.schema import StrategySpec, parse
 from mlhub.wire.launch import Mode, PodSpec
 
@@ -82,7 +82,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         "metrics": names,
         "servers_possible": _can_use_servers(model, optimizer) and _is_same_on_servers(loop, strategy),
         "strategy": strategy.name,
-        "max_workers": most_workers(strategy, model, optimizer),
+        "workers_possible": possible_workers(strategy, model, optimizer),
     }
 
 

@@ -70,7 +70,13 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Gang:
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("strategy", "n_workers"),
-    [({"name": "pipeline"}, 2), ({"name": "pipeline", "schedule": "gpipe", "micro_batches": 3}, 3)],
+    [
+        ({"name": "pipeline"}, 2),
+        ({"name": "pipeline", "schedule": "gpipe", "micro_batches": 3}, 3),
+        ({"name": "tensor"}, 2),
+        ({"name": "fully_sharded"}, 2),
+        ({"name": "hybrid", "parts": 2}, 4),
+    ],
     ids=lambda v: "-".join(str(x) for x in v.values()) if isinstance(v, dict) else str(v),
 )
 def test_a_divided_model_learns_what_one_process_learns(
@@ -85,7 +91,7 @@ def test_a_divided_model_learns_what_one_process_learns(
 
 
 @pytest.mark.dist
-@pytest.mark.parametrize(("name", "before", "after"), [("pipeline", 3, 2)])
+@pytest.mark.parametrize(("name", "before", "after"), [("pipeline", 3, 2), ("fully_sharded", 3, 2), ("tensor", 2, 1)])
 def test_a_divided_training_is_resumed_by_another_number_of_workers(
     name: str, before: int, after: int, tmp_path: Path
 ) -> None:

@@ -5,21 +5,37 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.layers import layers_of, most_stages
+from mlhub.runtime.strategies.linear_pairs import pairs_of
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec
 from mlhub.wire.launch import Mode
 
-ANYTHING = (AUTO, "all_reduce")  # trained as it is, whatever it is made of
+ANYTHING = (AUTO, "all_reduce", "single", "ensemble", "fully_sharded")  # trained as it is, whatever it is made of
+
+MOST = 64  # workers of a gang
 
 
-def most_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.optim.Optimizer) -> int | None:
-    """None: any number. Raises BadInputError when not even one could train it."""
+def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[int] | None:
+    """Numbers of workers, ascending; None: any. Raises BadInputError when none could train it."""
     if spec.name in ANYTHING:
         return None
     if spec.name == "pipeline":
-        return most_stages(layers_of(model))
+        return list(range(1, most_stages(layers_of(model)) + 1))
+    if spec.name in ("tensor", "hybrid"):
+        widths = [pair.width for pair in pairs_of(model)]
+        parts = spec.parameters.get("parts")
+        if parts is None:
+            return [n for n in range(1, MOST + 1) if any(width % n == 0 for width in widths)]
+        if all(width % parts for width in widths):
+            raise BadInputError(
+                f"No pair of linear layers has a width between them that {parts} divides.",
+                field="strategy.parts",
+                remedy=f"Give parts that divide one of {', '.join(map(str, sorted(set(widths))))}.",
+            )
+        return list(range(parts, MOST + 1, parts))
     named = flat.trained(model)
     if spec.mode is Mode.PARAMETER_SERVER or spec.name == "sharded":
         plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)

@@ -8,6 +8,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.all_reduce import AllReduce
 from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
+from mlhub.runtime.strategies.divided import Divided
 from mlhub.runtime.strategies.ensemble import Ensemble
 from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
@@ -49,6 +50,9 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "ensemble": Ensemble,
     "single": single,
     "pipeline": Pipeline,
+    "fully_sharded": Divided,
+    "tensor": Divided,
+    "hybrid": Divided,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

@@ -70,6 +70,21 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         },
         is_resizable=False,
     ),
+    "fully_sharded": Scheme(
+        "Weights, gradients and optimiser are all divided over the workers; layers are gathered for use (FSDP2).",
+        _ALL,
+    ),
+    "tensor": Scheme(
+        "Pairs of linear layers are divided inside: each worker computes some of their columns.",
+        _ALL,
+        is_resizable=False,
+    ),
+    "hybrid": Scheme(
+        "Replicas of `parts` workers, which divide linear layers among them; weights are divided over replicas, too.",
+        _ALL,
+        {"parts": Parameter(int, 2, minimum=1, maximum=64)},
+        is_resizable=False,
+    ),
     "pipeline": Scheme(
         "Each worker holds some layers of a torch.nn.Sequential; micro-batches pass through all of them.",
         _ALL,
@@ -91,6 +106,9 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "d-psgd": Preset("gossip"),
     "ad-psgd": Preset("random_gossip"),
     "sgp": Preset("push_sum", aliases={"peers_per_itr": "n_peers"}),
+    "fsdp": Preset("fully_sharded"),
+    "zero-3": Preset("fully_sharded"),
+    "megatron": Preset("tensor"),
     "zero-1": Preset("sharded"),
     "bigdl": Preset("sharded"),
     "dist-keras-averaging": Preset("averaging"),
