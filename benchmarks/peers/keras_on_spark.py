@@ -5,6 +5,7 @@ For a Python that has elephas 7.3 (with TensorFlow and PySpark) and a Java; noth
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -19,6 +20,7 @@ from tensorflow.keras.utils import to_categorical
 
 
 def main(path: str, width: int, batch_size: int, epochs: int) -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     with np.load(path) as file:
         x, y = file["x"], to_categorical(file["y"], 10)
     layers = [Input((x.shape[1],)), Dense(width, "relu"), Dense(width, "relu"), Dense(10, "softmax")]

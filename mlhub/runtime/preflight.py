@@ -21,6 +21,7 @@ from mlhub.runtime.sampling import Schedule
 from mlhub.runtime.settings import Settings, read_settings
 from mlhub.runtime.strategies.fitness import possible_workers
 from mlhub.runtime.strategies.schema import StrategySpec, parse
+from mlhub.runtime.strategies.sparse_rows import tables_of
 from mlhub.wire.launch import Mode, PodSpec
 
 SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
@@ -64,6 +65,8 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
         )
     optimizer = contract.build_optimizer(model, settings)
+    if strategy.name == "sparse_rows":
+        tables_of(model, optimizer)
     names = _check_evaluation(model, contract, data, training.target_metric)
     small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
     example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ class Gang:
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work
         self.is_encrypted = is_encrypted
+        self.tables: tuple[list[Any], list[torch.Tensor]] = [()] * n_shards, []  # plans by shard, and whole tables
         self.is_whole = parse(strategy).needs_one_shard
         self.n_workers, self.n_shards, self.n_elements = n_workers, n_shards, n_elements
         self._optimizer = lambda parameters: optimizer(parameters, **({"lr": 1.0} | options))
@@ -78,7 +79,8 @@ class Gang:
                 strategy=self.strategy,
                 work=None if self.work is None else asdict(self.work),
             )
-            client.start(plans)
+            of_shards, tables = self.tables
+            client.start([replace(p, tables=own) for p, own in zip(plans, of_shards, strict=True)], tables)
         client.pull()
         return client, weights, gradient
 

@@ -23,6 +23,7 @@ from mlhub.runtime.ps.handshake import StrangerError, greet
 from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
+from mlhub.runtime.ps.rows import RowClient
 from mlhub.runtime.ps.server import bytes_of, size_buffers, tune
 from mlhub.runtime.ps.tls import context_for
 
@@ -66,9 +67,21 @@ class Client:
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
         self.bytes_pulled, self.bytes_pushed = weights.nbytes, sum(self._push_bytes)  # of one exchange
 
-    def start(self, plans: Sequence[ShardPlan]) -> None:
-        """Rank 0's, or a leaf's first worker's: hands over the first weights."""
-        self._each(lambda shard: self._hand_over(self._connections[shard], plans[shard], self._weights[shard]))
+    def start(self, plans: Sequence[ShardPlan], tables: Sequence[torch.Tensor] = ()) -> None:
+        """Rank 0's, or a leaf's first worker's: hands over the first weights. tables: whole, those of the plans."""
+
+        def one(shard: int) -> None:
+            rows = [
+                bytes_of(whole[table.first_row : table.first_row + table.n_rows])
+                for table, whole in zip(plans[shard].tables, tables, strict=True)
+            ]
+            self._hand_over(self._connections[shard], plans[shard], self._weights[shard], *rows)
+
+        self._each(one)
+
+    def rows(self, table: int, *, n_rows: int) -> RowClient:
+        """For one of the plans' tables."""
+        return RowClient(self._connections, table=table, n_rows=n_rows)
 
     def start_roots(self, plans: Sequence[ShardPlan], weights: torch.Tensor) -> None:
         """Worker 0's, before its leaf is started."""
@@ -76,10 +89,11 @@ class Client:
         for connection, plan, (begin, end) in zip(self._snapshots, plans, cuts, strict=True):
             self._hand_over(connection, plan, bytes_of(weights[begin:end]))
 
-    def _hand_over(self, connection: socket.socket, plan: ShardPlan, weights: memoryview) -> None:
-        content = json.dumps(plan.to_json()).encode()
-        frames.send(connection, Header(Operation.START, len(content), sender=self._index), content)
-        frames.send(connection, Header(Operation.WEIGHTS, len(weights)), weights)
+    def _hand_over(self, connection: socket.socket, plan: ShardPlan, *weights: memoryview) -> None:
+        told = json.dumps(plan.to_json()).encode()
+        frames.send(connection, Header(Operation.START, len(told), sender=self._index), told)
+        for content in weights:
+            frames.send(connection, Header(Operation.WEIGHTS, len(content)), content)
         frames.receive_header(connection, Operation.OK)
 
     def pull(self) -> None:

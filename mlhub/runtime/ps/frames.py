@@ -49,6 +49,8 @@ class Operation(IntEnum):
     HOLD = 18
     MEET = 19
     REST = 20  # nobody needs to wait for this worker until it pushes again
+    ROWS_PULL = 22  # rows.py
+    ROWS_PUSH = 23
     OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.ps.tables import TablePlan
 
 # Optimisers whose step treats every element alike: only these may be cut anywhere.
 ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop")
@@ -41,6 +42,7 @@ class ShardPlan:
     work: Mapping[str, Any] | None = None  # leases.Work, when workers go at their own pace
     rates: Mapping[str, Any] | None = None  # rates.Rates
     start: int = 0  # versions that were made before
+    tables: tuple[TablePlan, ...] = ()  # embeddings that travel row by row; not among the segments
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -49,7 +51,8 @@ class ShardPlan:
     def from_json(cls, raw: Mapping[str, Any]) -> ShardPlan:
         """Raises TypeError, KeyError or ValueError for anything else than a plan."""
         segments = tuple(Segment(**segment) for segment in raw["segments"])
-        plan = cls(**{**raw, "segments": segments, "options": tuple(raw["options"])})
+        tables = tuple(TablePlan(**table) for table in raw["tables"])
+        plan = cls(**{**raw, "segments": segments, "options": tuple(raw["options"]), "tables": tables})
         if plan.optimizer not in ELEMENTWISE:
             raise ValueError(f"the optimiser {plan.optimizer!r} is not one of {', '.join(ELEMENTWISE)}")
         if sum(s.length for s in segments) != plan.size:

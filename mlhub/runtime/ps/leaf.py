@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ class Leaf(Shard):
         self._passing_on = threading.Lock()
         self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
 
-    def start(self, plan: ShardPlan, weights: Tensor) -> None:
+    def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:  # noqa: ARG002
         """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
         gradient = torch.zeros_like(weights)
         client = self._connect(weights, gradient)

@@ -157,7 +157,7 @@ def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
             return rules.first_of(strategy["k"])
         case "dynsgd":
             return rules.asynchronous(scale=SCALES["dynsgd"])
-        case "asp" | "bounded_delay" | "downpour" | "adag" | "easgd":
+        case "asp" | "sparse_rows" | "bounded_delay" | "downpour" | "adag" | "easgd":
             return rules.asynchronous(scale=scale)
         case name:
             raise KeyError(f"the strategy {name!r} does not run on parameter servers")

@@ -19,6 +19,7 @@ from mlhub.runtime.ps.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.handshake import TIMEOUT_S, StrangerError, admit
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
+from mlhub.runtime.ps.rows import serve_rows
 from mlhub.runtime.ps.rules import Answer
 from mlhub.runtime.ps.shard import Shard
 from mlhub.runtime.ps.tls import context_for
@@ -28,7 +29,7 @@ N_WAITING = 64
 BUFFER_BYTES = 4 * 2**20
 REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
-    Operation.TOTAL, Operation.OWED, Operation.BYE,
+    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.BYE,
 )  # fmt: skip
 
 
@@ -178,6 +179,8 @@ class Server:
                     self._order(connection, order)
                 case Operation.ATTEND:
                     self._order(connection, self._shard.attend(worker))
+                case Operation.ROWS_PULL | Operation.ROWS_PUSH:
+                    serve_rows(connection, header, self._shard.tables, factor=self._shard.rate_factor())
                 case Operation.OWED:
                     self._shard.owed[worker] = self._receive_vector(connection, header)
                     frames.send(connection, Header(Operation.OK, 0))
@@ -188,7 +191,11 @@ class Server:
     def _start(self, connection: socket.socket, header: Header) -> None:
         plan = ShardPlan.from_json(json.loads(frames.receive_bytes(connection, header.length)))
         weights = self._receive_vector(connection, frames.receive_header(connection, Operation.WEIGHTS), size=plan.size)
-        self._shard.start(plan, weights)
+        tables = []
+        for table in plan.tables:
+            incoming, n = frames.receive_header(connection, Operation.WEIGHTS), table.n_rows * table.width
+            tables.append(self._receive_vector(connection, incoming, size=n).view(table.n_rows, table.width))
+        self._shard.start(plan, weights, tables)
         frames.send(connection, Header(Operation.OK, 0))
 
     def _receive_vector(self, connection: socket.socket, header: Header, *, size: int | None = None) -> torch.Tensor:

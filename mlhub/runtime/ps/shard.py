@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from mlhub.runtime import rates
 from mlhub.runtime.checkpoints import latest, write_tensors
 from mlhub.runtime.compression import Codec, codec_for
 from mlhub.runtime.errors import PeerLostError
@@ -24,6 +25,7 @@ from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, push_bytes, rule_for
 from mlhub.runtime.ps.rules import Answer, Apply, Discard, Fail, Instruction, Push, Rule
+from mlhub.runtime.ps.tables import Table
 from mlhub.wire.report import MAX_STALENESS
 
 
@@ -42,6 +44,7 @@ class Shard:
         self.codec: Codec | None = None
         self.push_bytes = 0  # of one push, as it comes over the wire
         self.bytes_pushed = 0  # by all, so far
+        self.tables: list[Table] = []
         self.owed: dict[int, Tensor] = {}  # by worker, for the next snapshot
         self._is_started = False
         self._failure: str | None = None
@@ -55,13 +58,17 @@ class Shard:
         self._participants = set(range(n_workers))
         self._totals = Gathering()
 
-    def start(self, plan: ShardPlan, weights: Tensor) -> None:
-        """Rank 0's: the first weights. Raises ValueError, KeyError, OSError, torch's errors for a bad plan."""
+    def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:
+        """Rank 0's: the first weights, and rows of the plan's tables.
+
+        Raises ValueError, KeyError, OSError, torch's errors for a bad plan.
+        """
         with self._changed:
             self.plan, self.weights = plan, weights
             self.pieces = cut(plan, weights)
             self.codec = codec_for(plan.strategy)
             self.push_bytes = push_bytes(plan.size, self.codec)
+            saved = None
             if plan.resume_from is not None:
                 folder = Path(plan.resume_from)
                 checkpoint = latest(folder.parent)
@@ -70,6 +77,8 @@ class Shard:
                 saved = join(checkpoint.optimizer())
                 for piece in self.pieces:
                     piece.restore(saved)
+            self.tables = [Table(t, rows, saved) for t, rows in zip(plan.tables, tables, strict=True)]
+            self._rates = rates.from_json(plan.rates)
             # a shard that holds nothing makes nobody wait
             self.rule = rule_for(plan.strategy if plan.size else {"name": "asp"}, n_workers=self.n_workers)
             for worker in range(self.n_workers):
@@ -143,6 +152,11 @@ class Shard:
             if wait:
                 self._wait(is_ready)
             return is_ready()
+
+    def rate_factor(self) -> float:
+        """Of the learning rate, for rows that are pushed now."""
+        assert self.rule is not None
+        return self._rates.factor(self.plan.start + self.rule.version)
 
     def pull(self, worker: int) -> Answer:
         """For a worker that comes, or comes again."""
@@ -267,6 +281,8 @@ class Shard:
         self.snapshot = {}
         for piece in self.pieces:
             self.snapshot |= piece.collect()
+        for table in self.tables:
+            self.snapshot |= table.collect(n_steps=self.rule.version if self.rule else 0)
         for worker, values in self.owed.items():
             for s in self.plan.segments:
                 self.snapshot[f"{s.parameter}|{OWED}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.compression import ErrorFeedback, codec_for
@@ -20,6 +20,7 @@ from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leaf import leaf_plan
+from mlhub.runtime.ps.tables import TablePlan
 from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, OneModel, Saving, StepResult, Wishes
@@ -44,7 +45,7 @@ class Connected(OneModel):
     ) -> None:  # fmt: skip
         """work: leases.Work, when workers go at their own pace."""
         spec = self.pod.spec
-        named = flat.trained(model)
+        named = self.trained(model, optimizer)
         self.weights, self.gradient = flat.flatten(named)
         self.course = course
         self.feedback = self._feedback(resume, named)
@@ -79,11 +80,32 @@ class Connected(OneModel):
             if tree.n_leaves:
                 self.client.start_roots(plans, self.weights)
             else:
-                self.client.start(plans)
+                of_tables = self.table_plans(optimizer, n_shards=tree.n_roots)
+                plans = [replace(plan, tables=own) for plan, own in zip(plans, of_tables, strict=True)]
+                self.client.start(plans, self.table_weights())
         if tree.n_leaves and tree.index_of(spec.index) == 0:
             n_workers = tree.n_clients(tree.n_roots + spec.index)
             self.client.start([leaf_plan(self.weights.numel(), n_workers=n_workers)])
         self.client.pull()
+        self.connected()
+
+    def trained(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[tuple[str, nn.Parameter]]:  # noqa: ARG002
+        """What lies in the flat vector."""
+        return flat.trained(model)
+
+    def table_plans(self, optimizer: torch.optim.Optimizer, *, n_shards: int) -> list[tuple[TablePlan, ...]]:  # noqa: ARG002
+        """By shard, what does not."""
+        return [()] * n_shards
+
+    def table_weights(self) -> Sequence[Tensor]:
+        """All of it, table by table."""
+        return ()
+
+    def connected(self) -> None:
+        """The servers have started."""
+
+    def clip(self, limit: float | None) -> None:
+        flat.clip(self.gradient, limit)
 
     def _feedback(self, resume: Checkpoint | None, named: list[tuple[str, nn.Parameter]]) -> ErrorFeedback | None:
         codec = codec_for(self.spec.parameters)
@@ -106,7 +128,7 @@ class Connected(OneModel):
             self.gauge.look([self.gradient], weight=weight, is_first=index == 0, is_last=index == n - 1)
         self.course.pulse.beat("sync")
         limit = self.course.clip_norm
-        flat.clip(self.gradient, None if limit is None else limit * weight)
+        self.clip(None if limit is None else limit * weight)
         return told, weight
 
     def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:

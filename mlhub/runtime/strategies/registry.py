@@ -18,6 +18,7 @@ from mlhub.runtime.strategies.pipeline import Pipeline
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
 from mlhub.runtime.strategies.sharded import Sharded
+from mlhub.runtime.strategies.sparse_rows import SparseRows
 from mlhub.wire.launch import Mode
 
 
@@ -31,6 +32,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "bsp": ParameterServer,
     "hierarchical": ParameterServer,
     "asp": OwnPace,
+    "sparse_rows": SparseRows,
     "bounded_delay": BoundedDelay,
     "ssp": OwnPace,
     "softsync": OwnPace,

@@ -30,6 +30,10 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         {"leaves": Parameter(int, 2, minimum=1, maximum=1024)},
     ),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
+    "sparse_rows": _on_servers(
+        "Asynchronous; a step moves only the rows of embeddings that its batch names. For large nn.Embedding layers, "
+        "with plain SGD or Adagrad."
+    ),
     "bounded_delay": _on_servers(
         "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are under way: hides slow "
         "links behind staleness.",
@@ -80,6 +84,7 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "dc-asgd-a": Preset(
         "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
     ),
+    "mxnet-row-sparse": Preset("sparse_rows"),
     "rudra-adv": Preset("hierarchical"),
     "bounded-delay": Preset("bounded_delay", aliases={"tau": "max_outstanding"}),
     "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),

@@ -1,0 +1,101 @@
+"""Rows over the wire. ids: int64, in the machine's order; values: float32.
+
+worker: ROWS_PULL {ids} -> server: ROWS_PULL {values}        worker: ROWS_PUSH {ids, values} -> server: OK
+The header's step names the table, its weight is the number of ids.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.ps import frames
+from mlhub.runtime.ps.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.tables import Table
+
+PULLS, PUSHES = Operation.ROWS_PULL, Operation.ROWS_PUSH
+
+
+def serve_rows(connection: socket.socket, header: Header, tables: Sequence[Table], *, factor: float) -> None:
+    """One request. Raises FrameError, ValueError, PeerLostError."""
+    if header.step >= len(tables):
+        raise FrameError(f"There is no table {header.step}.")
+    table, k = tables[header.step], int(header.weight)
+    n_bytes = 8 * k + (4 * k * table.plan.width if header.operation is PUSHES else 0)
+    if header.length != n_bytes or not 0 <= k <= table.plan.n_rows:
+        raise FrameError(f"{header.length} bytes for {k} of {table.plan.n_rows} rows.")
+    ids = torch.empty(k, dtype=torch.int64)
+    _receive(connection, ids)
+    if header.operation is PUSHES:
+        gradient = torch.empty(k, table.plan.width)
+        _receive(connection, gradient)
+        table.push(ids, gradient, factor=factor)
+        frames.send(connection, Header(Operation.OK, 0))
+        return
+    values = table.pull(ids)
+    frames.send(connection, Header(PULLS, values.nbytes), _bytes(values))
+
+
+class RowClient:
+    """A worker's side of one table: connections to the shards, in order, and how its rows lie over them.
+
+    n_bytes: sent and received for rows, so far.
+    """
+
+    def __init__(self, connections: Sequence[socket.socket], *, table: int, n_rows: int) -> None:
+        self._connections, self._table = connections, table
+        self._cuts = row_bounds(n_rows, len(connections))
+        self.bytes_sent = self.bytes_received = 0
+
+    def pull(self, ids: Tensor, into: Tensor) -> None:
+        """ids: sorted, each once. into: the whole table, shape (n_rows, width); its rows `ids` are set."""
+        parts = list(self._parts(ids))
+        for connection, own, begin, _ in parts:
+            self._send(connection, PULLS, own - begin)
+        for connection, own, _, _ in parts:
+            values = torch.empty(own.numel(), into.shape[1])
+            frames.receive_header(connection, PULLS)
+            _receive(connection, values)
+            into[own] = values
+            self.bytes_received += frames.HEADER_BYTES + values.nbytes
+
+    def push(self, ids: Tensor, gradient: Tensor) -> None:
+        """ids: sorted, each once. gradient: shape (k, width)."""
+        parts = list(self._parts(ids))
+        for connection, own, begin, at in parts:
+            self._send(connection, PUSHES, own - begin, gradient[at : at + own.numel()])
+        for connection, *_ in parts:
+            frames.receive_header(connection, Operation.OK)
+
+    def _send(self, connection: socket.socket, operation: Operation, ids: Tensor, values: Tensor | None = None) -> None:
+        extra = 0 if values is None else values.nbytes
+        header = Header(operation, ids.nbytes + extra, step=self._table, weight=float(ids.numel()))
+        frames.send(connection, header, _bytes(ids))
+        if values is not None:
+            frames.send_together(connection, b"", _bytes(values))
+        self.bytes_sent += frames.HEADER_BYTES + ids.nbytes + extra
+
+    def _parts(self, ids: Tensor) -> Iterable[tuple[socket.socket, Tensor, int, int]]:
+        """By shard: its connection, its ids, its first row, and where its ids begin."""
+        for connection, (begin, end) in zip(self._connections, self._cuts, strict=True):
+            first, last = torch.searchsorted(ids, torch.tensor([begin, end])).tolist()
+            if first < last:
+                yield connection, ids[first:last], begin, first
+
+
+def row_bounds(n_rows: int, n_shards: int) -> list[tuple[int, int]]:
+    """First and last row, exclusive, of each shard."""
+    return list(pairwise(round(i * n_rows / n_shards) for i in range(n_shards + 1)))
+
+
+def _receive(connection: socket.socket, target: Tensor) -> None:
+    if target.numel():
+        frames.receive_into(connection, _bytes(target))
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.contiguous().numpy().data.cast("B") if tensor.numel() else memoryview(b"")
