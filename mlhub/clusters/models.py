@@ -1,8 +1,10 @@
-"""Nodes and racks, as the backend last showed them. Written by the control loop only."""
+"""Nodes and racks, as the backend last showed them (written by the control loop), and nodes that people closed."""
 
 from __future__ import annotations
 
 from django.db import models
+
+from mlhub.tenants.models import User
 
 
 class Rack(models.Model):
@@ -22,3 +24,18 @@ class Node(models.Model):
     is_schedulable = models.BooleanField(default=True)
     message = models.TextField(blank=True)
     observed_at = models.DateTimeField()
+    max_jobs_per_gpu = models.PositiveIntegerField(default=1)
+    sharing = models.TextField(blank=True)
+
+
+class Maintenance(models.Model):
+    """A node that an administrator closed. It outlives the node's own row: one that comes back is still closed.
+
+    drain_by: None = cordoned only.
+    """
+
+    node = models.CharField(max_length=100, primary_key=True)
+    drain_by = models.DateTimeField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    asked_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    asked_at = models.DateTimeField()

@@ -66,4 +66,6 @@ def _row(node: NodeStatus, now: datetime) -> Node:
         is_schedulable=node.is_schedulable,
         message=node.message,
         observed_at=now,
+        max_jobs_per_gpu=node.max_jobs_per_gpu,
+        sharing=node.sharing,
     )

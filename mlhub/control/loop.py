@@ -22,6 +22,7 @@ from mlhub.control.deciding import Decided, Task
 from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.inventory import note_away, note_back, record_inventory
+from mlhub.control.maintenance import evict, maintained
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
@@ -88,8 +89,9 @@ class Loop:
         now, began = self.now(), time.perf_counter()
         state, _ = SchedulerState.objects.get_or_create(pk=1)
         try:
-            nodes = self.backend.inventory()
+            nodes = maintained(self.backend.inventory())
             reconcile(self.backend, self.backend.observe(), now=now)
+            evict(self.backend, now=now)
             watch_stalls(self.backend, now=now)
         except BackendUnavailableError as error:
             note_away(state, str(error), now=now)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Sum
 
-from mlhub.clusters.models import Node, Rack
+from mlhub.clusters.models import Maintenance, Node, Rack
 from mlhub.control.standing import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS
@@ -25,22 +26,26 @@ def used_by(organisation: Organisation) -> dict[str, int]:
 def cluster_as_seen_by(user: User) -> dict[str, Any]:
     """Racks, nodes and slots; a slot of somebody else's job shows that it is taken, and no more."""
     held = Allocation.objects.filter(released_at=None, attempt__ended_at=None)
-    held = held.select_related("attempt__job__project__organisation")
+    held = held.select_related("attempt__job__project__organisation").order_by("id")
     visible = set(Job.objects.visible_to(user).filter(state__in=HOLDING_GPUS).values_list("id", flat=True))
-    slots: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    slots: defaultdict[str, defaultdict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     servers: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for allocation in held:
         job = allocation.attempt.job
         shown = _job(job) if job.id in visible else {"id": None, "name": None, "organisation": None}
         for slot in allocation.slots:
-            slots[allocation.node][slot] = shown
+            slots[allocation.node][slot].append(shown)
         if allocation.n_servers:
             servers[allocation.node].append({"job": shown, "n": allocation.n_servers})
+    closed = {found.node: found for found in Maintenance.objects.select_related("asked_by")}
     racks = [
         {
             "name": rack.name,
             "uplink_bps": rack.uplink_bps,
-            "nodes": [_node(node, slots[node.name], servers[node.name]) for node in rack.nodes.order_by("name")],
+            "nodes": [
+                _node(node, slots[node.name], servers[node.name], closed=closed.get(node.name))
+                for node in rack.nodes.order_by("name")
+            ],
         }
         for rack in Rack.objects.order_by("name").prefetch_related("nodes")
     ]
@@ -63,8 +68,18 @@ def _job(job: Job) -> dict[str, Any]:
     return {"id": job.id, "name": job.name, "organisation": {"id": organisation.id, "name": organisation.name}}
 
 
-def _node(node: Node, taken: dict[int, dict[str, Any]], servers: list[dict[str, Any]]) -> dict[str, Any]:
+def _maintenance(closed: Maintenance | None) -> dict[str, Any] | None:
+    if closed is None:
+        return None
+    by = closed.asked_by.username if closed.asked_by else ""
+    return {"drain_by": closed.drain_by, "reason": closed.reason, "asked_by": by, "asked_at": closed.asked_at}
+
+
+def _node(
+    node: Node, taken: Mapping[int, list[dict[str, Any]]], servers: list[dict[str, Any]], *, closed: Maintenance | None
+) -> dict[str, Any]:
     return {
+        "maintenance": _maintenance(closed),
         "name": node.name,
         "gpu_type": node.gpu_type,
         "n_slots": node.n_slots,
@@ -75,6 +90,13 @@ def _node(node: Node, taken: dict[int, dict[str, Any]], servers: list[dict[str, 
         "is_schedulable": node.is_schedulable,
         "message": node.message,
         "observed_at": node.observed_at,
-        "slots": [{"index": i, "job": taken.get(i)} for i in range(node.n_slots)],
+        "max_jobs_per_gpu": node.max_jobs_per_gpu,
+        "sharing": node.sharing,
+        "slots": [_slot(i, taken.get(i, [])) for i in range(node.n_slots)],
         "servers": servers,
     }
+
+
+def _slot(index: int, jobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The job that came first, and those that share the slot with it."""
+    return {"index": index, "job": jobs[0] if jobs else None, "beside": list(jobs[1:])}

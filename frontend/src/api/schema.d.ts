@@ -89,6 +89,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster/nodes/{name}/cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+         *     then. uncordon: it is open again. Answers with the cluster.
+         */
+        post: operations["cluster_nodes_cordon_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster/nodes/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+         *     then. uncordon: it is open again. Answers with the cluster.
+         */
+        post: operations["cluster_nodes_drain_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster/nodes/{name}/uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+         *     then. uncordon: it is open again. Answers with the cluster.
+         */
+        post: operations["cluster_nodes_uncordon_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dataset-versions/{id}": {
         parameters: {
             query?: never;
@@ -201,7 +261,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description An input of this very attempt, for pods that do not share a disk with the platform. */
+        /**
+         * @description An input of this very attempt, for pods that do not share a disk with the platform.
+         *
+         *     307: it lies in an object store that pods reach; the address is good for an hour.
+         */
         get: operations["ingest_attempts_blobs_retrieve"];
         put?: never;
         post?: never;
@@ -923,6 +987,11 @@ export interface components {
             /** Format: double */
             median_bias: number | null;
         };
+        ClosingRequest: {
+            reason?: string;
+            /** @description Of a drain; 600 when nothing is said. */
+            deadline_s?: number;
+        };
         Cluster: {
             racks: components["schemas"]["Rack"][];
             totals: components["schemas"]["Totals"];
@@ -1430,6 +1499,15 @@ export interface components {
             username: string;
             password: string;
         };
+        /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
+        Maintenance: {
+            /** Format: date-time */
+            drain_by: string | null;
+            reason: string;
+            asked_by: string;
+            /** Format: date-time */
+            asked_at: string;
+        };
         Me: {
             /** Format: uuid */
             readonly id: string;
@@ -1596,6 +1674,11 @@ export interface components {
             message: string;
             /** Format: date-time */
             observed_at: string;
+            /** @description 1: GPUs are not shared. */
+            max_jobs_per_gpu: number;
+            /** @description How its GPUs may be shared, for people. */
+            sharing: string;
+            maintenance: components["schemas"]["Maintenance"] | null;
             slots: components["schemas"]["Slot"][];
             servers: components["schemas"]["Servers"][];
         };
@@ -2310,6 +2393,8 @@ export interface components {
             index: number;
             /** @description null: free. */
             job: components["schemas"]["SlotJob"] | null;
+            /** @description Jobs that share it with that one. */
+            beside: components["schemas"]["SlotJob"][];
         };
         /** @description All null: somebody else's. */
         SlotJob: {
@@ -2654,6 +2739,87 @@ export interface operations {
             };
         };
     };
+    cluster_nodes_cordon_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClosingRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
+                "multipart/form-data": components["schemas"]["ClosingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
+    cluster_nodes_drain_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClosingRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
+                "multipart/form-data": components["schemas"]["ClosingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
+    cluster_nodes_uncordon_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClosingRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
+                "multipart/form-data": components["schemas"]["ClosingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
     dataset_versions_retrieve: {
         parameters: {
             query?: never;
@@ -2895,6 +3061,13 @@ export interface operations {
                 content: {
                     "application/octet-stream": string;
                 };
+            };
+            /** @description No response body */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -21,6 +21,7 @@ class SlotJobSerializer(serializers.Serializer[Any]):
 class SlotSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     job = SlotJobSerializer(allow_null=True, help_text="null: free.")
+    beside = SlotJobSerializer(many=True, help_text="Jobs that share it with that one.")
 
 
 class ServersSerializer(serializers.Serializer[Any]):
@@ -28,6 +29,22 @@ class ServersSerializer(serializers.Serializer[Any]):
 
     job = SlotJobSerializer()
     n = serializers.IntegerField()
+
+
+class MaintenanceSerializer(serializers.Serializer[Any]):
+    """A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only."""
+
+    drain_by = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField(allow_blank=True)
+    asked_by = serializers.CharField(allow_blank=True)
+    asked_at = serializers.DateTimeField()
+
+
+class ClosingSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=500)
+    deadline_s = serializers.IntegerField(
+        required=False, min_value=0, max_value=30 * 86400, help_text="Of a drain; 600 when nothing is said."
+    )
 
 
 class NodeSerializer(serializers.Serializer[Any]):
@@ -41,6 +58,9 @@ class NodeSerializer(serializers.Serializer[Any]):
     is_schedulable = serializers.BooleanField()
     message = serializers.CharField(allow_blank=True)
     observed_at = serializers.DateTimeField()
+    max_jobs_per_gpu = serializers.IntegerField(help_text="1: GPUs are not shared.")
+    sharing = serializers.CharField(allow_blank=True, help_text="How its GPUs may be shared, for people.")
+    maintenance = MaintenanceSerializer(allow_null=True)
     slots = SlotSerializer(many=True)
     servers = ServersSerializer(many=True)
 

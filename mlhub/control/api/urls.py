@@ -8,6 +8,9 @@ from mlhub.control.api.whatif import WhatIfView
 
 urlpatterns = [
     path("cluster", views.ClusterView.as_view()),
+    path("cluster/nodes/<str:name>/cordon", views.NodeClosingView.as_view(verb="cordon")),
+    path("cluster/nodes/<str:name>/drain", views.NodeClosingView.as_view(verb="drain")),
+    path("cluster/nodes/<str:name>/uncordon", views.NodeClosingView.as_view(verb="uncordon")),
     path("organisations/<uuid:id>/quota", views.QuotaView.as_view()),
     path("organisations/<uuid:id>/quota-tree", views.QuotaTreeView.as_view()),
     path("teams/<uuid:id>/quota", views.TeamQuotaView.as_view()),

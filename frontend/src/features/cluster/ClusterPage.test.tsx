@@ -1,11 +1,12 @@
 // The cluster's page: who is on which GPU, as far as one may know.
 import { screen, waitForElementToBeRemoved, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Cluster, Node } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { cluster, job } from "@/testing/fixtures";
+import { cluster, job, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, server } from "@/testing/server";
 
@@ -35,7 +36,7 @@ describe("The cluster's page", () => {
       answers(
         "/api/v1/cluster",
         clusterOf({
-          slots: [{ index: 0, job: OTHERS }],
+          slots: [{ index: 0, job: OTHERS, beside: [] }],
           servers: [{ job: OTHERS, n: 2 }],
         }),
       ),
@@ -66,13 +67,52 @@ describe("The cluster's page", () => {
     expect(alert).toHaveTextContent("Connection refused by the API server.");
   });
 
+  it("shows every job on a GPU that jobs share, and how GPUs may be shared", async () => {
+    const first = { id: job().id, name: "digits-cnn", organisation: null };
+    const slots = [{ index: 0, job: first, beside: [{ ...first, id: "b", name: "letters" }, OTHERS] }];
+    server.use(answers("/api/v1/cluster", clusterOf({ slots, sharing: "Up to 3 jobs share a GPU, time-sliced." })));
+    renderPage("/cluster");
+    const slot = await screen.findByRole("listitem", { name: "GPU 0" });
+    expect(within(slot).getAllByRole("link").map((link) => link.textContent)).toEqual(["digits-cnn", "letters"]);
+    expect(slot).toHaveTextContent("Someone else");
+    expect(screen.getByText("Up to 3 jobs share a GPU, time-sliced.")).toBeVisible();
+  });
+
+  it("lets administrators drain a node and open it again, and nobody else", async () => {
+    server.use(answers("/api/v1/cluster", cluster()));
+    const first = renderPage("/cluster");
+    await screen.findByRole("article", { name: "Node node-a" });
+    expect(screen.queryByRole("button", { name: "Actions on node-a" })).not.toBeInTheDocument();
+    first.unmount();
+
+    const asked: unknown[] = [];
+    const closed = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      http.post("/api/v1/cluster/nodes/node-a/drain", async ({ request }) => {
+        asked.push(await request.json());
+        server.use(answers("/api/v1/cluster", clusterOf({ is_schedulable: false, maintenance: closed })));
+        return HttpResponse.json(clusterOf({ is_schedulable: false, maintenance: closed }));
+      }),
+    );
+    renderPage("/cluster");
+    const user = userEvent.setup();
+    await user.click(await screen.findByRole("button", { name: "Actions on node-a" }));
+    await user.click(await screen.findByRole("menuitem", { name: "Drain within 2 hours" }));
+    await user.click(await screen.findByRole("button", { name: "Drain within 2 hours" }));
+    expect(await screen.findByText("Draining")).toBeVisible();
+    expect(asked).toEqual([{ deadline_s: 7200 }]);
+    await user.click(screen.getByRole("button", { name: "Actions on node-a" }));
+    expect(await screen.findByRole("menuitem", { name: "Open again" })).toBeVisible();
+  });
+
   it("follows the stream: a job that ends frees its GPU on screen", async () => {
     let now = cluster();
     server.use(http.get("/api/v1/cluster", () => HttpResponse.json<Cluster>(now)));
     renderPage("/cluster");
     expect(await screen.findByRole("link", { name: "digits-cnn" })).toBeVisible();
 
-    now = clusterOf({ slots: [{ index: 0, job: null }] });
+    now = clusterOf({ slots: [{ index: 0, job: null, beside: [] }] });
     FakeEventSource.of("/api/v1/stream").emit("event", { id: 9, subject_kind: "job", subject_id: job().id }, "9");
 
     await waitForElementToBeRemoved(() => screen.queryByRole("link", { name: "digits-cnn" }));

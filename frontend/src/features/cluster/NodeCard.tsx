@@ -3,7 +3,9 @@ import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { Node, SlotJob } from "@/api/types";
+import { When } from "@/components/When";
 import classes from "@/features/cluster/NodeCard.module.css";
+import { NodeActions } from "@/features/cluster/NodeActions";
 import { bandwidth, isSomeoneElse, trouble } from "@/features/cluster/words";
 import { bytes, count, number } from "@/lib/quantities";
 
@@ -29,23 +31,35 @@ export function NodeCard({ node }: { node: Node }) {
             ) : (
               <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
             )}
+            <NodeActions node={node} />
           </Group>
           <Text size="xs" c="dimmed">
             {make.filter(Boolean).join(" · ")}
           </Text>
-          {problem && node.message && (
+          {node.message && (
             <Text size="xs" mt={2}>
               {node.message}
             </Text>
           )}
+          {node.maintenance && <Closed maintenance={node.maintenance} />}
+          {node.sharing && (
+            <Text size="xs" c="dimmed">
+              {node.sharing}
+            </Text>
+          )}
         </div>
         <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
-          {node.slots.map(({ index, job }) => (
+          {node.slots.map(({ index, job, beside }) => (
             <li key={index} className={classes.slot} data-use={kindOf(job)} aria-label={`GPU ${index}`}>
               <Text span size="xs" c="dimmed" aria-hidden>
                 {index}
               </Text>
-              <Occupant job={job} isUsable={node.is_ready} />
+              <span className={classes.occupants}>
+                <Occupant job={job} isUsable={node.is_ready} />
+                {beside.map((other, place) => (
+                  <Occupant key={other.id ?? place} job={other} isUsable />
+                ))}
+              </span>
             </li>
           ))}
         </ul>
@@ -56,6 +70,20 @@ export function NodeCard({ node }: { node: Node }) {
         ))}
       </Stack>
     </Paper>
+  );
+}
+
+function Closed({ maintenance: { drain_by, asked_by, asked_at } }: { maintenance: NonNullable<Node["maintenance"]> }) {
+  return (
+    <Text size="xs" c="dimmed" component="div">
+      {asked_by && `By ${asked_by}, `}
+      <When at={asked_at} />
+      {drain_by !== null && (
+        <>
+          ; empty <When at={drain_by} />
+        </>
+      )}
+    </Text>
   );
 }
 

@@ -1,5 +1,5 @@
-// What the page of the cluster reads.
-import { queryOptions } from "@tanstack/react-query";
+// What the page of the cluster reads, and what it asks for.
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 
@@ -11,3 +11,22 @@ export const clusterQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/api/v1/cluster")),
   refetchInterval: EVERY_MS,
 });
+
+export interface Closing {
+  verb: "cordon" | "drain" | "uncordon";
+  deadline_s?: number;
+}
+
+/** Closes a node to jobs or opens it; the answer is the cluster as it is then. */
+export function useNodeAction(name: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ verb, deadline_s }: Closing) => {
+      const params = { params: { path: { name } }, body: { deadline_s } };
+      if (verb === "cordon") return unwrap(api.POST("/api/v1/cluster/nodes/{name}/cordon", params));
+      if (verb === "drain") return unwrap(api.POST("/api/v1/cluster/nodes/{name}/drain", params));
+      return unwrap(api.POST("/api/v1/cluster/nodes/{name}/uncordon", params));
+    },
+    onSuccess: (cluster) => client.setQueryData(clusterQuery.queryKey, cluster),
+  });
+}

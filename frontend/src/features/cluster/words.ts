@@ -15,6 +15,7 @@ export function isSomeoneElse(job: SlotJob): boolean {
 /** Why nothing new starts on the node; undefined when it may. */
 export function trouble(node: Node): string | undefined {
   if (!node.is_ready) return "Not ready";
+  if (node.maintenance !== null) return node.maintenance.drain_by === null ? "Cordoned" : "Draining";
   if (!node.is_schedulable) return "Takes no new jobs";
   return undefined;
 }
