@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from scheduler.lending import Lending
+from scheduler.models.cost import restart_cost_s
 from scheduler.snapshot import JobSnapshot, Reclaim
 
 
@@ -20,7 +21,7 @@ class Borrower:
     @property
     def lost_s(self) -> float:
         """Seconds that each of its GPUs loses by a stop and a later start: lost work for each GPU given free."""
-        return self.job.checkpoint_s + self.job.start_s
+        return restart_cost_s(self.job)
 
 
 @dataclass(frozen=True)

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import F
 
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
+from scheduler.models.cost import CostModel, CostObservation, Kind
 from scheduler.snapshot import Mode, Profile, SpeedObservation
 
 MAX_OBSERVATIONS = 40  # of a family: the newest
-N_ATTEMPTS = 20  # whose times a median is taken of
 LOOKED_AT = 1000  # attempts, the newest ones, of all families together
-START_S, CHECKPOINT_S = 15.0, 2.0  # until there are attempts to learn from
-
-
-@dataclass(frozen=True)
-class Costs:
-    """start_s: from launch to the first step. checkpoint_s: from being asked to leave to having left."""
-
-    start_s: float = START_S
-    checkpoint_s: float = CHECKPOINT_S
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """By family; families that nothing is known of are absent, but for costs, which are then those of all jobs."""
+    """By family; families that nothing is known of are absent, but for costs, of which the model has an idea always."""
 
     observations: Mapping[str, tuple[SpeedObservation, ...]]
     profiles: Mapping[str, Profile]
     noise_scales: Mapping[str, float]  # of the gradient, in examples, as the newest attempt measured it
-    costs: Mapping[str, Costs]
-    usual: Costs
-
-    def costs_of(self, family: str) -> Costs:
-        return self.costs.get(family, self.usual)
+    costs: CostModel
 
 
 def learnt_of(families: Collection[str]) -> Learnt:
     """What is known of these families."""
     observations, profiles, noise_scales = _speeds(families)
-    costs, usual = _costs(families)
-    return Learnt(observations, profiles, noise_scales, costs, usual)
+    return Learnt(observations, profiles, noise_scales, _costs())
 
 
 def _speeds(
@@ -77,25 +63,27 @@ def _speeds(
     return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
 
 
-def _costs(families: Collection[str]) -> tuple[dict[str, Costs], Costs]:
-    """Medians of the newest attempts of each family; and of all families, for those without any."""
-    newest = Attempt.objects.exclude(training_at=None).order_by("-id").annotate(family=F("speed_sample__family"))
-    columns = ("family", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome")
-    starts: defaultdict[str | None, list[float]] = defaultdict(list)
-    leaves: defaultdict[str | None, list[float]] = defaultdict(list)
-    for family, created_at, training_at, asked_at, ended_at, outcome in newest.values_list(*columns)[:LOOKED_AT]:
-        for of in {family, None}:
-            starts[of].append((training_at - created_at).total_seconds())
-            if outcome == "stopped" and asked_at and ended_at:
-                leaves[of].append(max(0.0, (ended_at - asked_at).total_seconds()))
-    usual = Costs(_median(starts[None], START_S), _median(leaves[None], CHECKPOINT_S))
-    known = {
-        family: Costs(_median(starts[family], usual.start_s), _median(leaves[family], usual.checkpoint_s))
-        for family in families
-        if family in starts
-    }
-    return known, usual
-
-
-def _median(newest_first: list[float], otherwise: float) -> float:
-    return statistics.median(newest_first[:N_ATTEMPTS]) if newest_first else otherwise
+def _costs() -> CostModel:
+    """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost."""
+    newest = (
+        Attempt.objects.exclude(training_at=None)
+        .order_by("-id")
+        .annotate(family=F("speed_sample__family"), step_s=F("speed_sample__step_s"))
+    )
+    columns = (
+        "job_id", "family", "step_s", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome", "first_step",
+        "last_step",
+    )  # fmt: skip
+    found, resumed_at = [], dict[UUID, int]()  # by job, the step at which its next attempt went on
+    for row in newest.values(*columns)[:LOOKED_AT]:
+        family, went_on_at = row["family"] or "", resumed_at.get(row["job_id"])
+        resumed_at[row["job_id"]] = row["first_step"]
+        found.append(CostObservation(family, Kind.START, (row["training_at"] - row["created_at"]).total_seconds()))
+        if row["outcome"] != "stopped" or not row["stop_asked_at"] or not row["ended_at"]:
+            continue
+        leave_s = (row["ended_at"] - row["stop_asked_at"]).total_seconds()
+        found.append(CostObservation(family, Kind.LEAVE, max(0.0, leave_s)))
+        if went_on_at is not None:
+            lost_steps = max(0, row["last_step"] - went_on_at)
+            found.append(CostObservation(family, Kind.LOSS, lost_steps * (row["step_s"] or 0.0)))
+    return CostModel(found)

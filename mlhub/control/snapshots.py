@@ -135,7 +135,7 @@ def job_snapshot(
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
-    costs = learnt.costs_of(family)
+    costs = learnt.costs.of(family)
     return JobSnapshot(
         id=str(job.id),
         name=job.name,
@@ -160,8 +160,9 @@ def job_snapshot(
         parameters_bytes=int(job.profile.get("parameters_bytes") or 0),
         example_s=job.profile.get("example_s"),
         step_overhead_s=float(job.profile.get("step_overhead_s") or 0.0),
-        start_s=costs.start_s,
-        checkpoint_s=costs.checkpoint_s,
+        start_s=costs.start.seconds,
+        checkpoint_s=costs.leave.seconds,
+        lost_s=costs.loss.seconds,
         observations=learnt.observations.get(family, ()),
         executed_gpu_s=sum(_gpu_s(a, now) for a in attempts),
         last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,

@@ -1,8 +1,141 @@
-"""What a start, a resize and a preemption cost, in seconds in which a gang holds GPUs and does not train."""
+"""What a start, a resize, a move and a preemption cost: seconds in which a gang holds GPUs and does not train.
+
+Three things are measured of every attempt: a start (launch to first step), a leave (asked to leave, to having left: the
+checkpoint), and the loss (work done after the last checkpoint, done again after the next start). Of these,
+    start = start,  preemption = leave + loss, and later a start,  resize = move = leave + loss + start.
+The model: logarithms of seconds scatter by family and within a family (one-way random effects; e.g. Searle, Casella
+and McCulloch, Variance Components, 1992). A family's estimate is its own median, drawn to that of all families by as
+much as its few observations may mislead; families that never ran have that of all; before anything ran, a prior.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
 from scheduler.snapshot import JobSnapshot
+
+NEWEST = 20  # observations of a family and a kind count; what they cost changes with code and images
+FEWEST = 3  # of its own, below which a family's estimate says that it has few
+OFFSET_S = 0.1  # added before logarithms: nothing was ever lost in most stops
+PRIOR_S = {"start": 15.0, "leave": 2.0, "loss": 0.0}
+_PRIOR_WITHIN, _PRIOR_BETWEEN = 0.3**2, 0.8**2  # variances of logarithms, each worth _WORTH observations
+_WORTH = 4.0
+
+
+class Kind(StrEnum):
+    """What was measured."""
+
+    START = "start"
+    LEAVE = "leave"
+    LOSS = "loss"
+
+
+class Basis(StrEnum):
+    """What an estimate rests on."""
+
+    FAMILY = "family"
+    FEW = "few"  # of the family's own
+    OTHERS = "others"
+    PRIOR = "prior"
+
+
+@dataclass(frozen=True)
+class CostObservation:
+    """Seconds that one attempt took, as its pods told; newest first where order matters."""
+
+    family: str
+    kind: Kind
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """seconds: expected of the next one (a median). low_s to high_s: two of three lie there. n: of the family's own."""
+
+    seconds: float
+    low_s: float
+    high_s: float
+    n: int
+    basis: Basis
+
+    @property
+    def sentence(self) -> str:
+        about = f"{self.seconds:.1f} s, mostly {self.low_s:.1f} to {self.high_s:.1f} s"
+        words = {
+            Basis.FAMILY: f"{about}; from {self.n} of its own.",
+            Basis.FEW: f"{about}; too few of its own ({self.n}), so that others' count, too.",
+            Basis.OTHERS: f"{about}; never measured of its family: as others'.",
+            Basis.PRIOR: f"{about}; nothing was measured yet: a guess.",
+        }
+        return words[self.basis]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of one family."""
+
+    start: Estimate
+    leave: Estimate
+    loss: Estimate
+
+    @property
+    def preempt_s(self) -> float:
+        """Before the GPUs are somebody else's, and to be done again."""
+        return self.leave.seconds + self.loss.seconds
+
+    @property
+    def resize_s(self) -> float:
+        """Of a move, too."""
+        return self.preempt_s + self.start.seconds
+
+
+class CostModel:
+    """observations: newest first; of each family and kind the NEWEST count."""
+
+    def __init__(self, observations: Collection[CostObservation]) -> None:
+        self._kinds = {kind: _Kind(kind, [o for o in observations if o.kind is kind]) for kind in Kind}
+
+    def of(self, family: str) -> Costs:
+        start, leave, loss = (self._kinds[kind].of(family) for kind in (Kind.START, Kind.LEAVE, Kind.LOSS))
+        return Costs(start, leave, loss)
+
+
+class _Kind:
+    """One kind of cost. _logs: by family; mean, between, within: of all families' logarithms."""
+
+    def __init__(self, kind: Kind, observations: Collection[CostObservation]) -> None:
+        self._logs: dict[str, list[float]] = {}
+        for each in observations:
+            mine = self._logs.setdefault(each.family, [])
+            if len(mine) < NEWEST:
+                mine.append(math.log(max(0.0, each.seconds) + OFFSET_S))
+        own = {family: median(logs) for family, logs in self._logs.items()}
+        prior = math.log(PRIOR_S[kind] + OFFSET_S)
+        self._mean = median(own.values()) if own else prior
+        self._within = _variance(_PRIOR_WITHIN, self._logs, own)
+        between = _WORTH * _PRIOR_BETWEEN + sum((m - self._mean) ** 2 for m in own.values())
+        self._between = between / (_WORTH + max(0, len(own) - 1))
+        self._own = own
+
+    def of(self, family: str) -> Estimate:
+        n = len(self._logs.get(family, ()))
+        weight = n * self._between / (n * self._between + self._within)
+        at = weight * self._own.get(family, self._mean) + (1 - weight) * self._mean
+        spread = math.sqrt((1 - weight) * self._between + self._within)
+        low_s, seconds, high_s = (max(0.0, math.exp(at + k * spread) - OFFSET_S) for k in (-1, 0, 1))
+        basis = Basis.FAMILY if n >= FEWEST else Basis.FEW if n else Basis.OTHERS if self._own else Basis.PRIOR
+        return Estimate(seconds, low_s, high_s, n, basis)
+
+
+def _variance(prior: float, logs: Mapping[str, list[float]], centres: Mapping[str, float]) -> float:
+    """Pooled within families, held by the prior."""
+    squares = sum((log - centres[family]) ** 2 for family, each in logs.items() for log in each)
+    freedom = sum(len(each) - 1 for each in logs.values())
+    return (_WORTH * prior + squares) / (_WORTH + freedom)
 
 
 def start_cost_s(job: JobSnapshot) -> float:
@@ -11,5 +144,5 @@ def start_cost_s(job: JobSnapshot) -> float:
 
 
 def restart_cost_s(job: JobSnapshot) -> float:
-    """Save and leave, then start again: what a resize costs, and a preemption in the end."""
-    return max(0.0, job.checkpoint_s) + start_cost_s(job)
+    """Save and leave, start again, and do again what was lost: what a resize costs, and a preemption in the end."""
+    return max(0.0, job.checkpoint_s) + max(0.0, job.lost_s) + start_cost_s(job)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mlhub.control.convergence import expected_steps
-from mlhub.control.learnt import CHECKPOINT_S, START_S, learnt_of
+from mlhub.control.learnt import learnt_of
 from mlhub.control.snapshots import take_snapshot
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, SpeedSample
@@ -43,8 +43,9 @@ def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = N
 
 
 def test_without_attempts_there_are_priors(world: World) -> None:
-    costs = learnt_of({"unheard-of"}).costs_of("unheard-of")
-    assert (costs.start_s, costs.checkpoint_s) == (START_S, CHECKPOINT_S)
+    costs = learnt_of({"unheard-of"}).costs.of("unheard-of")
+    assert (costs.start.basis, costs.start.seconds) == ("prior", pytest.approx(15.0))
+    assert (costs.leave.seconds, costs.loss.seconds) == (pytest.approx(2.0), pytest.approx(0.0))
 
 
 def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran(world: World) -> None:
@@ -53,12 +54,24 @@ def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran
     world.rounds(2)
     trained(world, slow, start_s=40, leave_s=9)
     trained(world, quick, start_s=4)
-    learnt = learnt_of({family_of(slow), family_of(quick), "new"})
-    assert learnt.costs_of(family_of(slow)).start_s == 40
-    assert learnt.costs_of(family_of(slow)).checkpoint_s == 9
-    assert learnt.costs_of(family_of(quick)).start_s == 4
-    assert learnt.costs_of(family_of(quick)).checkpoint_s == 9  # the only one known
-    assert learnt.costs_of("new").start_s == 22
+    costs = learnt_of({family_of(slow), family_of(quick), "new"}).costs
+    assert costs.of(family_of(slow)).start.seconds > 30
+    assert costs.of(family_of(slow)).start.basis == "few"
+    assert costs.of(family_of(quick)).start.seconds < 6
+    assert costs.of(family_of(quick)).leave.seconds == pytest.approx(9)  # the only one known
+    assert 4 < costs.of("new").start.seconds < 40
+
+
+def test_work_after_the_last_checkpoint_is_a_loss_in_seconds(world: World) -> None:
+    one = world.job(name="one", max_workers=1)
+    world.rounds(2)
+    trained(world, one, start_s=5, leave_s=2)
+    first = one.attempts.get()
+    Attempt.objects.filter(pk=first.pk).update(last_step=1000)
+    later = {"mode": "all_reduce", "n_workers": 1, "token_hash": "x", "training_at": first.ended_at}
+    Attempt.objects.create(job=one, number=9, first_step=900, **later)
+    costs = learnt_of({family_of(one)}).costs.of(family_of(one))
+    assert costs.loss.high_s > costs.loss.seconds > 15  # 100 steps of 0.3 s, drawn to what is usual: nothing
 
 
 def test_stages_of_a_family_become_its_profile(world: World) -> None:
