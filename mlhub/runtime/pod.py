@@ -20,6 +20,7 @@ class Pod:
     api_url: str
     token: str
     secret: bytes  # shared by the gang, for the handshake between its members
+    cache: Path  # shared with other pods of this machine, or this pod's own
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Pod:
@@ -28,7 +29,9 @@ class Pod:
             spec = PodSpec.from_json(Path(variables[names.SPEC_PATH]).read_text())
             token = Path(variables[names.TOKEN_PATH]).read_text().strip()
             secret = bytes.fromhex(Path(variables[names.SECRET_PATH]).read_text().strip())
-            return cls(spec, Path(variables[names.WORK_DIR]), variables[names.API_URL], token, secret)
+            work = Path(variables[names.WORK_DIR])
+            cache = Path(variables.get(names.CACHE_DIR) or work / "cache")
+            return cls(spec, work, variables[names.API_URL], token, secret, cache)
         except KeyError as error:
             raise ValueError(f"The environment variable {error.args[0]} is missing.") from error
         except OSError as error:

@@ -14,6 +14,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from mlhub.runtime.barrier import BarrierError, assemble
 from mlhub.runtime.launcher.api import FencedError, IngestApi
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     api = IngestApi(os.environ[names.API_URL], launch.attempt_id, token)
     try:
         inputs = tuple(cached(item, api=api, folder=asked.inputs) for item in launch.inputs)
+        _unfold(launch, inputs)
     except InputUnavailableError as error:
         return _end(ExitCode.INPUT_UNAVAILABLE, str(error))
     except FencedError:
@@ -73,6 +75,18 @@ def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
         found.rename(target)
         found.parent.rmdir()
     return replace(item, uri=target.absolute().as_uri())
+
+
+def _unfold(launch: LaunchSpec, inputs: tuple[Input, ...]) -> None:
+    """A large dataset becomes arrays to map, here: the pod itself may not write into a folder that others read."""
+    dataset = launch.dataset
+    found = {item.name: item for item in inputs if item.uri.startswith("file:")}
+    if dataset is None or dataset.files[0] not in found or os.environ[names.ROLE] != Role.WORKER:
+        return
+    from mlhub.runtime import readers  # late: with torch, which servers need not wait for
+
+    item = found[dataset.files[0]]
+    readers.prepare(dataset.format, Path(unquote(urlparse(item.uri).path)), dataset.schema, sha256=item.sha256)
 
 
 def _end(code: ExitCode, message: str) -> int:

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from mlhub.runtime.beats import Pulse
 from mlhub.runtime.contract import Contract, load_contract
 from mlhub.runtime.errors import BadInputError, NotANumberError, PreemptedError
 from mlhub.runtime.evaluation import evaluate
+from mlhub.runtime.feeding import Feed, Micros
 from mlhub.runtime.microbatches import MicroBatches
+from mlhub.runtime.node_cache import NodeCache
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.progress import Goal, Interval, Watched
 from mlhub.runtime.readers import Split, open_split
@@ -61,9 +64,11 @@ class Trainer:
         self.model = self.contract.build_model(values).to(self.strategy.device())
         optimizer = self.contract.build_optimizer(self.model, values)
         self.parameters_bytes = sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
+        self.feed = Feed(self._made, self._foreseen)
         self._join(optimizer)
         step, metrics = self._steps()
         self._hand_in(step, metrics)
+        self.feed.close()
         self.strategy.close()
 
     def _load(self) -> tuple[Split, Contract]:
@@ -75,6 +80,8 @@ class Trainer:
             self.pod.input(spec.dataset.files[0]),
             spec.dataset.schema,
             evaluation_fraction=self.spec.evaluation_fraction,
+            cache=NodeCache(self.pod.cache),
+            sha256=next(item.sha256 for item in spec.inputs if item.name == spec.dataset.files[0]),
         )
         package = None if spec.model.package is None else self.pod.input(spec.model.package)
         return data, load_contract(spec.model, package, code=self.pod.code, facts=data.facts)
@@ -191,17 +198,19 @@ class Trainer:
         return (own, len(own) / len(whole)) if len(own) else (whole[:1], 0.0)
 
     def _lesson(self, order: Batch, own: Indices, share: float) -> MicroBatches:
-        generator, device = torch.Generator().manual_seed(self._seed(order)), self.strategy.device()
+        device, ready = self.strategy.device(), Micros()
 
-        def read(positions: Indices) -> tuple[Any, Tensor]:
-            inputs, targets = self.data.batch(self.data.train[positions])
-            inputs = augmentation.augmented(inputs, self.settings.augment, generator)
-            found = self.contract.preprocess(inputs.to(device)), targets.to(device)
+        def read(_: Indices) -> tuple[Any, Tensor]:
+            if not ready:
+                ready.extend(self.feed.take(order))
+            inputs, targets = ready.pop(0)
+            inputs = self.contract.preprocess(inputs.to(device, non_blocking=True))
+            found = inputs, targets.to(device, non_blocking=True)
             self.pulse.beat("compute")
             return found
 
         return MicroBatches(
-            np.array_split(own, min(self.settings.accumulation_steps, len(own))),
+            self._micro(own),
             share,
             read=read,
             forward=self.wrapped,
@@ -209,6 +218,27 @@ class Trainer:
             autocast=None if self.settings.precision == "float32" else torch.bfloat16,
             device=device.type,
         )
+
+    def _micro(self, own: Indices) -> list[Indices]:
+        return np.array_split(own, min(self.settings.accumulation_steps, len(own)))
+
+    def _made(self, order: Batch) -> Micros:
+        """An order's micro-batches, on their way to the device. In another thread: with no randomness but its own."""
+        own, _ = self._share(order)
+        generator = torch.Generator().manual_seed(self._seed(order))
+        found = []
+        for positions in self._micro(own):
+            inputs, targets = self.data.batch(self.data.train[positions])
+            inputs = augmentation.augmented(inputs, self.settings.augment, generator)
+            if self.strategy.device().type == "cuda":
+                inputs, targets = inputs.pin_memory(), targets.pin_memory()
+            found.append((inputs, targets))
+        return found
+
+    def _foreseen(self, order: Batch) -> Batch | None:
+        """In lockstep everybody knows the next step; at their own pace workers take what is left."""
+        is_known = self.strategy.is_lockstep or (self.n_workers == 1 and order.parts == 1)
+        return replace(order, step=order.step + 1) if is_known and order.step + 1 < self.course.steps else None
 
     def _seed(self, order: Batch) -> int:
         return (self.spec.seed + self.strategy.member) * 1_000_003 + order.step * 1_009 + order.part

@@ -7,6 +7,7 @@ API_URL = "MLHUB_API_URL"  # base address of the ingest API, without a trailing 
 TOKEN_PATH = "MLHUB_TOKEN_FILE"  # file that holds the attempt's bearer token
 SECRET_PATH = "MLHUB_GANG_SECRET_FILE"  # file that holds the gang's shared secret (hex), for the HMAC handshake
 WORK_DIR = "MLHUB_WORK_DIR"  # writable folder of this pod; the launcher's disk buffer lies in it
+CACHE_DIR = "MLHUB_CACHE_DIR"  # writable folder that pods of this machine share; absent: the pod makes one of its own
 ROLE = "MLHUB_ROLE"  # worker | server
 INDEX = "MLHUB_INDEX"  # rank among workers, shard among servers
 ATTEMPT_ID = "MLHUB_ATTEMPT_ID"

@@ -203,6 +203,7 @@ def _environment(
         names.TOKEN_PATH: str(folder.path / "token"),
         names.SECRET_PATH: str(folder.path / "secret"),
         names.WORK_DIR: str(folder.path / "work"),
+        names.CACHE_DIR: str(folder.path.parents[2] / "cache"),
         names.ROLE: pod.role,
         names.INDEX: str(pod.index),
         names.ATTEMPT_ID: spec.attempt_id,

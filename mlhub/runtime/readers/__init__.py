@@ -11,7 +11,8 @@ import numpy as np
 from torch import Tensor
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers import image_folder, npz, tables, text
+from mlhub.runtime.node_cache import NodeCache
+from mlhub.runtime.readers import image_folder, npz, prepared, tables, text
 from mlhub.runtime.readers.examples import Examples, Found
 from mlhub.runtime.sampling import Indices, split
 
@@ -24,6 +25,7 @@ class Reader(Protocol):
         """All examples, as inspection described them."""
 
 
+BESIDE = "prepared"  # folder beside inputs that pods share
 READERS: Mapping[str, Reader] = {
     "npz": npz.READER,
     "csv": tables.CSV,
@@ -51,9 +53,20 @@ class Split:
         return self.examples.batch(indices)
 
 
-def open_split(format: str, path: Path, schema: Mapping[str, Any], *, evaluation_fraction: float) -> Split:
-    """The dataset's own held-out part when it has one, else a fixed random one of that size."""
-    examples = _reader(format).open(path, schema)
+def open_split(
+    format: str,
+    path: Path,
+    schema: Mapping[str, Any],
+    *,
+    evaluation_fraction: float,
+    cache: NodeCache | None = None,
+    sha256: str = "",
+) -> Split:
+    """The dataset's own held-out part when it has one, else a fixed random one of that size.
+
+    cache: where large ones are kept to be mapped; without one they are read into memory. sha256: of the file.
+    """
+    examples = _opened(format, path, schema, cache, sha256)
     own = schema.get("n_held_out", 0)
     if own:
         n_train = len(examples) - own
@@ -65,6 +78,26 @@ def open_split(format: str, path: Path, schema: Mapping[str, Any], *, evaluation
         "bytes_per_token", "target_mean", "target_std",
     )  # fmt: skip
     return Split(examples, train, held_out, {name: schema[name] for name in names if name in schema})
+
+
+def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) -> None:
+    """Before a pod that may not write there begins: a large dataset, ready to be mapped, beside its file."""
+    reader = _reader(format)
+    if isinstance(reader, prepared.Parts) and prepared.is_large(schema):
+        cache = NodeCache(path.parent / BESIDE)
+        cache.get(prepared.key(sha256, schema), lambda folder: prepared.write(reader, path, schema, folder))
+        cache.close()
+
+
+def _opened(format: str, path: Path, schema: Mapping[str, Any], cache: NodeCache | None, sha256: str) -> Examples:
+    reader = _reader(format)
+    if cache is None or not isinstance(reader, prepared.Parts) or not prepared.is_large(schema):
+        return reader.open(path, schema)
+    name = prepared.key(sha256, schema)
+    beside = path.parent / BESIDE / name
+    if beside.is_dir():
+        return prepared.read(beside)
+    return prepared.read(cache.get(name, lambda folder: prepared.write(reader, path, schema, folder)))
 
 
 def _reader(format: str) -> Reader:

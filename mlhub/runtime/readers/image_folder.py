@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,6 +23,7 @@ TRAIN, HELD_OUT = {"train", "training"}, {"test", "val", "valid", "validation"}
 MAX_SIDE = 128
 MAX_MEMORY_BYTES = 2 * 2**30
 N_PREVIEW = 12
+N_AT_ONCE = 64
 LAYOUT = "Pack one folder a class: cats/1.png, dogs/1.png; or train/cats/1.png and test/cats/1.png."
 
 Image.MAX_IMAGE_PIXELS = 64_000_000
@@ -73,13 +74,20 @@ class ImageFolderReader:
         return Found(schema, {"kind": "images", "images": images})
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
+        inputs, targets = zip(*self.parts(path, schema), strict=True)
+        return Examples(np.concatenate(inputs), np.concatenate(targets), scale=self.scale(schema))
+
+    def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        number = {label: i for i, label in enumerate(schema["classes"])}
         with open_archive(path) as archive:
             pictures = _pictures(archive)
-            inputs = np.empty((len(pictures), *schema["input_shape"]), dtype=np.uint8)
-            for i, picture in enumerate(pictures):
-                inputs[i] = _pixels(archive, picture, schema)
-        number = {label: i for i, label in enumerate(schema["classes"])}
-        return Examples(inputs, np.array([number[p.label] for p in pictures], dtype=np.int64), scale=255.0)
+            for start in range(0, len(pictures), N_AT_ONCE):
+                some = pictures[start : start + N_AT_ONCE]
+                pixels = np.stack([_pixels(archive, picture, schema) for picture in some])
+                yield pixels, np.array([number[picture.label] for picture in some], dtype=np.int64)
+
+    def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
+        return 255.0
 
 
 READER = ImageFolderReader()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from mlhub.runtime.readers.examples import Array, Examples, Found
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."
 N_PREVIEW = 12
+PART_BYTES = 8 * 2**20
 
 
 class NpzReader:
@@ -45,15 +48,57 @@ class NpzReader:
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         x, y = _joined(_load(path))
-        if x.ndim == 1:
-            x = x[:, None]
-        if schema["task"] == "classification":
-            y = np.searchsorted(np.asarray(schema["classes"]), y.astype(np.int64))
-        is_image = x.dtype == np.uint8 and x.ndim > 2
-        return Examples(x, y, scale=255.0 if is_image else 1.0)
+        return Examples(_column(x), _numbered(y, schema), scale=self.scale(schema))
+
+    def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        with open_archive(path) as archive:
+            there = {name.removesuffix(".npy") for name in archive.namelist()}
+            for x_name, y_name in (("x", "y"), ("x_test", "y_test")):
+                if x_name not in there:
+                    continue
+                with archive.open(f"{y_name}.npy") as file:
+                    y = _numbered(np.lib.format.read_array(file), schema)
+                start = 0
+                for x in _streamed(archive, f"{x_name}.npy"):
+                    yield _column(x), y[start : start + len(x)]
+                    start += len(x)
+
+    def scale(self, schema: Mapping[str, Any]) -> float:
+        is_image = schema["dtype"] == "uint8" and len(schema["input_shape"]) > 1
+        return 255.0 if is_image else 1.0
 
 
 READER = NpzReader()
+
+
+def _column(x: Array) -> Array:
+    return x[:, None] if x.ndim == 1 else x
+
+
+def _numbered(y: Array, schema: Mapping[str, Any]) -> Array:
+    """Classes by their numbers; floats as they are."""
+    if schema["task"] == "classification":
+        return np.searchsorted(np.asarray(schema["classes"]), y.astype(np.int64))
+    return y
+
+
+def _streamed(archive: zipfile.ZipFile, member: str) -> Iterator[Array]:
+    """An array of the archive, some megabytes of rows at a time."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        reads = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = reads(file)
+    with archive.open(member) as file:
+        if is_fortran or dtype.hasobject:  # columns first: its rows are not together
+            yield np.lib.format.read_array(file, allow_pickle=False)
+            return
+        np.lib.format.read_magic(file)
+        reads(file)
+        row_bytes = dtype.itemsize * math.prod(shape[1:])
+        n_rows = max(1, PART_BYTES // max(1, row_bytes))
+        for start in range(0, shape[0], n_rows):
+            n = min(n_rows, shape[0] - start)
+            yield np.frombuffer(file.read(n * row_bytes), dtype=dtype).reshape(n, *shape[1:])
 
 
 def _load(path: Path) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,17 @@ MAX_CATEGORIES = 100
 MAX_CLASSES = 1000
 MAX_CLASSES_OF_INTEGERS = 100
 N_PREVIEW = 12
+BLOCK_BYTES, N_ROWS = 8 * 2**20, 16_384  # read at a time
 
 
 class TableReader:
-    """read: a path to a pyarrow table; raises pyarrow's errors."""
+    """read: a path to a pyarrow table; stream: to its batches, which may be of other types where a column's first rows
+    say too little. Both raise pyarrow's errors."""
 
-    def __init__(self, read: Callable[[Path], pa.Table], name: str) -> None:
-        self._read, self._name = read, name
+    def __init__(
+        self, read: Callable[[Path], pa.Table], stream: Callable[[Path], Iterator[pa.RecordBatch]], name: str
+    ) -> None:
+        self._read, self._stream, self._name = read, stream, name
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
         table = self._load(path)
@@ -49,10 +53,23 @@ class TableReader:
         )
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        table = self._load(path)
-        blocks = [_encode(column, table[column["name"]]) for column in schema["columns"]]
-        inputs = np.concatenate(blocks, axis=1).astype(np.float32)
-        return Examples(inputs, _targets(schema, table[schema["target"]]))
+        return Examples(*_arrays(self._load(path), schema))
+
+    def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        n_given = 0
+        try:
+            for batch in self._stream(path):
+                if batch.num_rows:
+                    found = _arrays(pa.Table.from_batches([batch]), schema)
+                    yield found
+                    n_given += len(found[0])
+        except (pa.ArrowException, KeyError):
+            # a column whose later rows look unlike its first ones: only the whole file tells what it is
+            inputs, targets = _arrays(self._load(path), schema)
+            yield inputs[n_given:], targets[n_given:]
+
+    def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
+        return 1.0
 
     def _load(self, path: Path) -> pa.Table:
         try:
@@ -71,8 +88,23 @@ class TableReader:
         return table
 
 
-CSV = TableReader(lambda path: pyarrow.csv.read_csv(path), "CSV")
-PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), "Parquet")
+def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    with pyarrow.csv.open_csv(path, read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES)) as batches:
+        yield from batches
+
+
+def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        yield from file.iter_batches(batch_size=N_ROWS)
+
+
+CSV = TableReader(lambda path: pyarrow.csv.read_csv(path), _csv_batches, "CSV")
+PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), _parquet_batches, "Parquet")
+
+
+def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
+    blocks = [_encode(column, table[column["name"]]) for column in schema["columns"]]
+    return np.concatenate(blocks, axis=1).astype(np.float32), _targets(schema, table[schema["target"]])
 
 
 def _target(table: pa.Table, asked: str | None) -> str:

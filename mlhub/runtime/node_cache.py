@@ -1,0 +1,104 @@
+"""A folder of this machine that jobs share: what was made of an input once is there for all, under the hash of both.
+
+Many may ask for the same thing at once: one makes it, the others wait for it, and it appears whole or not at all.
+Whoever uses something holds a lock on it, so that only what nobody uses is given up when room is needed.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MAX_BYTES = 32 * 2**30
+
+
+class NodeCache:
+    def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._max_bytes = folder, max_bytes
+        self._held: list[int] = []
+
+    def get(self, key: str, make: Callable[[Path], None]) -> Path:
+        """The folder that make() filled, now or before; it stays for as long as this object is open.
+
+        make: given an empty folder; what it raises is raised here, and nothing is kept.
+        """
+        target, lock = self._folder / key, _open(self._folder / f".{key}.lock")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH)  # in use from here on
+            if not target.is_dir():
+                self._make(target, make)
+            os.utime(target)
+        except BaseException:
+            os.close(lock)
+            raise
+        self._held.append(lock)
+        self._make_room()
+        return target
+
+    def close(self) -> None:
+        """Nothing of it is in use any more."""
+        while self._held:
+            os.close(self._held.pop())
+
+    def _make(self, target: Path, make: Callable[[Path], None]) -> None:
+        aside, lock = target.with_name(f".{target.name}.new"), _open(target.with_name(f".{target.name}.making"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if target.is_dir():
+                return  # another one was first
+            shutil.rmtree(aside, ignore_errors=True)  # of one that died over it
+            aside.mkdir()
+            make(aside)
+            aside.rename(target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+            os.close(lock)
+
+    def _make_room(self) -> None:
+        """Gives up what was used longest ago, of what nobody uses."""
+        there = sorted((path for path in self._folder.iterdir() if not path.name.startswith(".")), key=_used_at)
+        sizes = {path: _size(path) for path in there}
+        left = sum(sizes.values())
+        for path in there:
+            if left <= self._max_bytes:
+                return
+            with _alone(path.with_name(f".{path.name}.lock")) as is_alone:
+                if is_alone:
+                    shutil.rmtree(path, ignore_errors=True)
+                    left -= sizes[path]
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[bool]:
+    descriptor = _open(lock)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(descriptor)
+
+
+def _open(lock: Path) -> int:
+    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def _used_at(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _size(path: Path) -> int:
+    total = 0
+    for file in path.rglob("*"):
+        with suppress(OSError):
+            total += file.stat().st_size
+    return total
