@@ -12,7 +12,7 @@ from scheduler.decisions import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.placement.room import Room
 from scheduler.quota import Ledger
 from scheduler.records import allocation_from_json
-from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Phase
+from scheduler.snapshot import Allocation, ClusterSnapshot, JobSnapshot, Needs, Phase
 
 _REASONS = frozenset(Reason)
 
@@ -37,6 +37,7 @@ class Scene:
     budget: Budget
     settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
     candidates: list[JobSnapshot] = field(default_factory=list)
+    running: list[JobSnapshot] = field(default_factory=list)  # candidates that hold GPUs
     returning: dict[str, Allocation] = field(default_factory=dict)
     pending: dict[str, Allocation] = field(default_factory=dict)  # resizes whose job has not left its GPUs yet
     beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -55,19 +56,23 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
     shared_now, shared_then = Shared(), Shared()
     targets = {job_id: allocation_from_json(value) for job_id, value in memory.get("resizing", {}).items()}
     for job in snapshot.jobs:
-        if (held := held_by(job)) is not None:
+        if (held := job.held) is not None:
             room_now.hold(job, held)
             ledger_now.take(job.tenant, gpus=held.n_workers, n_beside=shared_now.n_beside(held))
     budget = Budget({}, ledger_then, present={})  # until what is left is known
     scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
     scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
-    empty, fitting = _Empty(Room(snapshot.nodes)), set[tuple[object, ...]]()
+    empty, fitting = _Empty(Room(snapshot.nodes)), dict[int, Needs]()
     stays: list[tuple[JobSnapshot, Allocation]] = []
     for job in snapshot.jobs:
-        held, target = held_by(job), targets.get(job.id)
+        held = job.held
         if held is None:
-            _admit_waiting(job, scene, empty, fitting)
+            if job.hold is None and id(job.needs) in fitting:
+                scene.candidates.append(job)
+            else:
+                _admit_waiting(job, scene, empty, fitting)
             continue
+        target = targets.get(job.id)
         gone = next((share.node for share in held.shares if share.node not in room_now.nodes), None)
         closed = next((s.node for s in held.shares if gone is None and not room_now.nodes[s.node].is_schedulable), None)
         if job.phase is Phase.STOPPING:
@@ -85,11 +90,12 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
             stays.append((job, held))
         else:
             scene.candidates.append(job)
+            scene.running.append(job)
     for job, held in stays:
         room_then.hold(job, held)
         ledger_then.take(job.tenant, gpus=held.n_workers, n_beside=shared_then.n_beside(held))
     _keep_promises(scene, targets, ledger_then)
-    present = {job.id: _type_of(held_by(job), room_now) for job in scene.candidates if held_by(job)}
+    present = {job.id: _type_of(job.held, room_now) for job in scene.running}
     scene.budget = Budget(_gpus_by_type(room_then, scene), ledger_then, present=present)
     return scene
 
@@ -109,22 +115,18 @@ class Shared:
 
 def held_by(job: JobSnapshot) -> Allocation | None:
     """What the job holds at this moment; None for a waiting job."""
-    return None if job.phase is Phase.WAITING else job.allocation
+    return job.held
 
 
-def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty, fitting: set[tuple[object, ...]]) -> None:
-    """fitting: kinds of jobs that could run, as found so far."""
-    kind = (job.tenant, job.min_workers, job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
-    if job.hold is None and kind in fitting:
-        scene.candidates.append(job)
-        return
+def _admit_waiting(job: JobSnapshot, scene: Scene, empty: _Empty, fitting: dict[int, Needs]) -> None:
+    """fitting: needs of jobs that could run, as found so far, by their ids as objects."""
     reason = _hold(job, scene.snapshot) or empty.never(job)
     reason = reason or scene.budget.never(job.tenant, gpus=job.min_workers)
     if reason is not None:
         scene.settled[job.id] = Wait(job.id, (reason,))
     else:
         scene.candidates.append(job)
-        fitting.add(kind)
+        fitting[id(job.needs)] = job.needs
 
 
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
@@ -236,10 +238,9 @@ def _check(snapshot: ClusterSnapshot) -> None:
     if len({job.id for job in jobs}) != len(jobs):
         twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
         raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
-    for job in jobs:
+    for job in [job for job in jobs if not job.is_sound]:
         if not 1 <= job.min_workers <= job.max_workers:
             raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
-        if job.allocation is None and job.phase is not Phase.WAITING:
-            raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
+        raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
     if len({node.name for node in snapshot.nodes}) != len(snapshot.nodes):
         raise ValueError("two nodes of the snapshot have the same name; names must be unique")

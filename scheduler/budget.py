@@ -61,6 +61,10 @@ class Budget:
     def n_left(self) -> int:
         return sum(self._left.values())
 
+    def most_left(self) -> int:
+        """GPUs of the type of which the most are left."""
+        return max(self._left.values(), default=0)
+
     def left_by_type(self) -> dict[str, int]:
         return dict(self._left)
 

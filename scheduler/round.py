@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from scheduler.admission import Scene, admit, held_by
+from scheduler.admission import Scene, admit
 from scheduler.collector import no_collection
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.models.bands import Bands
@@ -48,7 +48,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     returned = _return_resized(scene)
     uses = Uses(values.get("use", {}), now_s=snapshot.now_s)
     entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False), uses=uses)
-    settled = tuple(job for job in snapshot.jobs if job.id in scene.settled or job.id in scene.returning)
+    is_settled = scene.settled.keys() | scene.returning.keys()
+    settled = tuple([job for job in snapshot.jobs if job.id in is_settled]) if is_settled else ()
     view = View(
         snapshot.now_s,
         tuple(scene.candidates),
@@ -73,7 +74,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
         predictions = _with_bands(snapshot, decisions, said, bands)
         finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
     else:
-        finished = tuple(decisions[job.id] for job in snapshot.jobs)
+        finished = tuple([decisions[job.id] for job in snapshot.jobs])
     remembered = _remember(policy, proposal, scene, decisions, targets, bands, lengths)
     if in_use := note_uses(scene, decisions, uses):
         remembered = PolicyMemory({**remembered.values, "use": in_use})
@@ -120,20 +121,18 @@ def _return_resized(scene: Scene) -> dict[str, Decision]:
 
 def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
     """What is to happen, for every candidate; waiting and leaving jobs get their reasons in step 5."""
-    decisions: dict[str, Decision] = {}
-    for job in scene.candidates:
-        if job.id in targets.placed:
-            allocation, explanations = targets.placed[job.id]
-            kind = Launch if held_by(job) is None else Resize
-            decisions[job.id] = kind(job.id, allocation, explanations)
-            scene.room_held.hold_gpus(allocation)  # what it adds to what it holds already
-        elif job.id in targets.leaving:
+    ids = [job.id for job in scene.candidates]
+    decisions: dict[str, Decision] = dict(zip(ids, map(_waits, ids), strict=True))
+    for job in scene.running:
+        if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())
-        elif held_by(job) is not None:
-            why = targets.kept.get(job.id) or (Explanation(Reason.UNCHANGED),)
-            decisions[job.id] = Keep(job.id, _about_staying(why))
-        else:
-            decisions[job.id] = _waits(job.id)
+        elif job.id not in targets.placed:
+            decisions[job.id] = Keep(job.id, _about_staying(targets.kept.get(job.id, ())))
+    runs = {job.id for job in scene.running}
+    for job_id, (allocation, explanations) in targets.placed.items():
+        kind = Resize if job_id in runs else Launch
+        decisions[job_id] = kind(job_id, allocation, explanations)
+        scene.room_held.hold_gpus(allocation)  # what it adds to what it holds already
     return decisions
 
 
@@ -144,12 +143,13 @@ def _waits(job_id: str) -> Wait:
 
 
 _STAYING = {Reason.UNCHANGED, Reason.RESTART_NOT_WORTH_IT}
+_UNCHANGED = (Explanation(Reason.UNCHANGED),)
 
 
 def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     """Reasons to change do not explain a job that was left alone after all."""
-    fitting = tuple(e for e in explanations if e.reason in _STAYING)
-    return fitting or (Explanation(Reason.UNCHANGED),)
+    fitting = tuple([e for e in explanations if e.reason in _STAYING])
+    return fitting or _UNCHANGED
 
 
 _TAKEN_BACK = {
@@ -197,7 +197,7 @@ def _remember(
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
     if proposal.is_final:
         promised |= targets.awaited
-    promised |= {d.job: d.allocation for d in decisions.values() if isinstance(d, Resize)}
+    promised |= {job_id: targets.placed[job_id][0] for job_id in targets.placed if type(decisions[job_id]) is Resize}
     values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory), "bands": bands.to_json()}
     if lengths.has_learnt:
         values["lengths"] = lengths.to_json()

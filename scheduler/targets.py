@@ -51,10 +51,9 @@ class _Placer:
     def place(self) -> Targets:
         shrinking: list[JobSnapshot] = []
         growing: set[str] = set()
-        for job in self.scene.candidates:
-            held = held_by(job)
-            if held is None:
-                continue
+        for job in self.scene.running:
+            held = job.held
+            assert held is not None
             grant = self.grants.get(job.id)
             if grant is not None and grant.beside:
                 continue

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, n_held
+from scheduler.policies.policy import Grant, Proposal, View, n_held
 from scheduler.snapshot import JobSnapshot
 
+Key = Callable[[JobSnapshot], tuple[Any, ...]]
+_Entry = tuple[tuple[Any, ...], JobSnapshot]
 Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (who leaves, who comes) -> why
+
+
+def in_order(view: View, *, name: str, key: Key) -> list[JobSnapshot]:
+    """All jobs by their keys, the lowest first. Keys are unique; that of a waiting job depends on its snapshot only.
+
+    Waiting jobs stand as they stood: in a simulation, a long queue is the same objects in every round. name: of the
+    order, one for each key.
+    """
+    memo = view.speeds.terrain.memo
+    waiting = [job for job in view.jobs if job.held is None]
+    here = set(map(id, waiting))
+    known = cast("list[_Entry]", memo.get(("order", name), []))
+    queue = [entry for entry in known if id(entry[1]) in here]
+    if len(queue) < len(waiting):
+        stood = {id(job) for _, job in queue}
+        queue += [(key(job), job) for job in waiting if id(job) not in stood]
+        queue.sort()
+    memo["order", name] = queue
+    entries = [*queue, *sorted([(key(job), job) for job in view.jobs if job.held is not None])]
+    entries.sort()
+    return [job for _, job in entries]
 
 
 def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) -> Proposal:
@@ -20,17 +44,17 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     grants = []
     notes = {}
     newcomer: JobSnapshot | None = None
-    n_left = budget.n_left()
+    most_left = budget.most_left()
     for job in order:
-        held = n_held(job)
-        if not held and not n_left:
+        if job.held is None and job.fixed_workers > most_left:
             continue
+        held = n_held(job)
         n_workers = held or job.fixed_workers
         if budget.take(job, n_workers):
             fits = Explanation(Reason.FITS, {"n_workers": n_workers})
             grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
             newcomer = newcomer if held else job
-            n_left = budget.n_left()
+            most_left = budget.most_left()
         elif held and newcomer is not None and (why := note(job, newcomer)) is not None:
             notes[job.id] = (why,)
-    return Proposal(tuple(grants), tuple(job.id for job in order), notes)
+    return Proposal(tuple(grants), tuple([job.id for job in order]), notes)

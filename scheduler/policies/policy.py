@@ -10,7 +10,7 @@ from scheduler.budget import Budget
 from scheduler.decisions import Explanation
 from scheduler.models.speeds import Speeds
 from scheduler.placement.gangs import Packing
-from scheduler.snapshot import JobSnapshot, PairObservation, Phase, TenantSnapshot
+from scheduler.snapshot import JobSnapshot, PairObservation, TenantSnapshot
 from scheduler.topology import Node
 
 
@@ -95,7 +95,7 @@ class Policy(Protocol):
 
 def n_held(job: JobSnapshot) -> int:
     """GPUs that the job holds now."""
-    return job.allocation.n_workers if job.phase is not Phase.WAITING and job.allocation else 0
+    return 0 if job.held is None else job.held.n_workers
 
 
 def by_submission(job: JobSnapshot) -> tuple[int, float, str]:

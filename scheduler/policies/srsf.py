@@ -9,7 +9,7 @@ from typing import Any
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.progress import remaining_s
-from scheduler.policies.ordered import serve_in_order
+from scheduler.policies.ordered import in_order, serve_in_order
 from scheduler.policies.policy import Proposal, View, n_held
 from scheduler.snapshot import JobSnapshot
 
@@ -24,18 +24,17 @@ class Srsf:
     name: str = "srsf"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
-        service = {job.id: _service_s(job, view) for job in view.jobs}
-
         def note(leaver: JobSnapshot, comer: JobSnapshot) -> Explanation | None:
-            if service[comer.id] > service[leaver.id]:
+            left, smaller = _service_s(leaver, view), _service_s(comer, view)
+            if smaller > left:
                 return None
-            facts = {"left": service[leaver.id], "next_job": comer.id, "smaller": service[comer.id]}
+            facts = {"left": left, "next_job": comer.id, "smaller": smaller}
             return Explanation(Reason.SMALLER_FIRST, facts)
 
-        order = sorted(
-            view.jobs, key=lambda job: (-job.priority, service[job.id], job.fixed_workers, job.submitted_at_s, job.id)
-        )
-        return serve_in_order(order, budget=budget, note=note)
+        def key(job: JobSnapshot) -> tuple[Any, ...]:
+            return -job.priority, _service_s(job, view), job.fixed_workers, job.submitted_at_s, job.id
+
+        return serve_in_order(in_order(view, name=self.name, key=key), budget=budget, note=note)
 
 
 def _service_s(job: JobSnapshot, view: View) -> float:

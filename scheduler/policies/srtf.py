@@ -9,7 +9,7 @@ from typing import Any
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.models.progress import remaining_s
-from scheduler.policies.ordered import serve_in_order
+from scheduler.policies.ordered import in_order, serve_in_order
 from scheduler.policies.policy import Proposal, View, n_held
 from scheduler.snapshot import JobSnapshot
 
@@ -25,18 +25,17 @@ class Srtf:
     name: str = "srtf"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
-        left_s = {job.id: _left_s(job, view) for job in view.jobs}
-
         def note(leaver: JobSnapshot, comer: JobSnapshot) -> Explanation | None:
-            if left_s[comer.id] > left_s[leaver.id]:
+            left_s, shorter_s = _left_s(leaver, view), _left_s(comer, view)
+            if shorter_s > left_s:
                 return None
-            facts = {"left_s": left_s[leaver.id], "next_job": comer.id, "shorter_s": left_s[comer.id]}
+            facts = {"left_s": left_s, "next_job": comer.id, "shorter_s": shorter_s}
             return Explanation(Reason.SHORTER_FIRST, facts)
 
-        order = sorted(
-            view.jobs, key=lambda job: (-job.priority, left_s[job.id], not n_held(job), job.submitted_at_s, job.id)
-        )
-        return serve_in_order(order, budget=budget, note=note)
+        def key(job: JobSnapshot) -> tuple[Any, ...]:
+            return -job.priority, _left_s(job, view), not n_held(job), job.submitted_at_s, job.id
+
+        return serve_in_order(in_order(view, name=self.name, key=key), budget=budget, note=note)
 
 
 def _left_s(job: JobSnapshot, view: View) -> float:

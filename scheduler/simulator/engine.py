@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.decisions import Keep, Launch, Plan, Wait
+from scheduler.decisions import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.policies import Policy
 from scheduler.round import decide
 from scheduler.simulator.agenda import Agenda, Event, Happening
@@ -174,12 +174,12 @@ class _Engine:
         freed = False
         changed = False
         for decision in plan.decisions:
-            if isinstance(decision, Wait | Keep):
+            if type(decision) is Wait or type(decision) is Keep:
                 continue
             changed = True
             if isinstance(decision, Launch):
                 self.training.launch(decision, now_s)
-            else:
+            elif isinstance(decision, Resize | Preempt):
                 freed |= self.training.stop(decision, now_s)
         if changed:
             self.n_idle = 0

@@ -34,7 +34,7 @@ class Training:
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
         """All jobs as the scheduler sees them at this moment."""
         shown, waits = self._world.snapshot_of, Phase.WAITING
-        return tuple(shown(j) if j.phase is waits else self._seen(i, j, now_s) for i, j in self.jobs.items())
+        return tuple([shown(j) if j.phase is waits else self._seen(i, j, now_s) for i, j in self.jobs.items()])
 
     def launch(self, decision: Launch, now_s: float) -> None:
         job, life = self.jobs[decision.job], self.lives[decision.job]
