@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -37,6 +37,7 @@ class FakeBackend:
         self.nodes = list(nodes)
         self.now = now or datetime.now(UTC)
         self.launches: list[LaunchSpec] = []
+        self.sweeps: list[tuple[str, list[str], float]] = []  # project, jobs to keep, age
         self.is_away = False
         self.is_stubborn = False
         self.starts_slowly = False
@@ -92,6 +93,10 @@ class FakeBackend:
         since: datetime | None = None,  # noqa: ARG002
     ) -> Iterator[str]:
         yield from self._output.get((attempt_id, role, index), [])
+
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+        self._reach()
+        self.sweeps.append((labels["project_id"], sorted(keep), older_than_s))
 
     # What a test does to it
 

@@ -1,8 +1,10 @@
-"""The five verbs of a backend. All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
+"""The five verbs of a backend, and one for its volumes.
+
+All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -118,3 +120,11 @@ class Backend(Protocol):
 
     def logs(self, attempt_id: AttemptId, *, role: Role, index: int, since: datetime | None = None) -> Iterator[str]:
         """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""
+
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+        """Has checkpoints removed that only the backend's pods reach: of a project's jobs but those to keep, if nothing
+        was written to them for so long. Returns at once.
+
+        Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
+        Raises BackendUnavailableError.
+        """

@@ -21,6 +21,7 @@ from mlhub.control.deciders import Decider, DecisionError, Here
 from mlhub.control.deciding import Decided, Task
 from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
+from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import note_away, note_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
@@ -56,6 +57,7 @@ class Loop:
     plan: Plan | None = field(default=None, repr=False)
     _history: History = field(default_factory=History, repr=False)
     _forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
+    _housekeeping: Housekeeping = field(default_factory=Housekeeping, repr=False)
     _stored_at: datetime | None = field(default=None, repr=False)
 
     def run(self) -> None:
@@ -122,6 +124,7 @@ class Loop:
         self._store(record, snapshot, plan, began=began, is_worth_it=bool(applied.actions))
         self._history.record(plan, applied, round_id=record.pk, now=now)
         self._forecasts.keep(plan, applied, now=now)
+        self._housekeeping.tend(self.backend, now=now)
         self.shadow.offer(snapshot, plan, chosen_by_admin, state, memory=chosen.memory, round_id=record.pk)
         self.shadow.collect(state)
         waiting = {d.job for d in plan.decisions if isinstance(d, Wait)}

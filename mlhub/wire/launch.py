@@ -123,7 +123,8 @@ class LaunchSpec:
     token: str
     gang_secret: str
     checkpoint_uri: str  # file:///dir shared by the job's attempts
-    labels: dict[str, str] = field(default_factory=dict)  # organisation, project, job name: for people, never for logic
+    # organisation, project, job: names, for people. project_id: where a backend keeps projects apart
+    labels: dict[str, str] = field(default_factory=dict)
     start_timeout_s: float = 120.0
     survives_lost_workers: bool = False
     data_plane: DataPlane = DataPlane.HMAC

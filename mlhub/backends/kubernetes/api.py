@@ -82,11 +82,18 @@ class KubernetesApi:
         return self._json("GET", path, query=query)
 
     def list(self, path: str, **query: str) -> tuple[list[Object], str]:
-        """All pages, and the resourceVersion that they were read at."""
+        """All pages, and the resourceVersion that they were read at. Begins anew when that is forgotten half way."""
         items: list[Object] = []
         token = ""
+        n_begun = 1
         while True:
-            page = self.get(path, limit=str(PAGE), **query, **({"continue": token} if token else {}))
+            try:
+                page = self.get(path, limit=str(PAGE), **query, **({"continue": token} if token else {}))
+            except ExpiredError:
+                if not token or n_begun == N_TRIES:
+                    raise
+                items, token, n_begun = [], "", n_begun + 1
+                continue
             items += page.get("items") or []
             token = page["metadata"].get("continue") or ""
             if not token:

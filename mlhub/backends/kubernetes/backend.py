@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import ending, is_running, needs_events, obstacle
 from mlhub.backends.kubernetes.removal import Remover
+from mlhub.backends.kubernetes.sweeping import Sweeper
 from mlhub.backends.protocol import (
     AttemptStatus,
     BackendUnavailableError,
@@ -169,6 +170,10 @@ class KubernetesBackend:
             logger.info("kubernetes.no_log attempt=%s role=%s index=%s error=%s", attempt_id, role, index, error)
             return
         yield from text.splitlines()
+
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+        sweeper = Sweeper(self._api, self.options)
+        self._asked(lambda: sweeper.sweep(labels, keep=keep, older_than_s=older_than_s, now=self._now()))
 
     def _look_at(
         self, raw: Object, record: Record, pods: list[Object], nodes: Mapping[str, Object]

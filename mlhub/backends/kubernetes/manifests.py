@@ -180,7 +180,12 @@ def _metadata(spec: LaunchSpec, gang: Gang, name: str) -> Manifest:
     return {
         "name": name,
         "namespace": gang.namespace,
-        "labels": {**names.MANAGED_BY, names.ATTEMPT: str(spec.attempt_id), names.JOB: spec.job_id},
+        "labels": {
+            **names.MANAGED_BY,
+            **names.project_labels(spec.labels),
+            names.ATTEMPT: str(spec.attempt_id),
+            names.JOB: spec.job_id,
+        },
         "annotations": {**told, "mlhub.dev/attempt-number": str(spec.attempt_number)},
     }
 

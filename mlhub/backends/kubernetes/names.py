@@ -18,6 +18,8 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": "mlhub"}
 
 SLOT = "mlhub.dev/slot"  # label of a claim: which slot of which node it stands for
 NODE = "mlhub.dev/node"  # annotation of a claim: that node's name
+PROJECT_ID = "mlhub.dev/project-id"  # label of a project's namespace and of its gangs
+SWEEP = "mlhub.dev/sweep"  # label of pods that remove old checkpoints
 GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
 LAUNCHED = "mlhub.dev/launched"  # annotation of the record: since when every member exists
 STOP = "mlhub.dev/stop"  # annotation of the record: who asked the gang to leave, when and why
@@ -26,6 +28,7 @@ OBSERVED = "mlhub.dev/observed"  # finalizer of pods: they stay until their exit
 MASTER_PORT, SERVER_PORT, BARRIER_PORT = 29400, 29500, 29300
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_LONGEST_ID = 40
 _LONGEST_GANG = 45  # leaves room for "-worker-12345" within the 63 characters of a DNS label
 
 
@@ -60,8 +63,20 @@ def project_key(labels: Mapping[str, str]) -> str:
     return labels.get("project_id") or f"{labels.get('organisation', '')}/{labels.get('project', '')}"
 
 
+def project_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """The project's id as a label, where the platform gives one that can be a label."""
+    found = labels.get("project_id", "")
+    return {PROJECT_ID: found} if _LABEL.fullmatch(found) and len(found) <= _LONGEST_ID else {}
+
+
 def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
-    """A namespace per project: readable, and never shared by two projects of like names."""
+    """A namespace per project, by its id: renaming a project leaves it where it is.
+
+    Without an id by its names, and never shared by two projects of like names.
+    """
+    found = project_labels(labels)
+    if found:
+        return f"{prefix}-{found[PROJECT_ID]}"
     slug = re.sub(r"[^a-z0-9]+", "-", labels.get("project", "").lower()).strip("-")[:24].strip("-") or "project"
     return f"{prefix}-{slug}-{hashlib.sha256(project_key(labels).encode()).hexdigest()[:8]}"
 

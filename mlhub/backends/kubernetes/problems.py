@@ -18,6 +18,7 @@ NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this nobody
 NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "no such host")
 IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+MOUNT_S = 20.0  # a single failure to mount may pass by itself: a kubelet that has not seen the Secret yet
 VOLUME_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
 ADMISSION_REASONS = ("UnexpectedAdmissionError", "OutOf", "NodeAffinity", "NodeShutdown", "Admission")
 
@@ -90,11 +91,22 @@ def obstacle(pod: Object, events: Sequence[Object], *, now: datetime, unschedula
         if since is None or (now - since).total_seconds() >= unschedulable_after_s:
             return _unschedulable(scheduled.get("message", "No node takes it."))
     for event in events:
-        if event.get("reason") in VOLUME_EVENTS:
+        if event.get("reason") in VOLUME_EVENTS and (_n_times(event) > 1 or _waits_s(pod, now) >= MOUNT_S):
             return Obstacle(StartProblem.VOLUME, str(event.get("message", "")))
-        if event.get("reason") == "FailedCreatePodSandBox" and int(event.get("count") or 1) > 1:
+        if event.get("reason") == "FailedCreatePodSandBox" and _n_times(event) > 1:
             return Obstacle(StartProblem.NETWORK, str(event.get("message", "")))
     return None
+
+
+def _n_times(event: Object) -> int:
+    """How often it happened; newer kubelets tell it as a series."""
+    return int((event.get("series") or {}).get("count") or event.get("count") or 1)
+
+
+def _waits_s(pod: Object, now: datetime) -> float:
+    """Since it has a node."""
+    since = when(condition(pod, "PodScheduled").get("lastTransitionTime") or pod["metadata"].get("creationTimestamp"))
+    return (now - since).total_seconds() if since is not None else 0.0
 
 
 def needs_events(pod: Object) -> bool:

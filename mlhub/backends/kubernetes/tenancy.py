@@ -31,7 +31,7 @@ def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest
         "kind": "Namespace",
         "metadata": {
             "name": name,
-            "labels": {**names.MANAGED_BY, names.PROJECT: name, **security},
+            "labels": {**names.MANAGED_BY, names.PROJECT: name, **names.project_labels(labels), **security},
             "annotations": told,
         },
     }

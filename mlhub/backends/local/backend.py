@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -116,6 +116,9 @@ class LocalBackend:
         ):
             for line in f:
                 yield line.rstrip("\n")
+
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+        """Nothing: they lie on the platform's own disk, where it collects them itself."""
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)

@@ -23,13 +23,13 @@ def validated(body: Object, *, is_strict: bool) -> Object:
     if unknown and is_strict:
         told = ", ".join(f'unknown field "{place.partition(".")[2]}"' for place in unknown)
         raise RefusedError(400, f"strict decoding error: {told}", "BadRequest")
-    wrong = [p for p in found if not p.endswith(": unknown field")] + _metadata_problems(body)
-    if wrong:
-        kind, name = body["kind"], body["metadata"].get("name")
-        raise RefusedError(422, f'{kind} "{name}" is invalid: {"; ".join(wrong)}', "Invalid")
     kept = copy.deepcopy(body)
     for place in unknown:
         _drop(kept, place.split(".")[1:])
+    wrong = (problems(kept) if unknown else found) + _metadata_problems(body)
+    if wrong:
+        kind, name = body["kind"], body["metadata"].get("name")
+        raise RefusedError(422, f'{kind} "{name}" is invalid: {"; ".join(wrong)}', "Invalid")
     return kept
 
 

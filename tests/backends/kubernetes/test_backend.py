@@ -105,6 +105,23 @@ def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
     assert status.message == "volume: worker 0 on node-1: MountVolume.SetUp failed for volume checkpoints"
 
 
+@pytest.mark.parametrize(
+    ("behave", "cause"), [("image", Cause.IMAGE), ("volume", Cause.VOLUME), ("taint", Cause.TAINT)]
+)
+def test_whatever_keeps_a_gang_from_starting_is_told_within_half_a_minute(
+    server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend], behave: str, cause: Cause
+) -> None:
+    """With the options as they come, on a clock that is 25 s ahead."""
+    backend = connect()
+    spec = gang(["run", behave], workers=2)
+    backend.launch(spec)
+    backend._now = lambda: datetime.now(UTC) + timedelta(seconds=25)
+    status = reach(backend, spec, FAILED)
+    assert status.cause is cause
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert ours(server) == []
+
+
 def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, backend: KubernetesBackend) -> None:
     spec = gang("quiet")
     backend.launch(spec)

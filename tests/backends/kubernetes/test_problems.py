@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S, StartProblem, ending, obstacle
+from mlhub.jobs.causes import MEANINGS
 from mlhub.wire.exits import Cause
 from tests.backends.kubernetes.store import stamp
 
@@ -97,3 +98,39 @@ def test_what_a_pod_said_before_its_node_was_lost_counts() -> None:
     found = ending(pod(ended(0)), lost_node="It burnt.", now=NOW)
     assert found is not None
     assert found.code == 0
+
+
+def mounting(*, since_s: float, **event: Any) -> StartProblem | None:
+    """What a pod shows that has had a node for so long, and whose volume failed to mount."""
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastTransitionTime": stamp(NOW - timedelta(seconds=since_s)),
+    }
+    told = {"reason": "FailedMount", "message": "no such export", **event}
+    found = obstacle(pod({"conditions": [scheduled]}), [told], now=NOW, unschedulable_after_s=20)
+    return found.problem if found else None
+
+
+def test_a_mount_that_failed_once_may_be_a_kubelet_that_has_not_seen_the_secret_yet() -> None:
+    assert mounting(since_s=9, count=1) is None
+    assert mounting(since_s=9, count=3) is StartProblem.VOLUME
+    assert mounting(since_s=9, count=None, series={"count": 4}) is StartProblem.VOLUME
+    assert mounting(since_s=21, count=1) is StartProblem.VOLUME
+
+
+@pytest.mark.parametrize(
+    ("problem", "cause"),
+    [
+        (StartProblem.IMAGE, Cause.IMAGE),
+        (StartProblem.VOLUME, Cause.VOLUME),
+        (StartProblem.QUOTA, Cause.QUOTA),
+        (StartProblem.TAINT, Cause.TAINT),
+        (StartProblem.RESOURCES, Cause.UNSCHEDULABLE),
+        (StartProblem.NODE, Cause.NODE_LOST),
+        (StartProblem.NETWORK, Cause.LAUNCH_FAILED),
+    ],
+)
+def test_what_keeps_a_gang_from_starting_is_its_cause_with_a_remedy(problem: StartProblem, cause: Cause) -> None:
+    assert problem.cause is cause
+    assert MEANINGS[cause].remedy

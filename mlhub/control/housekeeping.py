@@ -1,0 +1,48 @@
+"""What the loop does once in a while: has ended jobs' checkpoints removed where only the backend's pods reach them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import ENDED
+from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
+from mlhub.tenants.models import Project
+
+logger = logging.getLogger(__name__)
+EVERY = timedelta(hours=6)
+LOOKS_BACK = timedelta(days=3)  # a project whose last job ended longer ago was swept several times since
+
+
+@dataclass
+class Housekeeping:
+    """last_at: when it was done last; a new process begins at once."""
+
+    last_at: datetime | None = None
+
+    def tend(self, backend: Backend, *, now: datetime) -> int:
+        """Returns how many projects it asked for. A backend that is away is asked the next time."""
+        if self.last_at is not None and now - self.last_at < EVERY:
+            return 0
+        self.last_at, n_asked = now, 0
+        before = now - CHECKPOINTS_KEPT_FOR
+        ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
+        for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
+            kept = Job.objects.filter(project=project).filter(~Q(state__in=ENDED) | Q(finished_at__gte=before))
+            labels = {
+                "organisation": project.organisation.name,
+                "project": project.name,
+                "project_id": str(project.id),
+            }
+            keep = [str(job_id) for job_id in kept.values_list("id", flat=True)]
+            try:
+                backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+                n_asked += 1
+            except BackendUnavailableError as error:
+                logger.warning("housekeeping.delayed project=%s error=%s", project.id, error)
+        return n_asked
