@@ -11,7 +11,7 @@ from scheduler.models.interleaving import CONTENTION, Stages, joint_step_s, stag
 from scheduler.snapshot import JobSnapshot, PairObservation
 
 REFIT = 1.15  # the model is learnt anew when there are so many times as many pairs as before
-CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower
+CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower, if nothing else is said
 
 
 class Companions:
@@ -28,8 +28,13 @@ class Companions:
         fitting = tuple(p for p in pairs if min(p.norm_a, p.norm_b) > 0)
         self._model = _learnt(fitting[: _upto(len(fitting))])
 
-    def norms(self, jobs: Sequence[JobSnapshot], *, alone_s: Sequence[float]) -> tuple[float, ...] | None:
-        """Speeds in (0, 1] of these jobs together. alone_s: the step of each of them alone, on as many GPUs."""
+    def norms(
+        self, jobs: Sequence[JobSnapshot], *, alone_s: Sequence[float], sds: float = -CAUTION
+    ) -> tuple[float, ...] | None:
+        """Speeds in (0, 1] of these jobs together. alone_s: the step of each of them alone, on as many GPUs.
+
+        sds: standard deviations by which a speed that is only predicted counts as higher.
+        """
         if len(jobs) == 1:
             return (1.0,)
         if any(job.profile is None for job in jobs):
@@ -43,13 +48,10 @@ class Companions:
                 return None
             together_s = joint_step_s(stages) * CONTENTION[len(jobs) - 1]
             return tuple(min(1.0, s / together_s) for s in alone_s)
-        return self._predicted(families[0], families[1]) if len(jobs) == 2 else None
+        return _foretold(self._model, families[0], families[1], sds) if len(jobs) == 2 else None
 
     def is_measured(self, one: JobSnapshot, other: JobSnapshot) -> bool:
         return (one.family, other.family) in self._measured
-
-    def _predicted(self, one: str, other: str) -> tuple[float, float]:
-        return _foretold(self._model, one, other)
 
 
 def _upto(n: int) -> int:
@@ -63,11 +65,14 @@ def _upto(n: int) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _foretold(model: Interference, one: str, other: str) -> tuple[float, float]:
+def _foretold(model: Interference, one: str, other: str, sds: float) -> tuple[float, float]:
+    """The prior is the same for all and tells none from another: it is taken as it is."""
     speeds = model.predict(one, other)
     if model.is_prior:
         return speeds.norm_a, speeds.norm_b
-    return max(0.01, speeds.norm_a - CAUTION * speeds.sd_a), max(0.01, speeds.norm_b - CAUTION * speeds.sd_b)
+    both = (speeds.norm_a, speeds.sd_a), (speeds.norm_b, speeds.sd_b)
+    first, second = (max(0.01, min(1.0, norm + sds * sd)) for norm, sd in both)
+    return first, second
 
 
 @lru_cache(maxsize=8)

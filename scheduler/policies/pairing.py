@@ -1,44 +1,39 @@
 """Sharing for the default policy: who is placed beside whom, by what each GPU would do for the queue otherwise.
 
-A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside the
-others times that, and costs its GPUs at the price of what waits. Groups are joined two by two, by a matching of maximum
-weight over what joining gains; where nothing waits the price is 0, and nobody shares.
+A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside
+the others times that, and costs its GPUs at a price. Where nodes take two jobs a GPU, couples are those that gain most
+at the least price at which all who are worth it have GPUs. Where they take more, the price is that of the best who get
+none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and nobody shares.
+What is not known of a couple is taken to be good if both still train for long: a try costs a minute and teaches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import networkx
+import numpy as np
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
-from scheduler.models.companions import Companions
+from scheduler.models.companions import CAUTION, Companions
+from scheduler.models.cost import restart_cost_s
+from scheduler.policies.couples import Floats
+from scheduler.policies.market import LEAST_GAIN, Market, Unit, clearing_price, most_valuable_first, price_of_left_out
 from scheduler.policies.policy import Grant, Proposal, View, n_held
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
-LEAST_GAIN = 0.05  # of the value of what is joined: predictions are not exact
 HASTE = 0.35  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
 LEAST_WORK_GPU_S = 100.0
 STICKINESS = 0.1  # what it is worth to leave those together that are, where a restart costs something
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
+BOLDNESS = 1.0  # standard deviations by which a pair that was never measured is taken to do better, where
+TRY_PAYS = 20.0  # all of it still train for so many times what a try costs
 TRY_S = 60.0  # a pair that was never measured is looked at again after that
 
 Left = Callable[[JobSnapshot, int], float]  # remaining seconds of a job at a size
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Jobs on the same n GPUs. value: of what they do together in a second."""
-
-    jobs: tuple[JobSnapshot, ...]
-    n: int
-    value: float
-
-    def profit(self, price: float) -> float:
-        return max(0.0, self.value - price * self.n)
 
 
 class Pairing:
@@ -80,11 +75,10 @@ class Pairing:
         self._weigh(sizes)
         units = [self._unit((job,), sizes[job.id]) for job in self.view.jobs]
         units, rest = self._first(units, n_gpus)
+        if self.view.max_jobs_per_gpu == 2 and sum(unit.n for unit in units) > n_gpus:
+            units = self._cleared(units, n_gpus)
         size = 1
-        while size < self.view.max_jobs_per_gpu:
-            price = _price(units, n_gpus)
-            if price <= 0:
-                break
+        while 2 < self.view.max_jobs_per_gpu > size and (price := price_of_left_out(units, n_gpus)) > 0:
             units = self._joined(units, price)
             size *= 2
         self._serve([*units, *rest], budget)
@@ -94,7 +88,7 @@ class Pairing:
         left = n_gpus * self.view.max_jobs_per_gpu
         first: list[Unit] = []
         rest: list[Unit] = []
-        for unit in sorted(units, key=_most_valuable_first):
+        for unit in sorted(units, key=most_valuable_first):
             fits = unit.n <= left
             (first if fits else rest).append(unit)
             left -= unit.n * fits
@@ -134,8 +128,7 @@ class Pairing:
             self.weights[job.id] = worth * job.priority_weight
 
     def _unit(self, jobs: tuple[JobSnapshot, ...], n: int) -> Unit:
-        alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
-        norms = self.companions.norms(jobs, alone_s=alone_s)
+        norms = self._norms(jobs, n)
         if norms is None:
             return Unit(jobs, n, float("-inf"))
         value = sum(self.weights[job.id] * norm for job, norm in zip(jobs, norms, strict=True))
@@ -147,9 +140,35 @@ class Pairing:
             value *= 1 - STICKINESS
         return Unit(jobs, n, value)
 
+    def _norms(self, jobs: Sequence[JobSnapshot], n: int) -> tuple[float, ...] | None:
+        """Of those who still have long to train, what is not known is taken to be good: trying is cheap for them."""
+        alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
+        sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
+        return self.companions.norms(jobs, alone_s=alone_s, sds=sds)
+
+    def _is_long(self, job: JobSnapshot) -> bool:
+        left_s = self.left_s(job, n_held(job) or job.min_workers)
+        return left_s > TRY_PAYS * (TRY_S + restart_cost_s(job))
+
+    def _cleared(self, units: Sequence[Unit], n_gpus: int) -> list[Unit]:
+        """Joined at the least price of a GPU at which no more are asked for than there are."""
+        kinds: dict[tuple[Any, ...], list[Unit]] = {}
+        for unit in sorted(units, key=most_valuable_first):
+            kinds.setdefault(self._kind(unit), []).append(unit)
+        parts = (many[at : at + MOST_UNITS] for many in kinds.values() for at in range(0, len(many), MOST_UNITS))
+        markets = [Market(part, self._values([unit.jobs[0] for unit in part], part[0].n)) for part in parts]
+        price = clearing_price(markets, n_gpus)
+        found: list[Unit] = []
+        for market in markets:
+            couples = market.couples(price)
+            paired = {i for couple in couples for i in couple}
+            found += [self._unit(market.units[i].jobs + market.units[j].jobs, market.n) for i, j in couples]
+            found += [unit for i, unit in enumerate(market.units) if i not in paired]
+        return found
+
     def _joined(self, units: Sequence[Unit], price: float) -> list[Unit]:
         kinds: dict[tuple[Any, ...], list[Unit]] = {}
-        for unit in sorted(units, key=_most_valuable_first):
+        for unit in sorted(units, key=most_valuable_first):
             kinds.setdefault(self._kind(unit), []).append(unit)
         found: list[Unit] = []
         for many in kinds.values():
@@ -172,6 +191,38 @@ class Pairing:
         paired = {i for pair in matched for i in pair}
         return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
 
+    def _values(self, jobs: Sequence[JobSnapshot], n: int) -> Floats:
+        """Of each two of them together, as _unit has it, shape (J, J); -inf where they cannot be.
+
+        Alike jobs are as fast beside alike ones.
+        """
+        if len(jobs) == 1:
+            return np.full((1, 1), -np.inf)
+        sorts: dict[tuple[Any, ...], list[JobSnapshot]] = {}
+        for job in jobs:
+            sorts.setdefault(self._sort(job, n), []).append(job)
+        norm_SS = np.full((len(sorts), len(sorts)), -np.inf)
+        for a, (one, *_) in enumerate(sorts.values()):
+            for b, (*_, other) in enumerate(list(sorts.values())[: a + 1]):
+                norms = self._norms((one, other), n)
+                if norms is not None:
+                    norm_SS[a, b], norm_SS[b, a] = norms
+        number = {sort: s for s, sort in enumerate(sorts)}
+        sort_J = np.array([number[self._sort(job, n)] for job in jobs])
+        weight_J = np.array([self.weights[job.id] for job in jobs])
+        part_JJ = weight_J[:, None] * norm_SS[np.ix_(sort_J, sort_J)]
+        places: dict[Allocation, int] = {}
+        place_J = np.array([places.setdefault(_place(job), len(places)) if n_held(job) else -1 for job in jobs])
+        held_JJ = (place_J[:, None] >= 0) & (place_J >= 0)
+        is_there_JJ = held_JJ & (place_J[:, None] == place_J)
+        costs_J = np.array([restart_cost_s(job) > 0 for job in jobs])
+        sticks_JJ = np.where(costs_J[:, None] | costs_J, STICKINESS, 0.0)
+        factor_JJ = 1 + np.where(is_there_JJ, sticks_JJ, np.where(held_JJ, -sticks_JJ, 0.0))
+        return np.asarray((part_JJ + part_JJ.T) * factor_JJ)
+
+    def _sort(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
+        return job.family, job.profile, self.view.speeds.step_s(job, n), self._is_long(job)
+
     def _kind(self, unit: Unit) -> tuple[Any, ...]:
         """Who may share: on as many GPUs, of the same types and circle; not who is beside one that just starts."""
         first = unit.jobs[0]
@@ -189,7 +240,7 @@ class Pairing:
         for job in self.view.jobs:
             trial.give_back(job)
         places: set[Allocation] = set()
-        for unit in sorted(units, key=_most_valuable_first):
+        for unit in sorted(units, key=most_valuable_first):
             host = self._host(unit, places)
             if not trial.take(host, unit.n):
                 continue
@@ -250,20 +301,6 @@ class Pairing:
         one, other = unit.jobs
         is_staged = all(job.profile is not None and job.profile.cpu_io_s is not None for job in unit.jobs)
         return is_staged or self.companions.is_measured(one, other)
-
-
-def _price(units: Sequence[Unit], n_gpus: int) -> float:
-    """Value of a GPU to the best of those that get none, if the best are served."""
-    left = n_gpus
-    for unit in sorted(units, key=_most_valuable_first):
-        if unit.n > left:
-            return unit.value / unit.n
-        left -= unit.n
-    return 0.0
-
-
-def _most_valuable_first(unit: Unit) -> tuple[float, float, str]:
-    return -unit.value / unit.n, unit.jobs[0].submitted_at_s, unit.jobs[0].id
 
 
 def _place(job: JobSnapshot) -> Allocation:

@@ -56,3 +56,17 @@ def test_companions_say_nothing_of_three_jobs_without_stages() -> None:
     assert companions.norms(jobs, alone_s=[0.1] * 3) is None
     assert companions.norms(jobs[:2], alone_s=[0.1] * 2) == (0.9, 0.7)
     assert companions.norms(jobs[1::-1], alone_s=[0.1] * 2) == (0.7, 0.9)
+
+
+def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> None:
+    """After eight bad pairs a ninth is foretold to be bad; a try of a minute costs days of training next to nothing."""
+    bad = tuple(PairObservation(f"f{i}", f"f{i + 1}", 0.4, 0.4) for i in range(0, 16, 2))
+    short = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3000) for i, n in (("a", 0), ("b", 3)))
+    long = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3_000_000) for i, n in (("a", 0), ("b", 3)))
+    assert sorted(kinds(decided(*short, pairs=bad)).values()) == ["Launch", "Wait"]
+    model = Companions(bad)
+    cautious = model.norms(jobs := tuple(long), alone_s=[0.1, 0.1])
+    bold = model.norms(jobs, alone_s=[0.1, 0.1], sds=1.0)
+    assert cautious is not None
+    assert bold is not None
+    assert sum(cautious) < sum(bold)
