@@ -11,9 +11,10 @@ from typing import Any
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
-from scheduler.placement.gangs import Packing
 from scheduler.policies.policy import Grant, Proposal, View, longest_run_first, n_held
 from scheduler.snapshot import JobSnapshot
+
+Spot = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -21,30 +22,34 @@ class Antman:
     """Jobs of a priority above 0 are guaranteed, the others opportunistic; inside a class in order of submission.
 
     1. those that run stay; 2. guaranteed jobs get GPUs without a guaranteed job, opportunistic ones get GPUs without an
-    opportunistic one: with nobody at all if there are enough, else beside those of the other class.
-    reserves: guaranteed jobs that do not fit keep those behind them from passing.
+    opportunistic one: first those with nobody at all, then those beside the other class.
+    reserves: a guaranteed job that does not fit sets GPUs without a guaranteed one aside for itself, piece by piece: as
+    many as come free on the one node that had most of them, or whole nodes, if it is larger than one. Opportunistic
+    jobs may run there meanwhile.
     """
 
-    reserves: bool = False
+    reserves: bool = True
     name: str = "antman"
 
-    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
-        case = _Case(view, budget)
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
+        case = _Case(view, budget, memory.get("reserved", {}) if self.reserves else None)
         for job in case.running:
             case.confirm(job)
-        is_open = True
         for job in case.waiting:
-            if not is_open and _is_guaranteed(job):
-                continue
-            if not case.admit(job) and _is_guaranteed(job) and self.reserves:
-                is_open = False
-        return Proposal(tuple(case.grants), tuple(job.id for job in (*case.running, *case.waiting)))
+            case.admit(job)
+        order = tuple(job.id for job in (*case.running, *case.waiting))
+        kept = {} if case.reserved is None else {"reserved": case.reserved}
+        return Proposal(tuple(case.grants), order, memory=kept)
 
 
 class _Case:
-    """One round's scratch board. free: GPUs without a job of that class; n_empty: without any."""
+    """One round's scratch board. spots: all GPUs, as (node, number). has: by class (is it guaranteed?), where jobs are.
 
-    def __init__(self, view: View, budget: Budget) -> None:
+    there: these jobs. reserved: by waiting guaranteed job and node; None where nothing is set aside. open: by
+    node, GPUs with no guaranteed job and set aside for none.
+    """
+
+    def __init__(self, view: View, budget: Budget, reserved: Mapping[str, Mapping[str, int]] | None) -> None:
         self.view, self.budget = view, budget
         self.may_share = view.max_jobs_per_gpu > 1
         self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
@@ -52,22 +57,56 @@ class _Case:
             (job for job in view.jobs if not n_held(job)),
             key=lambda job: (not _is_guaranteed(job), job.submitted_at_s, job.id),
         )
-        holding = [job for job in (*view.jobs, *view.settled) if n_held(job)]
-        spots = {
-            (share.node, gpu)
-            for job in holding
-            if job.allocation
-            for share in job.allocation.shares
-            for gpu in share.gpus
-        }
-        total = sum(node.n_gpus for node in view.nodes if node.is_schedulable)
-        self.n_empty = total - len(spots)
-        self.free, self.there = {}, {}
-        for kind in (True, False):
-            alike = [job for job in holding if _is_guaranteed(job) is kind]
-            self.free[kind] = total - sum(n_held(job) for job in alike)
-            self.there[kind] = [job.id for job in alike]
         self.grants: list[Grant] = []
+        self.nodes = {node.name: node.n_gpus for node in view.nodes if node.is_schedulable}
+        self.spots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
+        self.has: dict[bool, set[Spot]] = {True: set(), False: set()}
+        self.there: dict[bool, list[str]] = {True: [], False: []}
+        for job in (*view.jobs, *view.settled):
+            if n_held(job) and job.allocation is not None:
+                held = ((share.node, gpu) for share in job.allocation.shares for gpu in share.gpus)
+                self.has[_is_guaranteed(job)].update(held)
+                self.there[_is_guaranteed(job)].append(job.id)
+        waiting = {job.id for job in self.waiting if _is_guaranteed(job)}
+        self.reserved: dict[str, dict[str, int]] | None = None
+        if reserved is not None:
+            self.reserved = {job_id: dict(pieces) for job_id, pieces in reserved.items() if job_id in waiting}
+        self.open = {name: n - sum(spot[0] == name for spot in self.has[True]) for name, n in self.nodes.items()}
+        for pieces in (self.reserved or {}).values():
+            for name in set(pieces) & set(self.open):
+                self.open[name] -= pieces[name]
+
+    def place(self, job: JobSnapshot) -> list[Spot] | None:
+        """GPUs for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
+        n = job.fixed_workers
+        if not _is_guaranteed(job):
+            gaps = [spot for spot in self.spots if spot not in self.has[False]]
+            gaps = sorted(gaps, key=lambda spot: spot in self.has[True])
+            return gaps[:n] if len(gaps) >= n else None
+        free = [spot for spot in self.spots if spot not in self.has[True]]
+        if self.reserved is None:
+            return free[:n] if len(free) >= n else None
+        pieces = self._set_aside(job, self.reserved.setdefault(job.id, {}))
+        if sum(pieces.values()) < n:
+            return None
+        del self.reserved[job.id]
+        return [spot for name, k in pieces.items() for spot in [spot for spot in free if spot[0] == name][:k]]
+
+    def _set_aside(self, job: JobSnapshot, pieces: dict[str, int]) -> dict[str, int]:
+        """What the job has set aside by now: on one node, or whole nodes."""
+        missing = job.fixed_workers - sum(pieces.values())
+        per_node = max(self.nodes.values(), default=0)
+        if job.fixed_workers > per_node:
+            more = dict([(name, n) for name, n in self.open.items() if n == per_node][: missing // per_node])
+        else:
+            fitting = next((name for name, n in self.open.items() if n >= missing), "")
+            name = next(iter(pieces), fitting or max(self.open, key=lambda name: self.open[name], default=""))
+            more = {name: min(missing, self.open.get(name, 0))}
+        for name, n in more.items():
+            if n > 0:
+                pieces[name] = pieces.get(name, 0) + n
+                self.open[name] -= n
+        return pieces
 
     def confirm(self, job: JobSnapshot) -> None:
         """It stays where it is, beside whoever of the other class is there."""
@@ -78,28 +117,27 @@ class _Case:
         elif others and self.budget.take_beside(job, n, gpu_type=""):
             self.grants.append(Grant(job.id, n, "", why, beside=others, only_beside=False))
 
-    def admit(self, job: JobSnapshot) -> bool:
+    def admit(self, job: JobSnapshot) -> None:
         kind, n = _is_guaranteed(job), job.fixed_workers
-        packing = Packing.TIGHT if kind else Packing.ROOMIEST
+        spots = self.place(job)
+        if spots is None:
+            return
+        per_node = tuple((name, sum(spot[0] == name for spot in spots)) for name in dict.fromkeys(s[0] for s in spots))
         others = tuple(self.there[not kind])
-        is_alone = not others or not self.may_share or (n <= self.n_empty and not kind)
-        if is_alone and self.budget.take(job, n):
+        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.take(job, n):
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
-            self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, packing))
-            self.n_empty -= n
-        elif others and self.may_share and n <= self.free[kind] and job.profile is not None:
+            self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
+        elif others and self.may_share and job.profile is not None:
             gpu_type = self.view.speeds.usual_type(job)
             if not self.budget.take_beside(job, n, gpu_type=gpu_type):
-                return False
+                return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"
             why = (Explanation(Reason.SHARES_WHAT_IS_LEFT, {"n_workers": n, "partners": partners}),)
-            self.grants.append(Grant(job.id, n, gpu_type, why, packing, beside=others, only_beside=False))
-            self.n_empty = max(0, self.n_empty - n)
+            self.grants.append(Grant(job.id, n, gpu_type, why, spots=per_node, beside=others, only_beside=False))
         else:
-            return False
-        self.free[kind] -= n
+            return
+        self.has[kind].update(spots)
         self.there[kind].append(job.id)
-        return True
 
 
 def _is_guaranteed(job: JobSnapshot) -> bool:

@@ -32,6 +32,24 @@ def test_two_guaranteed_jobs_or_two_opportunistic_ones_do_not_share() -> None:
         assert kinds(case.waiting(packable("b", priority=priority)).decide("antman"))["b"] == "Wait"
 
 
+def test_a_guaranteed_job_sets_gpus_aside_until_it_fits() -> None:
+    """Two of four GPUs are free: the job of four waits for the rest, and a later one of two does not take them."""
+    running = packable("a", gpus=2, priority=1)
+    case = cluster(gpus=4, max_jobs_per_gpu=2).running(running)
+    case = case.waiting(packable("b", gpus=4, priority=1), packable("c", gpus=2, priority=1, at=1.0))
+    plan = case.decide("antman")
+    assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
+    assert plan.memory.values["values"]["reserved"]["b"] == {"n0": 2}
+    assert kinds(case.decide("antman", reserves=False))["c"] == "Launch"
+
+
+def test_an_opportunistic_job_prefers_gpus_that_nobody_has() -> None:
+    case = cluster(nodes=2, gpus=2, max_jobs_per_gpu=2).running(packable("a", gpus=2, priority=1))
+    plan = case.waiting(packable("b", gpus=2)).decide("antman")
+    (there,) = case.snapshot.jobs[0].allocation.shares
+    assert [share.node for share in plan.of("b").allocation.shares] != [there.node]
+
+
 def test_gandiva_tries_a_pair_that_was_never_measured() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a"), since=990.0).waiting(packable("b"))
     plan = case.decide("gandiva")
