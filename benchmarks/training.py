@@ -13,6 +13,7 @@ import argparse
 import os
 import statistics
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from benchmarks.training_exchanges import (
 from benchmarks.training_gangs import (
     BATCH_SIZE,
     EPOCH_STEPS,
+    N_RUNS,
     elephas_examples_per_s,
     our_examples_per_s,
     our_steps_per_s,
@@ -59,61 +61,65 @@ def count(n: int, sent: float, size: int) -> str:
     return f"| all-reduce, {n} workers | {sent / 1e6:.2f} MB | {theory / 1e6:.2f} MB | {sent / theory:.3f} |"
 
 
-def exchanges(zeromq_python: str | None) -> list[str]:
+def exchanges(zeromq_python: str | None) -> Iterator[str]:
     """Rows of push + pull against the bare wire, against other transports, and against itself."""
-    large_bytes, rows = 4 * LARGE, []
+    large_bytes = 4 * LARGE
     loop = ping_pong(large_bytes, N_LARGE)
     pipelined, serial = push_and_pull(LARGE, N_LARGE)
     loop += ping_pong(large_bytes, N_LARGE)
-    rows.append(line("push + SGD + pull, 25 M parameters", pipelined, "100 MB there and back", loop))
-    rows.append(line("the same", pipelined, "push (updating on the way), then pull", serial))
+    yield line("push + SGD + pull, 25 M parameters", pipelined, "100 MB there and back", loop)
+    yield line("the same", pipelined, "push (updating on the way), then pull", serial)
     round_trip = ping_pong(1, N_SMALL)
     small, _ = push_and_pull(SMALL, N_SMALL)
-    rows.append(line("push + SGD + pull, 10 k parameters", small, "1 byte there and back", round_trip))
+    yield line("push + SGD + pull, 10 k parameters", small, "1 byte there and back", round_trip)
     for n, repeats, size in ((LARGE, N_LARGE, "25 M"), (SMALL, N_SMALL, "10 k")):
         peers = {f"{name}, the same": measure(key, port=free_ports(1)[0], n=n, repeats=repeats)
                  for key, name in (("gloo", "gloo isend and irecv"), ("rpc", "torch RPC over TCP"))}  # fmt: skip
         if zeromq_python is not None:
             peers["ZeroMQ, the same"] = zeromq(zeromq_python, n, repeats)
         ours, _ = push_and_pull(n, repeats)
-        rows += [line(f"push + SGD + pull, {size}", ours, name, theirs) for name, theirs in peers.items()]
+        yield from (line(f"push + SGD + pull, {size}", ours, name, theirs) for name, theirs in peers.items())
         encrypted, _ = push_and_pull(n, repeats, is_encrypted=True)
-        rows.append(line(f"over TLS 1.3, {size}", encrypted, "in the clear", ours))
+        yield line(f"over TLS 1.3, {size}", encrypted, "in the clear", ours)
     alone = aggregate(1, 1, LARGE, N_LARGE)
-    rows += [
-        line(f"an exchange of 25 M, {n_workers} workers, {n_shards} shards", aggregate(n_workers, n_shards, LARGE, 5),
-             "1 worker, 1 shard", alone)
-        for n_workers, n_shards in ((2, 1), (4, 2))
-    ]  # fmt: skip
-    return rows
+    for n_workers, n_shards in ((2, 1), (4, 2)):
+        many = aggregate(n_workers, n_shards, LARGE, 5)
+        yield line(f"an exchange of 25 M, {n_workers} workers, {n_shards} shards", many, "1 worker, 1 shard", alone)
 
 
-def whole_trainings(elephas_python: str | None) -> list[str]:
-    """Rows of steps or examples a second against others'. The better of two runs each, in turn."""
-    rows = []
+def whole_trainings(elephas_python: str | None) -> Iterator[str]:
+    """Rows of steps or examples a second against others', in turn; the best where there are several runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for size, steps in EPOCH_STEPS.items():
             data = write_examples(folder / f"{steps}.npz", steps * BATCH_SIZE * 5 // 4)
             for n_workers in (2, 4):
                 ours, theirs = [], []
-                for repeat in range(2):
+                for repeat in range(N_RUNS[size]):
                     place = folder / f"{steps}-{n_workers}-{repeat}"
                     theirs.append(torchrun_steps_per_s(data, size, n_workers=n_workers))
                     ours.append(our_steps_per_s(place, data, size, n_workers=n_workers))
                 what, told = f"all-reduce, {size} parameters, {n_workers} workers", "torchrun and DDP"
-                rows.append(
+                yield (
                     f"| {what} | {max(ours):.1f} steps/s | {told} | {max(theirs):.1f} | {max(ours) / max(theirs):.2f} |"
                 )
         if elephas_python is not None:
             data = write_examples(folder / "elephas.npz", 8000)
-            theirs_per_s = elephas_examples_per_s(elephas_python, data, "1 M", epochs=(4, 12))
-            ours_per_s = our_examples_per_s(folder / "asp", data, "1 M", epochs=12)
-            rows.append(
+            theirs_per_s = elephas_examples_per_s(elephas_python, data, "1 M", epochs=(1, 4))
+            ours_per_s = our_examples_per_s(folder / "asp", data, "1 M", epochs=8)
+            yield (
                 f"| asynchronous, 1 M parameters, 2 workers, an update every 64 examples | {ours_per_s:.0f} examples/s "
                 f"| Elephas 7.3, asynchronous, batch, http | {theirs_per_s:.0f} | {ours_per_s / theirs_per_s:.1f} |"
             )
-    return rows
+
+
+def told(rows: Iterator[str]) -> list[str]:
+    """Shown as they come."""
+    found = []
+    for row in rows:
+        print(row, flush=True)
+        found.append(row)
+    return found
 
 
 def main() -> None:
@@ -121,13 +127,13 @@ def main() -> None:
     parser.add_argument("--zeromq", metavar="PYTHON", help="an interpreter with pyzmq and numpy")
     parser.add_argument("--elephas", metavar="PYTHON", help="an interpreter with elephas 7.3")
     given = parser.parse_args()
-    rows = exchanges(given.zeromq)
+    rows = told(exchanges(given.zeromq))
     bsp = bsp_of_two(LARGE, N_LARGE)
     reduced, sent_by_two = all_reduce(2, LARGE, N_LARGE)
     rows.append(line("BSP on one server, 2 workers, 25 M", bsp, "gloo all-reduce of 2 ranks", reduced))
     _, sent_by_four = all_reduce(4, LARGE // 4, 3)
     absent = [name for name in ("zeromq", "elephas") if getattr(given, name) is None]
-    trainings = whole_trainings(given.elephas)
+    trainings = told(whole_trainings(given.elephas))
 
     n_cpus, load = os.cpu_count(), os.getloadavg()[0]
     where = f"{n_cpus} CPUs shared with other work (load {load:.1f} at the end), torch {torch.__version__}"

@@ -17,7 +17,8 @@ from tests.runtime.gang import Gang, free_ports
 PEERS = Path(__file__).parent / "peers"
 N_FEATURES, BATCH_SIZE = 64, 64
 WIDTHS = {"1 M": 970, "25 M": 4960}  # of two hidden layers: parameters
-EPOCH_STEPS = {"1 M": 600, "25 M": 50}
+EPOCH_STEPS = {"1 M": 400, "25 M": 30}
+N_RUNS = {"1 M": 2, "25 M": 1}
 
 
 def write_examples(path: Path, n: int) -> Path:

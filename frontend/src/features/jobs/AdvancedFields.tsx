@@ -60,6 +60,18 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         onChange={(event) => onChange({ hyperparameters: event.currentTarget.value })}
         error={errors.hyperparameters}
       />
+      <Textarea
+        label="Strategy"
+        description="A JSON object: how workers keep in step, such as bsp, asp, ssp or hierarchical. Left empty, MLHub chooses"
+        placeholder={'{"name": "ssp", "staleness": 3}'}
+        rows={2}
+        resize="vertical"
+        spellCheck={false}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        value={draft.strategy}
+        onChange={(event) => onChange({ strategy: event.currentTarget.value })}
+        error={errors.strategy}
+      />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
           label="Target metric"

@@ -27,6 +27,9 @@ export function RequestCard({ job }: { job: Job }) {
     const value = job.target_value === null ? "" : ` ≥ ${number(job.target_value)}`;
     facts.push(["Target", `${job.target_metric}${value}`]);
   }
+  if (factsOf(job.strategy).length > 0) {
+    facts.push(["Strategy", <Code key="s">{JSON.stringify(job.strategy)}</Code>]);
+  }
   if (factsOf(job.hyperparameters).length > 0) {
     facts.push(["Hyperparameters", <Code key="h">{JSON.stringify(job.hyperparameters)}</Code>]);
   }

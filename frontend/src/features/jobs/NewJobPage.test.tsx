@@ -118,6 +118,15 @@ it("does not send hyperparameters that are no JSON object", async () => {
   await expect.poll(() => sent[0]?.body.hyperparameters).toEqual({ lr: 0.1 });
 });
 
+it("sends the strategy that was asked for", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await user.type(screen.getByRole("textbox", { name: /Strategy/ }), '{{"name": "hierarchical", "leaves": 2}');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent[0]?.body.strategy).toEqual({ name: "hierarchical", leaves: 2 });
+});
+
 it("offers only data that is ready, and says where to get some", async () => {
   const inspecting = dataset({ latest_version: datasetVersion({ state: "inspecting" }) });
   server.use(answers("/api/v1/datasets", page([inspecting])));

@@ -13,6 +13,7 @@ export interface Draft {
   min_workers: number | string;
   max_workers: number | string;
   hyperparameters: string;
+  strategy: string;
   target_metric: string;
   target_value: number | string;
   seed: number | string;
@@ -39,6 +40,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     min_workers: "",
     max_workers: "",
     hyperparameters: "",
+    strategy: "",
     target_metric: "",
     target_value: "",
     seed: "",
@@ -63,6 +65,9 @@ export function check(draft: Draft): Errors {
   if (parsed(draft.hyperparameters) === null) {
     errors.hyperparameters = 'This is not a JSON object. Write it like {"lr": 0.01}.';
   }
+  if (parsed(draft.strategy) === null) {
+    errors.strategy = 'This is not a JSON object. Write it like {"name": "asp"}.';
+  }
   const [min, max] = [whole(draft.min_workers), whole(draft.max_workers)];
   if (min !== undefined && max !== undefined && min > max) errors.max_workers = "Not below the fewest workers.";
   if (draft.target_value !== "" && draft.target_metric.trim() === "") {
@@ -83,6 +88,8 @@ export function requestOf(draft: Draft): JobSubmit {
   if (draft.name.trim() !== "") request.name = draft.name.trim();
   const hyperparameters = parsed(draft.hyperparameters);
   if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
+  const strategy = parsed(draft.strategy);
+  if (strategy !== null && Object.keys(strategy).length > 0) request.strategy = strategy;
   if (draft.target_metric.trim() !== "") request.target_metric = draft.target_metric.trim();
   for (const field of ["min_workers", "max_workers", "seed", "priority", "target_value"] as const) {
     const value = whole(draft[field]);
