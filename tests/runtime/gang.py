@@ -39,6 +39,7 @@ class Gang:
     folder: Path
     dataset: Path
     format: str = "npz"
+    options: dict[str, Any] = field(default_factory=dict)  # of the reader
     model: ModelSpec = field(default_factory=lambda: ModelSpec(kind="builtin", entry="mlp"))
     package: Path | None = None
     training: TrainingSpec = field(default_factory=lambda: TrainingSpec(epochs=3, batch_size=10))
@@ -57,7 +58,7 @@ class Gang:
     def spec(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> PodSpec:
         """Worker 0's."""
         ports = free_ports(1 + n_servers)
-        schema = readers.inspect(self.format, self.dataset, {}).schema
+        schema = readers.inspect(self.format, self.dataset, self.options).schema
         inputs = [_input("data", self.dataset)]
         if self.package is not None:
             inputs.append(_input("code", self.package))

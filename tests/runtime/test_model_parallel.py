@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +89,39 @@ def test_a_divided_model_learns_what_one_process_learns(
     for name, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
     assert gang.result()["metrics"] == pytest.approx(alone.result()["metrics"], abs=1e-4)
+
+
+TURNED = """
+from torch import nn
+
+class Turned(nn.Module):
+    "Of the columns, as if they were a second batch."
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Conv1d(1, 8, 1)
+
+    def forward(self, x):
+        return self.inner(x[:, None]).transpose(1, 2)
+
+class Last(nn.Module):
+    def forward(self, x):
+        return x.transpose(1, 2).mean(1)
+
+def build_model(given):
+    return nn.Sequential(Turned(), nn.ReLU(), Last(), nn.Linear(6, given["n_classes"]))
+"""
+
+
+@pytest.mark.dist
+def test_stages_may_hand_over_what_lies_scattered_in_memory(tmp_path: Path, data: Path) -> None:
+    gang = Gang(tmp_path, data, model=ModelSpec(kind="package", entry="turned_model", package="code"))
+    gang.package = tmp_path / "code.zip"
+    with zipfile.ZipFile(gang.package, "w") as archive:
+        archive.writestr("turned_model.py", TURNED)
+    gang.training = TrainingSpec(epochs=1, batch_size=10, strategy={"name": "pipeline"})
+    gang.start(n_workers=2)
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
 
 
 @pytest.mark.dist

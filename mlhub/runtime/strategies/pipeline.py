@@ -41,7 +41,7 @@ class Pipeline(Grouped):
         self.begin(course)
         self.n_parts = self.n_workers
         self._stages = stages(layers, self.n_workers)
-        self._stage = nn.Sequential(*(layer.module for layer in self._stages[self.rank]))
+        self._stage = nn.Sequential(_InOneBlock(), *(layer.module for layer in self._stages[self.rank]), _InOneBlock())
         self._stage.register_forward_hook(self._count)
         named = [(f"{layer.name}.{key}", p) for layer in self._stages[self.rank] for key, p in _trained(layer)]
         self._owned = [Owned(name, 0, p) for name, p in named]
@@ -159,6 +159,27 @@ class Pipeline(Grouped):
             self._n_bytes += output.nbytes
         if torch.is_grad_enabled() and self.rank > 0 and isinstance(inputs[0], Tensor):
             self._n_bytes += inputs[0].nbytes
+
+
+class _InOneBlock(nn.Module):
+    """What is sent must lie in memory without gaps."""
+
+    def forward(self, value: Any) -> Any:
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            return value
+        return _Contiguous.apply(value)  # type: ignore[no-untyped-call]
+
+
+class _Contiguous(torch.autograd.Function):
+    """Of the value, and of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:  # noqa: ARG004 (the signature of torch's)
+        return value.contiguous().view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ARG004
+        return gradient.contiguous()
 
 
 def _trained(layer: Layer) -> Iterator[tuple[str, nn.Parameter]]:
