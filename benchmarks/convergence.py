@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,18 +100,14 @@ def train(
     return Outcome(metrics["eval/accuracy"], metrics["eval/loss"], seconds, gang.bytes_sent())
 
 
-def measure(folder: Path) -> dict[str, dict[str, Outcome]]:
-    """By scheme: "digits", "digits slow" and "prose"."""
+def measure(folder: Path) -> Iterator[dict[str, dict[str, Outcome]]]:
+    """By scheme: "digits", "prose" and "digits slow"; what there is after each of them."""
     data = {name: task.write(folder) for name, task in TASKS.items()}
-    found: dict[str, dict[str, Outcome]] = {}
-    for index, strategy in enumerate(({}, *STRATEGIES)):
-        name = named(strategy)
-        found[name] = {}
-        for key, is_slow in (("digits", False), ("digits slow", True), ("prose", False)):
-            if not strategy and is_slow:
-                continue
-            task = key.split()[0]
-            found[name][key] = train(
+    found: dict[str, dict[str, Outcome]] = {named(strategy): {} for strategy in ({}, *STRATEGIES)}
+    for key in ("digits", "prose", "digits slow"):
+        task, is_slow = key.split()[0], key.endswith("slow")
+        for index, strategy in enumerate(STRATEGIES if is_slow else ({}, *STRATEGIES)):
+            found[named(strategy)][key] = train(
                 folder / f"{index}-{key}",
                 data[task],
                 TASKS[task],
@@ -119,8 +115,8 @@ def measure(folder: Path) -> dict[str, dict[str, Outcome]]:
                 n_workers=N_WORKERS if strategy else 1,
                 is_slow=is_slow,
             )
-        print(row(name, found[name]), flush=True)
-    return found
+            print(key, row(named(strategy), found[named(strategy)]), flush=True)
+        yield found
 
 
 def named(strategy: Mapping[str, Any]) -> str:
@@ -151,7 +147,8 @@ def draw(found: Mapping[str, Mapping[str, Outcome]], path: Path) -> None:
             there = [name for name in names if key in found[name]]
             label = "one worker slow" if key.endswith("slow") else "all alike"
             axis.plot([found[n][key].accuracy for n in there], there, mark, markersize=5, label=label)
-        axis.axvline(found["one process"][keys[0]].accuracy, color="grey", linewidth=0.8)
+        if keys[0] in found["one process"]:
+            axis.axvline(found["one process"][keys[0]].accuracy, color="grey", linewidth=0.8)
         axis.set_xlabel(f"{keys[0]}: accuracy on held-out examples")
         axis.grid(axis="y", linewidth=0.3)
     axes[0].legend()
@@ -161,7 +158,11 @@ def draw(found: Mapping[str, Mapping[str, Outcome]], path: Path) -> None:
 def main() -> None:
     assert {s["name"] for s in STRATEGIES} | {"auto", "single", "hybrid"} == set(SCHEMES), "a scheme is not compared"
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder))
+        for found in measure(Path(folder)):
+            write(found)
+
+
+def write(found: Mapping[str, Mapping[str, Outcome]]) -> None:
     draw(found, RESULTS.with_suffix(".png"))
     table = "\n".join(row(name, each) for name, each in found.items())
     digits, prose = TASKS["digits"], TASKS["prose"]
@@ -176,7 +177,7 @@ with one rate for all, every scheme the same number of examples (an ensemble's m
 
 Nothing was tuned for a scheme; times hold evaluations, and vary with the machine's load. On networks this small no
 scheme is faster than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent: KiB
-a step by worker 0, as the kernel counted, evaluations and meetings included.
+a step by worker 0, as the kernel counted, evaluations and meetings included. Empty cells: the run was ended before.
 
 ![Accuracy by scheme](convergence.png)
 
