@@ -28,7 +28,9 @@ class Surplus:
        next job would bring about; where use counts, what it was charged for the past, this job's start included. Jobs
        that find no GPUs now do not count: a large one would hide the small share of those behind it;
     2. its job takes free GPUs; else such as jobs of contenders with larger shares give back: of the largest share
-       first, in it the first to go. Backwards, who turns out not to be needed stays;
+       first, in it the first to go. Backwards, who turns out not to be needed stays. Only a group's first waiting job
+       has others stopped: behind one that finds no GPUs, free ones are all there is, or that one would take those that
+       come free, and who left would come back;
     3. safety, verified on the final victims: with the job its contender has less than each victim's had with the
        victim. So nobody takes back what it just gave, and shares only come closer to each other;
     4. what still runs then is guarded: other groups' jobs do not get its GPUs, whatever the policy;
@@ -45,6 +47,7 @@ class Surplus:
         tenants = self.claims.tenants
         self.groups = {t: group for t in tenants if (group := self.shares.group(t)) is not None}
         self.failed: set[_Kind] = set()
+        self.behind: set[str] = set()  # groups whose first job found nothing
 
     def rights(self, protected: Iterable[str]) -> FairRights:
         """protected: running jobs within a guarantee, which nobody takes back."""
@@ -95,7 +98,7 @@ class Surplus:
     def _has_next(self, queue: deque[JobSnapshot]) -> bool:
         """Whether anything is left that finds GPUs; who does not, will not in this round."""
         while queue and self._find(queue[0]) is None:
-            queue.popleft()
+            self.behind.add(self.groups[queue.popleft().tenant])
         return bool(queue)
 
     def _claim(self, job: JobSnapshot) -> None:
@@ -113,7 +116,7 @@ class Surplus:
         for n in sizes:
             if types and self.claims.free[types[0]] >= n and self.claims.booked.available(job.tenant) >= n:
                 return n, types[0], []
-        for n in sizes:
+        for n in sizes if group not in self.behind else ():
             for gpu_type in types:
                 victims = self._victims(job, n, gpu_type)
                 if victims is not None:

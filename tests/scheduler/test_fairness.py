@@ -229,13 +229,15 @@ def test_safety_is_verified_on_the_final_victims() -> None:
 
 
 @SETTLED
-def test_a_large_job_that_finds_no_gpus_does_not_hide_the_small_share_of_those_behind_it(policy: str) -> None:
-    """bob's job of two, which left for alice's of one, does not come back while alice's largest job is her first."""
+def test_behind_a_large_job_that_finds_no_gpus_nobody_is_stopped_but_free_gpus_are_taken(policy: str) -> None:
+    """Else bob's job of two would leave for alice's of one, and come back while alice's largest job is her first."""
     case = sharing(4, alice=1.0, bob=1.0).running(job("b0", gpus=1, tenant="bob", length_s=1e5), job("a1", gpus=1))
     case = case.running(job("b1", gpus=2, tenant="bob", length_s=1e5), since=900.0)
     case = settled(case.waiting(job("a0", gpus=4, length_s=1e5), job("a2", gpus=1, length_s=1e5, at=1.0)), policy)
-    assert held(case, "alice") == 2
-    assert lost(case.decide(policy)) == set()
+    assert (held(case, "alice"), held(case, "bob")) == (1, 3)
+    assert not lost(case.decide(policy)) & {"b0", "b1"}
+    gone = replace(case, jobs=tuple(one for one in case.jobs if one.id != "b0"))
+    assert held(settled(gone, policy), "alice") == 2
 
 
 def test_the_largest_share_gives_first_and_who_is_not_needed_stays() -> None:
