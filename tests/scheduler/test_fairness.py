@@ -266,7 +266,7 @@ def test_by_use_who_had_less_lately_is_next_though_it_holds_more() -> None:
     """Gangs of the whole cluster: by what is held now the larger weight would always be next."""
     case = sharing(half_life_s=HOUR_S).waiting(*crowd("alice", 3, gpus=8), *crowd("bob", 3, gpus=8))
     had = {"alice": 0.0, "bob": 0.0}
-    for _ in range(400):
+    for _ in range(240):
         plan = case.decide("fifo")
         case = case.after(plan, seconds=600.0)
         for tenant in had:
@@ -313,7 +313,7 @@ def test_in_the_long_run_the_surplus_is_split_by_weight(
     case = sharing(8, half_life_s=half_life_s, alice=weights[0], bob=weights[1])
     case = case.waiting(*crowd("bob", 8, gpus=gpus), *crowd("alice", 8, gpus=gpus))
     had = {"alice": 0.0, "bob": 0.0}
-    for _ in range(150):
+    for _ in range(100):
         case = case.after(case.decide(policy), seconds=600.0)
         for tenant in had:
             had[tenant] += held(case, tenant)
