@@ -109,6 +109,10 @@ bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 
 bench-scheduling-cost: setup  ## What a round costs by size; writes benchmarks/results/scheduling-cost.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost
 
+.PHONY: bench-predictions
+bench-predictions: setup  ## Step times and ends, foretold and true; writes benchmarks/results/predictions.md (DATA=folder)
+	@OMP_NUM_THREADS=1 python -m benchmarks.predictions $(if $(DATA),--data $(DATA))
+
 bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
 
