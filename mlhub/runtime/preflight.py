@@ -40,6 +40,12 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     loop = read_settings(
         training.hyperparameters, target_metric=training.target_metric, target_value=training.target_value
     )
+    if loop.precision == "float16" and strategy.name not in ("auto", "all_reduce"):
+        raise BadInputError(
+            f"The strategy {strategy.name} does not train in float16.",
+            field="hyperparameters.precision",
+            remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
+        )
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
@@ -124,8 +130,9 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
 
 
 def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
-    """A norm is of the whole gradient, which no server sees: where MLHub may choose, it then chooses all-reduce."""
-    return loop.clip_norm is None or strategy.mode is Mode.PARAMETER_SERVER
+    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses: where MLHub may choose,
+    it then chooses all-reduce."""
+    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is Mode.PARAMETER_SERVER
 
 
 def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:

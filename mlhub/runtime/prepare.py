@@ -23,6 +23,8 @@ from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Input, LaunchSpec, PodSpec, Role
 
+SCRIPT_PORT = 29600  # where a script of a worker may listen: every pod has an address of its own
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code; what went wrong is the last line of the output."""
@@ -53,6 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         placement,
         master_address=addresses["master"],
         server_addresses=tuple(addresses["servers"]),
+        worker_addresses=tuple(
+            f"{addresses['members'][f'worker-{p.index}'].rpartition(':')[0]}:{SCRIPT_PORT}" for p in launch.workers
+        ),
     )
     Path(os.environ[names.SPEC_PATH]).write_text(told.to_json())
     try:

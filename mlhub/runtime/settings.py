@@ -9,7 +9,7 @@ from typing import Any
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.rates import SCHEDULES, Rates
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16", "float16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",

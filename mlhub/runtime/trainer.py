@@ -13,7 +13,7 @@ import traceback
 
 import torch
 
-from mlhub.runtime import archives, script
+from mlhub.runtime import archives, foreign, script
 from mlhub.runtime.errors import BadInputError, PreemptedError, classify
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter, Telling
@@ -75,6 +75,7 @@ def _run_script(pod: Pod) -> int:
     assert pod.spec.model.package is not None
     archives.extract(pod.input(pod.spec.model.package), pod.code)
     script.watch_for_preemption()
+    os.environ.update(foreign.variables(pod.spec))
     os.chdir(pod.code)
     sys.path.insert(0, str(pod.code))
     sys.argv = [pod.spec.model.entry]

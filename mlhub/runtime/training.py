@@ -34,6 +34,7 @@ from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, Strategy, 
 from mlhub.runtime.strategies.registry import strategy_for
 
 PROGRESS_EVERY_S = 1.0
+AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Trainer:
@@ -100,6 +101,7 @@ class Trainer:
             rates=self.settings.rates(self.schedule.steps_total),
             clip_norm=self.settings.clip_norm,
             pulse=self.pulse,
+            scales_loss=self.settings.precision == "float16",
         )
         self.wrapped = self.strategy.prepare(self.model, optimizer, resume=found, course=self.course)
         self.wrapped.train()
@@ -215,7 +217,7 @@ class Trainer:
             read=read,
             forward=self.wrapped,
             loss=self.contract.loss,
-            autocast=None if self.settings.precision == "float32" else torch.bfloat16,
+            autocast=AUTOCAST[self.settings.precision],
             device=device.type,
         )
 

@@ -180,6 +180,7 @@ class PodSpec:
     training: TrainingSpec
     checkpoint_uri: str
     start_timeout_s: float
+    worker_addresses: tuple[str, ...] = ()  # host:port, one a rank, for scripts that listen themselves; free at start
     data_plane: DataPlane = DataPlane.HMAC
     version: int = WIRE_VERSION
 
@@ -199,6 +200,7 @@ class PodSpec:
                     "role": Role(raw["role"]),
                     "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     "server_addresses": tuple(raw["server_addresses"]),
+                    "worker_addresses": tuple(raw.get("worker_addresses", ())),
                     **_content(raw),
                 }
             )
@@ -207,7 +209,13 @@ class PodSpec:
 
     @classmethod
     def of(
-        cls, launch: LaunchSpec, pod: PodPlacement, *, master_address: str, server_addresses: tuple[str, ...]
+        cls,
+        launch: LaunchSpec,
+        pod: PodPlacement,
+        *,
+        master_address: str,
+        server_addresses: tuple[str, ...],
+        worker_addresses: tuple[str, ...] = (),
     ) -> PodSpec:
         """One pod's share of a gang's LaunchSpec."""
         return cls(
@@ -227,6 +235,7 @@ class PodSpec:
             training=launch.training,
             checkpoint_uri=launch.checkpoint_uri,
             start_timeout_s=launch.start_timeout_s,
+            worker_addresses=worker_addresses,
             data_plane=launch.data_plane,
         )
 

@@ -79,6 +79,7 @@ class Gang:
             training=self.training,
             checkpoint_uri=(self.folder / "checkpoints").as_uri(),
             start_timeout_s=60,
+            worker_addresses=tuple(f"127.0.0.1:{port}" for port in free_ports(n_workers)),
             data_plane=self.data_plane,
         )
 

@@ -50,8 +50,10 @@ def test_it_is_the_same_training_on_any_number_of_workers(
 
 
 @pytest.mark.dist
-def test_training_in_half_the_bits_learns_nearly_the_same(tmp_path: Path, data: Path) -> None:
-    found = trained(tmp_path, data, hyperparameters={"precision": "bfloat16"})
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_training_in_half_the_bits_learns_nearly_the_same(precision: str, tmp_path: Path, data: Path) -> None:
+    given = {"precision": precision, "clip_norm": 5.0}
+    found = trained(tmp_path, data, n_workers=2, epochs=8, hyperparameters=given)
     assert found.result()["metrics"]["eval/accuracy"] > 0.9
     assert all(value.dtype == np.float32 for value in found.weights().values())
 
@@ -118,6 +120,14 @@ def test_a_job_that_means_nothing_is_refused_before_it_starts(
     with pytest.raises(BadInputError) as refused:
         tried(tmp_path, data, **more)
     assert refused.value.field == field
+
+
+def test_half_precision_leaves_only_all_reduce_to_choose(tmp_path: Path, data: Path) -> None:
+    half = {"hyperparameters": {"precision": "float16"}}
+    assert not tried(tmp_path / "a", data, **half)["servers_possible"]
+    with pytest.raises(BadInputError) as refused:
+        tried(tmp_path / "b", data, strategy={"name": "asp"}, **half)
+    assert refused.value.field == "hyperparameters.precision"
 
 
 def test_clipping_by_norm_leaves_only_all_reduce_to_choose(tmp_path: Path, data: Path) -> None:

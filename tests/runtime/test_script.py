@@ -95,6 +95,23 @@ def test_ranks_of_a_script_find_each_other_and_only_the_first_is_heard(tmp_path:
     assert found.reports("metrics", "worker-1") == []
 
 
+FOREIGN = """
+import json, os
+from mlhub.runtime import report
+cluster = json.loads(os.environ["TF_CONFIG"])
+assert cluster["task"] == {"type": "worker", "index": int(os.environ["RANK"])}, cluster
+assert os.environ["DMLC_PS_ROOT_URI"] == os.environ["MASTER_ADDR"]
+report(1, n_listed=len(cluster["cluster"]["worker"]), n_told=int(os.environ["DMLC_NUM_WORKER"]))
+"""
+
+
+def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) -> None:
+    found = gang(tmp_path, FOREIGN)
+    found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_told": 2.0}
+
+
 @pytest.mark.parametrize(
     ("code", "told"),
     [

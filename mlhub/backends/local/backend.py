@@ -62,14 +62,20 @@ class LocalBackend:
             kept = replace(spec, token="", gang_secret="")
             me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
             write_json(gang.launch, me)
-            ports = _free_ports(1 + len(spec.servers))
+            ports = _free_ports(1 + len(spec.servers) + len(spec.workers))
             first, *_ = (self.cluster.place(pod.node).address for pod in spec.workers)
             servers = tuple(
                 f"{self.cluster.place(pod.node).address}:{port}"
-                for pod, port in zip(spec.servers, ports[1:], strict=True)
+                for pod, port in zip(spec.servers, ports[1:], strict=False)
+            )
+            workers = tuple(
+                f"{self.cluster.place(pod.node).address}:{port}"
+                for pod, port in zip(spec.workers, ports[1 + len(spec.servers) :], strict=True)
             )
             for pod in spec.pods:
-                told = PodSpec.of(spec, pod, master_address=f"{first}:{ports[0]}", server_addresses=servers)
+                told = PodSpec.of(
+                    spec, pod, master_address=f"{first}:{ports[0]}", server_addresses=servers, worker_addresses=workers
+                )
                 self._start(gang.pod(pod.role, pod.index), spec, pod, told)
             for pod in spec.pods:
                 _wait_for_shim(gang.pod(pod.role, pod.index))

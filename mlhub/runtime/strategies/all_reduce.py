@@ -29,6 +29,7 @@ class AllReduce(Grouped):
         given = self.spec.parameters
         self._is_whole = given["compression"] in ("none", "fp16") and given["reduction"] == "mean"
         self._residuals = {} if resume is None else resume.residuals()
+        self._scaler = torch.amp.GradScaler(self.device().type, enabled=course.scales_loss)
         if self.n_workers == 1:
             return model
         self._hook = hook_for(named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers)
@@ -40,27 +41,34 @@ class AllReduce(Grouped):
         self.optimizer.zero_grad(set_to_none=True)
         self._hook_ended_at = 0.0
         told, weight = 0.0, 0.0
-        self._is_judged = self._is_whole and self.jury.is_due and self.is_asking
+        is_scaled = self.course.scales_loss  # enlarged gradients tell no noise scale
+        self._is_judged = self._is_whole and not is_scaled and self.jury.is_due and self.is_asking
         for index in range(n):
             is_last = index == n - 1
             with nullcontext() if is_last or self._wrapped is None else self._wrapped.no_sync():
                 loss, share = next(losses)
                 # DDP averages over workers, the batch's mean weighs by examples
-                torch.autograd.backward(loss * (share * self.n_workers))
+                torch.autograd.backward(self._scaler.scale(loss * (share * self.n_workers)))
                 told += float(loss.detach()) * share
             weight += share
-            if self._wrapped is None:
+            if self._wrapped is None and not is_scaled:
                 grads = [p.grad for p in self._trained]
                 self.gauge.look(grads, weight=weight, is_first=index == 0, is_last=is_last)
         sync_s = max(0.0, time.perf_counter() - self._hook_ended_at) if self._hook_ended_at else 0.0
         if self._is_judged:
             self.jury.look_at_mean([p.grad for p in self._trained])
         if self.course.clip_norm is not None:
+            self._scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
         if self._hook is None:
             return self.conclude(told, sync_s, n_bytes=0.0)
         n_bytes, self._hook.n_bytes = self._hook.n_bytes, 0.0
         return self.conclude(told, sync_s, n_bytes=n_bytes)
+
+    def make_step(self) -> None:
+        """In half precision a step whose gradient overflowed is left out, on all workers alike."""
+        self._scaler.step(self.optimizer)
+        self._scaler.update()
 
     def gather(self, meeting: Meeting) -> None:
         """Models are alike; what has not been sent yet belongs into a checkpoint, as its mean over workers."""

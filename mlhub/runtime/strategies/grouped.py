@@ -59,8 +59,11 @@ class Grouped(Lockstep):
     def conclude(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
         """The gradient is ready: one step of the optimiser. loss: weighed by this worker's share of the batch."""
         self.scheduled.set(self.done)
-        self.optimizer.step()
+        self.make_step()
         return self.told(loss, sync_s, n_bytes=n_bytes)
+
+    def make_step(self) -> None:
+        self.optimizer.step()
 
     def told(self, loss: float, sync_s: float, *, n_bytes: float, n_received: float | None = None) -> StepResult:
         """n_bytes: sent; and received, unless n_received says otherwise."""

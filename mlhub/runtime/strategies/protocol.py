@@ -61,6 +61,7 @@ class Course:
     start: int = 0
     rates: Rates = field(default_factory=lambda: Rates(steps=1))
     clip_norm: float | None = None
+    scales_loss: bool = False  # half precision has no small numbers: gradients are computed enlarged
     pulse: Pulse = field(default_factory=lambda: Pulse(None))  # to be told "sync" before waiting for others
 
 
