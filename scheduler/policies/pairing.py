@@ -25,7 +25,7 @@ from scheduler.policies.market import LEAST_GAIN, Market, Unit, clearing_price, 
 from scheduler.policies.policy import Grant, Proposal, View, n_held
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
-HASTE = 0.35  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
+HASTE = 0.2  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
 LEAST_WORK_GPU_S = 100.0
 STICKINESS = 0.1  # what it is worth to leave those together that are, where a restart costs something
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
