@@ -22,6 +22,8 @@ LOADS = {"0.5": "workloads-0.5", "1": "workloads", "1.5": "workloads-1.5", "2": 
 WORKLOADS = (1, 2, 3, 4)
 TIRESIAS_IN_POLLUX = {"limits": [57600], "order": "entered", "roomiest": True, "promote_after": 0}
 OPTIMUS_IN_POLLUX = {"moves_at_once": True}
+SHARED = "--data {data}/gavel --n-jobs 400 --nodes 8 --gpus 8 --load 1.1"
+SHARED_SIZES = {"sharing": "1:1", "sharing-mixed": "1:0.7 2:0.1 4:0.15 8:0.05"}  # GPUs; the second as Gavel draws them
 DAY = "--n-jobs 240 --nodes 8 --gpus 8 --load 1.1"
 
 
@@ -72,7 +74,7 @@ class Cell:
 def all_cells(data: Path) -> list[Cell]:
     """Raises OSError where a published table is not in the data folder."""
     cells = [*_counting(), *_las(), *_muri_reproduced(), *_pollux_reproduced(data)]
-    cells += [*_pollux_compared(), *_muri_compared(), *_network(), *_days()]
+    cells += [*_pollux_compared(), *_muri_compared(), *_sharing(), *_network(), *_days()]
     return [cell for cell in cells if cell.policy in POLICIES and cell.world in WORLDS]
 
 
@@ -251,9 +253,39 @@ def _days() -> Iterator[Cell]:
             )  # fmt: skip
 
 
+_PACKED = {"space_sharing": True}
+SHARING_CONTEST: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
+    ("srsf, no sharing", "srsf", {}, "declared"),
+    ("las, no sharing", "las", {}, "declared"),
+    ("gavel, no sharing", "gavel", {}, "declared"),
+    ("mlhub, no sharing", "mlhub", {"shares": False}, "declared"),
+    ("gandiva", "gandiva", {}, "declared"),
+    ("gavel packed", "gavel", _PACKED, "declared"),
+    ("gavel packed, pairs told", "gavel", _PACKED, "durations"),
+    ("gavel packed, shortest first", "gavel", _PACKED | {"objective": "min_total_jct"}, "declared"),
+    ("mlhub", "mlhub", {}, "declared"),
+)
+
+
+def _sharing() -> Iterator[Cell]:
+    """Made-up days of the job types that Gavel measured, on 64 V100 without quotas, so that only sharing differs."""
+    for group in SHARED_SIZES:
+        for seed in SEEDS:
+            for label, policy, parameters, information in SHARING_CONTEST:
+                yield Cell(
+                    group, "made-up day", label, policy, "sharing", f"{{work}}/{group}-{seed}.csv",
+                    "{data}/muri/n8g8.csv", parameters, profiles="{data}/gavel", information=information, seed=seed,
+                )  # fmt: skip
+
+
 def made_up_files(seeds: Sequence[int] = SEEDS) -> dict[str, str]:
     """Files in the working folder, and the command that makes each."""
-    return {
+    days = {
         f"day-{seed}.csv": f"trace {DAY} --seed {seed} --out {{work}}/day-{seed}.csv --cluster-out {{work}}/day.yaml"
+        for seed in seeds
+    }
+    return days | {
+        f"{group}-{seed}.csv": f"trace {SHARED} --sizes {sizes} --seed {seed} --out {{work}}/{group}-{seed}.csv"
+        for group, sizes in SHARED_SIZES.items()
         for seed in seeds
     }

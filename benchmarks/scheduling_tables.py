@@ -55,7 +55,8 @@ NOTES = """Published averages are over the same shared workloads. Pollux' own se
 CONTESTS: Mapping[str, tuple[str, float | None]] = {
     "muri-declared": ("Muri's trace3, lengths declared (published: SRTF 193,082, SRSF 185,022, Muri-S 85,503)", 1.0),
     "muri-none": ("Muri's trace3, lengths unknown (published: Tiresias 347,213, AntMan 305,454, Muri-L 88,687)", 1.0),
-    "sharing": ("Measured sharing on 64 GPUs of several tenants", 0.9),
+    "sharing": ("Measured sharing on 64 GPUs of several tenants, jobs of one GPU", 0.9),
+    "sharing-mixed": ("Measured sharing on 64 GPUs of several tenants, 30 % jobs of several GPUs, not shared", 0.9),
     "network": ("A network that is the bottleneck: 16 nodes of 4, 10 Gb/s, racks oversubscribed 4:1", 0.75),
     "day": ("A mixed day of several tenants, quotas with borrowing", None),
 }

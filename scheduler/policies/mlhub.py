@@ -35,7 +35,7 @@ class Mlhub:
     present_share: the part of the cluster on which those who are here are priced; others will come for the rest.
     min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
     itself, for predictions are not exact. prices_places: places are compared by what their links give, and take from
-    others, where uplinks are limited.
+    others, where uplinks are limited. shares: jobs may be put on the same GPUs, where nodes allow it.
     """
 
     margin: float = 1.0
@@ -48,6 +48,7 @@ class Mlhub:
     min_gain: float = 0.03
     stickiness: float = 0.05
     prices_places: bool = True
+    shares: bool = True
     name: str = "mlhub"
     sizes_jobs: ClassVar[bool] = True
 
@@ -57,7 +58,7 @@ class Mlhub:
         5. where nodes allow it, those that gain by it share GPUs.
         """
         case = _Case(self, view, budget.n_left(), memory)  # 1
-        pairing = Pairing(view, left_s=case.left_s, memory=memory.get("pairing", {}))
+        pairing = Pairing(view, left_s=case.left_s, memory=memory.get("pairing", {}), is_on=self.shares)
         for job in case.running:
             if job.id in pairing.riders:
                 continue

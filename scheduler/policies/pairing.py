@@ -42,10 +42,10 @@ class Pairing:
     memory: what applied() left in the proposal's; what was decided at one instant stays so while it is carried out.
     """
 
-    def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any]) -> None:
+    def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
         self.view, self.left_s, self.memory = view, left_s, memory
         self.companions = Companions(view.pairs)
-        self.is_on = view.max_jobs_per_gpu > 1
+        self.is_on = is_on and view.max_jobs_per_gpu > 1
         self.hosts: dict[str, str] = {}
         self.units: list[Unit] = []
         self.weights: dict[str, float] = {}
