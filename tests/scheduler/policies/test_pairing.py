@@ -70,3 +70,9 @@ def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> N
     assert cautious is not None
     assert bold is not None
     assert sum(cautious) < sum(bold)
+
+
+def test_nobody_shares_where_the_policy_is_told_not_to() -> None:
+    snapshot = cluster(gpus=1, max_jobs_per_gpu=2).waiting(sharer("a"), sharer("b", COMPUTES)).snapshot
+    plan = decide(snapshot, policy=policy_named("mlhub", {"shares": False}), memory=cluster().memory)
+    assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
