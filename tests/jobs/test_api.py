@@ -99,6 +99,15 @@ def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None
         assert refused.json()["remedy"]
 
 
+def test_the_strategies_that_a_job_may_name_are_listed_with_their_parameters(cast: Cast) -> None:
+    listed = {each["name"]: each for each in cast.client(cast.charlie).get("/api/v1/strategies").json()}
+    assert listed["ssp"]["mode"] == "parameter_server"
+    assert {p["name"] for p in listed["ssp"]["parameters"]} >= {"staleness", "staleness_scaling"}
+    assert not listed["ensemble"]["is_resizable"]
+    assert "fsdp" in listed["fully_sharded"]["other_names"]
+    assert submit(cast, strategy={"name": "push_sum"}).status_code == 201
+
+
 def test_a_strategy_that_cannot_be_resized_asks_how_many_workers(cast: Cast) -> None:
     refused = submit(cast, strategy={"name": "ensemble"})
     assert refused.status_code == 422

@@ -834,6 +834,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/strategies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How workers may agree on one model: what a job's `strategy` may name. */
+        get: operations["strategies_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/teams": {
         parameters: {
             query?: never;
@@ -1445,7 +1462,7 @@ export interface components {
                 [key: string]: unknown;
             };
             mode?: components["schemas"]["ModeEnum"];
-            /** @description Such as {"name": "ssp", "staleness": 3}; docs/guides/training.md lists them. */
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
             strategy?: {
                 [key: string]: unknown;
             };
@@ -2451,6 +2468,29 @@ export interface components {
         /** @description What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest. */
         Speeds: {
             samples: components["schemas"]["Speed"][];
+        };
+        /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
+        Strategy: {
+            name: string;
+            about: string;
+            mode: string | null;
+            is_resizable: boolean;
+            /** @description Other frameworks' words for it. */
+            other_names: string[];
+            parameters: components["schemas"]["StrategyParameter"][];
+        };
+        /** @description Bounds are allowed themselves, but for a minimum that a value must be above. */
+        StrategyParameter: {
+            name: string;
+            /** @description int, float, bool or str. */
+            kind: string;
+            default: unknown;
+            /** Format: double */
+            minimum: number | null;
+            /** Format: double */
+            maximum: number | null;
+            /** @description Of a str; else empty. */
+            choices: string[];
         };
         /**
          * @description * `reports` - reports
@@ -4091,6 +4131,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SchedulerStatus"];
+                };
+            };
+        };
+    };
+    strategies_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Strategy"][];
                 };
             };
         };

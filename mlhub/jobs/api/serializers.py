@@ -153,6 +153,28 @@ class JobDetailSerializer(JobSerializer):
         return str(self.context.get("cursor", "0-0"))
 
 
+class StrategyParameterSerializer(serializers.Serializer[None]):
+    """Bounds are allowed themselves, but for a minimum that a value must be above."""
+
+    name = serializers.CharField()
+    kind = serializers.CharField(help_text="int, float, bool or str.")
+    default = serializers.JSONField()
+    minimum = serializers.FloatField(allow_null=True)
+    maximum = serializers.FloatField(allow_null=True)
+    choices = serializers.ListField(child=serializers.CharField(), help_text="Of a str; else empty.")
+
+
+class StrategySerializer(serializers.Serializer[None]):
+    """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
+
+    name = serializers.CharField()
+    about = serializers.CharField()
+    mode = serializers.CharField(allow_null=True)
+    is_resizable = serializers.BooleanField()
+    other_names = serializers.ListField(child=serializers.CharField(), help_text="Other frameworks' words for it.")
+    parameters = StrategyParameterSerializer(many=True)
+
+
 class JobSubmitSerializer(serializers.Serializer[None]):
     """Dataset and model; all else is MLHub's choice unless it is given."""
 
@@ -169,7 +191,7 @@ class JobSubmitSerializer(serializers.Serializer[None]):
     hyperparameters = serializers.DictField(required=False)
     mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)
     strategy = serializers.DictField(
-        required=False, help_text='Such as {"name": "ssp", "staleness": 3}; docs/guides/training.md lists them.'
+        required=False, help_text='Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.'
     )
     min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)

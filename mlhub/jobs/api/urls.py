@@ -6,6 +6,7 @@ from mlhub.jobs.api import views
 
 urlpatterns = [
     path("jobs", views.JobsView.as_view()),
+    path("strategies", views.StrategiesView.as_view()),
     path("jobs/<uuid:id>", views.JobView.as_view()),
     path("jobs/<uuid:id>/cancel", views.CancelView.as_view()),
     path("jobs/<uuid:id>/pause", views.PauseView.as_view()),

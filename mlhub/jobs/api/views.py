@@ -8,6 +8,7 @@ import django_filters
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import InvalidInputError
@@ -17,6 +18,7 @@ from mlhub.jobs.api import serializers as s
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
+from mlhub.jobs.strategies import strategies
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project, User
@@ -38,6 +40,13 @@ class JobFilter(django_filters.FilterSet):
     class Meta:
         model = Job
         fields: list[str] = []
+
+
+class StrategiesView(APIView):
+    @extend_schema(responses=s.StrategySerializer(many=True), filters=False)
+    def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
+        """How workers may agree on one model: what a job's `strategy` may name."""
+        return Response(strategies())
 
 
 class JobsView(VisibleMixin, generics.ListAPIView[Job]):
