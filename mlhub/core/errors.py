@@ -67,3 +67,9 @@ class TooManyAttemptsError(DomainError):
     """The caller must wait before the next attempt; the fact retry_after_s says how long."""
 
     code = "too_many_attempts"
+
+
+class UnavailableError(DomainError):
+    """Something that the platform stands on cannot be reached; the fact retry_after_s says when to ask again."""
+
+    code = "unavailable"

@@ -21,6 +21,7 @@ STATUS: dict[type[errors.DomainError], int] = {
     errors.GoneError: 410,
     errors.TooLargeError: 413,
     errors.TooManyAttemptsError: 429,
+    errors.UnavailableError: 503,
 }
 CONTENT_TYPE = "application/problem+json"
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, QuotaExceededError
@@ -33,17 +33,24 @@ def used_bytes(organisation: Organisation) -> int:
 def keep(
     staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID, within_quota: bool = True
 ) -> Blob:
-    """Stores staged bytes and holds them, both or neither. Raises QuotaExceededError before anything is stored.
+    """Stores staged bytes and holds them. Raises QuotaExceededError, as a rule before anything is stored.
 
+    Bytes are stored before any lock is taken, since a bucket may take minutes. When uploads at the same time pass the
+    quota only together, the last ones are refused then; what they stored is held by nobody, and collected.
     Call it inside the transaction that makes the owner. within_quota: as for hold().
     """
     sha256, size_bytes = staging.finish()
-    with transaction.atomic():
-        if within_quota:
-            _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
-        lock_until_commit(f"blob:{sha256}")
-        blob_store().keep(staging)
-        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)
+    if within_quota:
+        _require_room(Quota.objects.all(), organisation, sha256=sha256, size_bytes=size_bytes)
+    blob_store().keep(staging)
+    return hold(
+        organisation,
+        sha256=sha256,
+        size_bytes=size_bytes,
+        owner_kind=owner_kind,
+        owner_id=owner_id,
+        within_quota=within_quota,
+    )
 
 
 def hold(
@@ -62,7 +69,8 @@ def hold(
     """
     with transaction.atomic():
         if within_quota:
-            _require_room(organisation, sha256=sha256, size_bytes=size_bytes)
+            # locked until the commit, so that uploads at the same time cannot pass it together
+            _require_room(Quota.objects.select_for_update(), organisation, sha256=sha256, size_bytes=size_bytes)
         lock_until_commit(f"blob:{sha256}")
         if not blob_store().exists(sha256):
             raise ConflictError("These bytes are not stored.", code="no_such_blob", remedy="Send them again.")
@@ -91,9 +99,8 @@ def collect(sha256: str) -> bool:
     return True
 
 
-def _require_room(organisation: Organisation, *, sha256: str, size_bytes: int) -> None:
-    """Locks the quota until the commit, so that uploads at the same time cannot pass it together."""
-    quota = Quota.objects.select_for_update().filter(organisation=organisation).first()
+def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str, size_bytes: int) -> None:
+    quota = quotas.filter(organisation=organisation).first()
     if quota is None or quota.max_storage_bytes is None:
         return
     if Holding.objects.filter(organisation=organisation, blob=sha256).exists():

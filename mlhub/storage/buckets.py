@@ -22,16 +22,20 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from mlhub.core.errors import UnavailableError
 from mlhub.storage.staging import SHA256, Staging, Stored, copy_into, sweep
 
 READ_AHEAD_BYTES = 4 * 2**20
 PART_BYTES = 16 * 2**20
 LENT_FOR = timedelta(hours=1)
+RETRY_AFTER_S = 10
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
-class StoreAwayError(OSError):
+class StoreAwayError(UnavailableError):
     """The bucket cannot be reached, or does not let us in; the same request may succeed later."""
+
+    code = "store_away"
 
 
 class BucketStore:
@@ -192,4 +196,8 @@ def _reaching() -> Iterator[None]:
     try:
         yield
     except BaseError as error:
-        raise StoreAwayError(f"The object store cannot be used: {str(error)[:500]}") from error
+        raise StoreAwayError(
+            f"The object store cannot be used: {str(error)[:500]}",
+            remedy="Try again; if it lasts, an administrator should look at MLHUB_STORE and its credentials.",
+            retry_after_s=RETRY_AFTER_S,
+        ) from error

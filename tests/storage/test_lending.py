@@ -18,6 +18,7 @@ from mlhub.jobs.attempts import Held, token_of
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from tests.cast import Cast
+from tests.datasets import files
 from tests.jobs.builders import job
 from tests.storage.bucket_server import BucketServer, bucket_server
 
@@ -81,3 +82,13 @@ def test_a_trial_reads_a_copy_that_is_gone_afterwards(running) -> None:
         path = Path(there[0].uri.removeprefix("file://"))
         assert path.read_bytes() == CONTENT
     assert not path.exists()
+
+
+def test_an_upload_to_a_bucket_that_is_away_is_told_to_come_again(cast: Cast, server: BucketServer, settings) -> None:
+    settings.STORE_ENDPOINT = "http://127.0.0.1:1"
+    form = files.form("points.csv", files.csv(20), name="points", project=cast.project_a.id, target="width")
+    told = cast.client(cast.bob).post("/api/v1/datasets", form, format="multipart")
+    assert told.status_code == 503
+    assert told.json()["code"] == "store_away"
+    assert told["Retry-After"] == "10"
+    assert not DatasetVersion.objects.filter(dataset__name="points").exists()
