@@ -40,15 +40,21 @@ class Speeds:
             self._models[job.id] = found
         return found[1]
 
-    def prepare(self, jobs: Iterable[JobSnapshot], sizes: Mapping[str, Iterable[int]]) -> None:
-        """Work out at once what is going to be asked of these jobs, each at its sizes; what is alike, together."""
+    def prepare(
+        self, jobs: Iterable[JobSnapshot], sizes: Mapping[str, Iterable[int]], *, types: Mapping[str, str] | None = None
+    ) -> None:
+        """Work out at once what is going to be asked of these jobs, each at its sizes; what is alike, together.
+
+        types: of GPUs, by job; those that speeds are quoted for if not said.
+        """
         asked: dict[tuple[object, ...], set[int]] = {}
         kinds: dict[Kind, set[int]] = {}
         for job in jobs:
             batch = (job.mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
-            alike = asked.setdefault((self.model(job), self.usual_type(job), *batch), set())
+            gpu_type = types[job.id] if types is not None else self.usual_type(job)
+            alike = asked.setdefault((self.model(job), gpu_type, *batch), set())
             alike.update(sizes[job.id])
-            kinds[self._kind(job, "")] = alike
+            kinds[self._kind(job, gpu_type)] = alike
         for kind, all_sizes in kinds.items():
             kind.prepare(all_sizes)
 

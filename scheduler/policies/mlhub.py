@@ -178,6 +178,9 @@ class _Case:
         plan = {job.id: budget.granted(job) for job in self.jobs}
         reasons = _Reasons(self, plan, budget)
         notes = {job.id: (reasons.why(job),) for job in self.jobs}
+        granted = [job for job in self.jobs if plan[job.id]]
+        types = {job.id: budget.gpu_type(job) for job in granted}
+        self.view.speeds.prepare(granted, {job.id: (plan[job.id],) for job in granted}, types=types)
         return Proposal(
             tuple(self._grant(job, budget, notes[job.id]) for job in [*self.running, *by_claim] if plan[job.id]),
             tuple(job.id for job in [*self.running, *by_claim]),
