@@ -22,6 +22,7 @@ from tests.runtime.gang import Gang
 
 RESULTS = Path(__file__).parent / "results" / "convergence.md"
 N_WORKERS, SLOW_S = 3, 0.02
+NOT_COMPARED = {"auto", "single", "hybrid", "sparse_rows"}  # hybrid needs four workers, sparse_rows embeddings
 STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "all_reduce"},
     {"name": "all_reduce", "compression": "fp16"},
@@ -129,7 +130,7 @@ def row(name: str, found: Mapping[str, Outcome]) -> str:
         each = found.get(key)
         cells += [f"{each.accuracy:.3f}", f"{each.loss:.3f}", f"{each.seconds:.1f}"] if each else ["", "", ""]
         if key == "prose":
-            cells.append(f"{found[key].bytes_a_step / 1024:.1f}")
+            cells.append(f"{each.bytes_a_step / 1024:.1f}" if each else "")
     return f"| {name} | {' | '.join(cells)} |"
 
 
@@ -156,7 +157,8 @@ def draw(found: Mapping[str, Mapping[str, Outcome]], path: Path) -> None:
 
 
 def main() -> None:
-    assert {s["name"] for s in STRATEGIES} | {"auto", "single", "hybrid"} == set(SCHEMES), "a scheme is not compared"
+    missing = set(SCHEMES) - {s["name"] for s in STRATEGIES} - NOT_COMPARED
+    assert not missing, f"not compared: {', '.join(missing)}"
     with tempfile.TemporaryDirectory() as folder:
         for found in measure(Path(folder)):
             write(found)
@@ -173,7 +175,9 @@ with one rate for all, every scheme the same number of examples (an ensemble's m
 
 - **digits**: {digits.about}; {digits.epochs} epochs, batch {digits.batch_size}, rate {digits.learning_rate}. In the
   second columns one worker is {1e3 * SLOW_S:.0f} ms slower at every batch.
-- **prose**: {prose.about}; {prose.epochs} epochs, batch {prose.batch_size}, rate {prose.learning_rate}.
+- **prose**: {prose.about};
+  {prose.epochs} epochs, batch {prose.batch_size}, rate {prose.learning_rate}. Schemes that are one process's training
+  in another form (all_reduce, bsp, sharded, pipeline, tensor) differ here: at this rate the training is not stable.
 
 Nothing was tuned for a scheme; times hold evaluations, and vary with the machine's load. On networks this small no
 scheme is faster than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent: KiB
