@@ -12,7 +12,7 @@ from typing import Any
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
 from scheduler.policies.policy import Grant, Proposal, View, longest_run_first, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.snapshot import JobSnapshot, Phase
 
 Spot = tuple[str, int]
 
@@ -63,7 +63,7 @@ class _Case:
         self.has: dict[bool, set[Spot]] = {True: set(), False: set()}
         self.there: dict[bool, list[str]] = {True: [], False: []}
         for job in (*view.jobs, *view.settled):
-            if n_held(job) and job.allocation is not None:
+            if n_held(job) and job.allocation is not None and job.phase is not Phase.STOPPING:  # those come free
                 held = ((share.node, gpu) for share in job.allocation.shares for gpu in share.gpus)
                 self.has[_is_guaranteed(job)].update(held)
                 self.there[_is_guaranteed(job)].append(job.id)
