@@ -4,6 +4,7 @@ import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } fro
 import type { Mode } from "@/api/types";
 
 import { type Draft, type Errors, MODES } from "./newJob";
+import { StrategyFields } from "./StrategyFields";
 
 interface AdvancedFieldsProps {
   draft: Draft;
@@ -48,6 +49,7 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
           error={errors.max_workers}
         />
       </SimpleGrid>
+      <StrategyFields draft={draft} errors={errors} onChange={onChange} />
       <Textarea
         label="Hyperparameters"
         description="A JSON object, passed to the model as it is"
@@ -59,18 +61,6 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         value={draft.hyperparameters}
         onChange={(event) => onChange({ hyperparameters: event.currentTarget.value })}
         error={errors.hyperparameters}
-      />
-      <Textarea
-        label="Strategy"
-        description="A JSON object: how workers keep in step, such as bsp, asp, ssp or hierarchical. Left empty, MLHub chooses"
-        placeholder={'{"name": "ssp", "staleness": 3}'}
-        rows={2}
-        resize="vertical"
-        spellCheck={false}
-        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-        value={draft.strategy}
-        onChange={(event) => onChange({ strategy: event.currentTarget.value })}
-        error={errors.strategy}
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput

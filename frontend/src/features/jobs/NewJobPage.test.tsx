@@ -34,6 +34,16 @@ beforeEach(() => {
   server.use(
     answers("/api/v1/datasets", page([dataset()])),
     answers("/api/v1/models", page([model(), builtin])),
+    answers("/api/v1/strategies", [
+      {
+        name: "push_sum",
+        about: "Workers send one way only.",
+        mode: "all_reduce",
+        is_resizable: true,
+        other_names: ["sgp"],
+        parameters: [{ name: "n_peers", kind: "int", default: 1, minimum: 1, maximum: 16, choices: [] }],
+      },
+    ]),
     answers("/api/v1/jobs/{id}", jobDetail()),
     answers("/api/v1/jobs/{id}/metrics", { series: [], cursor: "0" }),
     answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
@@ -118,13 +128,16 @@ it("does not send hyperparameters that are no JSON object", async () => {
   await expect.poll(() => sent[0]?.body.hyperparameters).toEqual({ lr: 0.1 });
 });
 
-it("sends the strategy that was asked for", async () => {
+it("names a strategy that the platform knows, says what it does, and sends its parameters", async () => {
   const sent = submissions(created);
   const { user } = renderPage(preselected);
   await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
-  await user.type(screen.getByRole("textbox", { name: /Strategy/ }), '{{"name": "hierarchical", "leaves": 2}');
+  await screen.findByRole("option", { name: "Push sum" });
+  await user.selectOptions(screen.getByRole("combobox", { name: /Strategy/ }), "push_sum");
+  expect(screen.getByText("Workers send one way only.")).toBeInTheDocument();
+  await user.type(screen.getByRole("textbox", { name: /^Parameters/ }), '{{"n_peers": 2}');
   await user.click(screen.getByRole("button", { name: "Start job" }));
-  await expect.poll(() => sent[0]?.body.strategy).toEqual({ name: "hierarchical", leaves: 2 });
+  await expect.poll(() => sent.map(({ body }) => body.strategy)).toEqual([{ name: "push_sum", n_peers: 2 }]);
 });
 
 it("offers only data that is ready, and says where to get some", async () => {

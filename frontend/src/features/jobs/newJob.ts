@@ -14,6 +14,7 @@ export interface Draft {
   max_workers: number | string;
   hyperparameters: string;
   strategy: string;
+  parameters: string;
   target_metric: string;
   target_value: number | string;
   seed: number | string;
@@ -41,6 +42,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     max_workers: "",
     hyperparameters: "",
     strategy: "",
+    parameters: "",
     target_metric: "",
     target_value: "",
     seed: "",
@@ -65,8 +67,8 @@ export function check(draft: Draft): Errors {
   if (parsed(draft.hyperparameters) === null) {
     errors.hyperparameters = 'This is not a JSON object. Write it like {"lr": 0.01}.';
   }
-  if (parsed(draft.strategy) === null) {
-    errors.strategy = 'This is not a JSON object. Write it like {"name": "asp"}.';
+  if (parsed(draft.parameters) === null) {
+    errors.parameters = 'This is not a JSON object. Write it like {"staleness": 3}.';
   }
   const [min, max] = [whole(draft.min_workers), whole(draft.max_workers)];
   if (min !== undefined && max !== undefined && min > max) errors.max_workers = "Not below the fewest workers.";
@@ -88,8 +90,7 @@ export function requestOf(draft: Draft): JobSubmit {
   if (draft.name.trim() !== "") request.name = draft.name.trim();
   const hyperparameters = parsed(draft.hyperparameters);
   if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
-  const strategy = parsed(draft.strategy);
-  if (strategy !== null && Object.keys(strategy).length > 0) request.strategy = strategy;
+  if (draft.strategy !== "") request.strategy = { name: draft.strategy, ...parsed(draft.parameters) };
   if (draft.target_metric.trim() !== "") request.target_metric = draft.target_metric.trim();
   for (const field of ["min_workers", "max_workers", "seed", "priority", "target_value"] as const) {
     const value = whole(draft[field]);
@@ -103,6 +104,7 @@ export function fieldOf(error: FieldError): Field | null {
   const name = error.field.split(".")[0] ?? "";
   if (name === "dataset_version") return "dataset";
   if (name === "model_version") return "model";
+  if (error.field.startsWith("strategy.") && error.field !== "strategy.name") return "parameters";
   return name in emptyDraft("", "") ? (name as Field) : null;
 }
 

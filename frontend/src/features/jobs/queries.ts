@@ -41,6 +41,12 @@ export const speedQuery = (job: Pick<Job, "id" | "state">) =>
     refetchInterval: job.state === "running" ? ACTIVE_REFRESH_MS : false,
   });
 
+export const strategiesQuery = queryOptions({
+  queryKey: ["strategies"],
+  queryFn: () => unwrap(api.GET("/api/v1/strategies")),
+  staleTime: Infinity,
+});
+
 export const datasetChoicesQuery = queryOptions({
   queryKey: ["datasets", "choices"],
   queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),
