@@ -18,7 +18,14 @@ PROFILE = {
     "memory_bytes": 2**28,
     "servers_possible": True,
 }
-SCHEMA = {"task": "classification", "n_examples": 100, "n_classes": 3, "input_shape": [6], "classes": [0, 1, 2]}
+SCHEMA = {
+    "dtype": "float32",
+    "task": "classification",
+    "n_examples": 100,
+    "n_classes": 3,
+    "input_shape": [6],
+    "classes": [0, 1, 2],
+}
 
 
 def ready_dataset(project: Project, user: User, *, name: str = "blobs") -> DatasetVersion:
