@@ -15,7 +15,7 @@ from mlhub.demo import board, material
 from mlhub.demo.client import Person, Refused
 from mlhub.demo.people import Login, logins
 
-GPUS_EACH = 3  # of the virtual cluster's four: neither organisation can take them all
+GPUS_EACH = 2  # of the virtual cluster's four: each organisation trains on half of it
 
 
 @dataclass(frozen=True)
