@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from mlhub.runtime.ps import frames
-from mlhub.runtime.ps.certificates import Key
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.handshake import StrangerError
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
@@ -20,15 +19,6 @@ from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DataPlane, Mode, TrainingSpec
 from tests.runtime import gang as processes
 from tests.runtime.shards import SECRET, Gang
-
-
-def test_signatures_are_those_of_the_standard() -> None:
-    """RFC 8032, section 7.1, tests 1 and 3."""
-    first = Key(bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
-    assert first.public.hex() == "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-    assert first.sign(b"").hex().startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
-    third = Key(bytes.fromhex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7"))
-    assert third.sign(b"\xaf\x82").hex().endswith("18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a")
 
 
 @pytest.mark.parametrize("name", ["bsp", "asp", "bounded_delay"])
