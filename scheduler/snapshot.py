@@ -185,8 +185,19 @@ class JobSnapshot:
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """The same job later on. As dataclasses.replace, in a tenth of the time. Nothing cached depends on it."""
         later = object.__new__(JobSnapshot)
-        later.__dict__.update(self.__dict__)
-        later.__dict__.update(steps_done=steps_done, executed_gpu_s=executed_gpu_s)
+        values = later.__dict__
+        values.update(self.__dict__)
+        values["steps_done"] = steps_done
+        values["executed_gpu_s"] = executed_gpu_s
+        return later
+
+    def moved_on(self, **changes: Any) -> JobSnapshot:
+        """As dataclasses.replace, in a tenth of the time, where the job's needs and its limits of size stay."""
+        later = object.__new__(JobSnapshot)
+        values = later.__dict__
+        values.update(self.__dict__)
+        values.update(changes)
+        values.update(held=later._held(), is_sound=later._is_sound())  # what later copies have from it
         return later
 
     @property
@@ -202,13 +213,12 @@ class JobSnapshot:
     @cached_property
     def held(self) -> Allocation | None:
         """What the job holds at this moment; None for a waiting job."""
-        return None if self.phase is Phase.WAITING else self.allocation
+        return self._held()
 
     @cached_property
     def is_sound(self) -> bool:
         """Does it contradict itself nowhere?"""
-        has_place = self.phase is Phase.WAITING or self.allocation is not None
-        return has_place and 1 <= self.min_workers <= self.max_workers
+        return self._is_sound()
 
     @cached_property
     def needs(self) -> Needs:
@@ -216,6 +226,13 @@ class JobSnapshot:
         return _one_of_equals(
             Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
         )
+
+    def _held(self) -> Allocation | None:
+        return None if self.phase is Phase.WAITING else self.allocation
+
+    def _is_sound(self) -> bool:
+        has_place = self.phase is Phase.WAITING or self.allocation is not None
+        return has_place and 1 <= self.min_workers <= self.max_workers
 
 
 class Reclaim(StrEnum):

@@ -44,7 +44,8 @@ class _Placer:
         self.now, self.then = scene.room_now, scene.room_then
         self.targets = Targets()
         self.choices: dict[str, list[Allocation]] = {}  # that were compared last
-        self.joining = Joining(scene, proposal, self.targets, self._find_exactly)
+        shares = any(grant.beside for grant in proposal.grants)
+        self.joining = Joining(scene, proposal, self.targets, self._find_exactly) if shares else None
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
         self.pricing = Pricing(scene, speeds) if is_priced else None
 
@@ -73,7 +74,7 @@ class _Placer:
             self._shrink(job)
         for grant in self.proposal.grants:
             job = self.jobs[grant.job]
-            if grant.beside:
+            if self.joining is not None and grant.beside:
                 self.joining.join(job, grant)
             elif self.proposal.is_final:
                 if job.id not in self.targets.kept:

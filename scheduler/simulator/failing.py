@@ -6,7 +6,7 @@ Who trains on a lost node goes back to its last checkpoint; who leaves in good o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.simulator.failures import Kind, Mishap
@@ -101,7 +101,7 @@ class FailingWorld:
         leg = self._inner.leg(gang, others)
         pace = max((self._pace.get(share.node, 1.0) for share in gang.allocation.shares), default=1.0)
         self._legs[gang.job.id] = leg, pace
-        return leg if pace == 1.0 else replace(leg, seconds=leg.seconds * pace, steps_per_s=leg.steps_per_s / pace)
+        return leg if pace == 1.0 else leg._replace(seconds=leg.seconds * pace, steps_per_s=leg.steps_per_s / pace)
 
     def goes_on(self, leg: Leg, gang: Gang, others: Mapping[str, Gang]) -> bool:  # noqa: ARG002
         return False

@@ -63,14 +63,20 @@ class MuriWorld(SteadyWorld):
         self._restart_s = {job.id: restarts.get((job.n_gpus, job.model), UNKNOWN_RESTART_S) for job in trace.jobs}
         self._stages = {job.id: _stages(job) for job in trace.jobs}
         self._charge_s: dict[str, float] = {}
+        self._alone_s = {job.id: float(job.extra["iteration_s"]) * ALONE for job in trace.jobs}
         self._others: Mapping[str, Gang] = {}
         self._mates: dict[tuple[str, int], list[str]] = {}
+        self._is_shared = False  # does any GPU have two who train?
+        self._spots: dict[str, tuple[Allocation, list[tuple[str, int]]]] = {}
+        self._shown: dict[str, tuple[JobSnapshot, float, JobSnapshot]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
 
     def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
         """Alone, or in the fullest of the groups that its workers are in."""
-        alone_s = self._alone_s(gang.job.id)
+        alone_s = self._alone_s[gang.job.id]
         groups = self._groups(gang, others)
+        if not self._is_shared:
+            return alone_s
         if self._opportunistic:
             return self._opportunistic_s(gang.job, groups)
         slowest_s = alone_s
@@ -82,10 +88,13 @@ class MuriWorld(SteadyWorld):
 
     def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
         job_id = gang.job.id
-        self._charge_s[job_id] = 0.0
-        if self._as_published:
-            members = {job_id} if self._opportunistic else {m for g in self._groups(gang, others) for m in g}
-            self._charge_s[job_id] = sum(self._restart_s[member] for member in members)
+        if not self._as_published:
+            self._charge_s[job_id] = 0.0
+        elif self._opportunistic:
+            self._charge_s[job_id] = self._restart_s[job_id]
+        else:
+            members = {member for group in self._groups(gang, others) for member in group}
+            self._charge_s[job_id] = sum([self._restart_s[member] for member in members])
         return super().leg(gang, others)
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
@@ -98,20 +107,26 @@ class MuriWorld(SteadyWorld):
         return 0.0 if self._as_published else self._restart_s[job.id]
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Its steps as they were at the last event: charges are not seen before."""
-        return replace(job, steps_done=self._done[job.id]) if self._as_published else job
-
-    def _alone_s(self, job_id: str) -> float:
-        return float(self._jobs[job_id].extra["iteration_s"]) * ALONE
+        """Its steps as they were at the last event: charges are not seen before. Of who waits, always the same."""
+        if not self._as_published:
+            return job
+        done = self._done[job.id]
+        if job.allocation is not None:
+            return job.progressed(steps_done=done, executed_gpu_s=job.executed_gpu_s)
+        known = self._shown.get(job.id)
+        if known is None or known[0] is not job or known[1] != done:
+            shown = job.progressed(steps_done=done, executed_gpu_s=job.executed_gpu_s)
+            known = self._shown[job.id] = (job, done, shown)
+        return known[2]
 
     def _opportunistic_s(self, job: JobSnapshot, groups: Sequence[Sequence[str]]) -> float:
-        alone_s = self._alone_s(job.id)
+        alone_s = self._alone_s[job.id]
         if job.id in self._guaranteed:
             return alone_s
         slowest_s = alone_s
         for other in {other for group in groups for other in group if other != job.id}:
             if other in self._guaranteed:
-                beside_s = beside_step_s(self._stages[job.id], self._stages[other], host_step_s=self._alone_s(other))
+                beside_s = beside_step_s(self._stages[job.id], self._stages[other], host_step_s=self._alone_s[other])
                 slowest_s = max(slowest_s, beside_s)
             else:
                 slowest_s = max(slowest_s, 2 * alone_s)
@@ -120,11 +135,24 @@ class MuriWorld(SteadyWorld):
     def _groups(self, gang: Gang, others: Mapping[str, Gang]) -> list[tuple[str, ...]]:
         """Who trains on each of its GPUs; alike groups once."""
         if others is not self._others:
-            self._others, self._mates = others, {}
+            self._others, self._mates, n_spots = others, {}, 0
             for job_id, other in others.items():
-                for spot in _spots(other.allocation):
+                spots = self._spots_of(other)
+                n_spots += len(spots)
+                for spot in spots:
                     self._mates.setdefault(spot, []).append(job_id)
-        return list(dict.fromkeys(tuple(sorted(self._mates[spot])) for spot in _spots(gang.allocation)))
+            self._is_shared = n_spots > len(self._mates)
+        if not self._is_shared:
+            return [(gang.job.id,)]
+        return list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+
+    def _spots_of(self, gang: Gang) -> list[tuple[str, int]]:
+        """Its GPUs, listed once for each place."""
+        known = self._spots.get(gang.job.id)
+        if known is None or known[0] is not gang.allocation:
+            known = gang.allocation, [(share.node, gpu) for share in gang.allocation.shares for gpu in share.gpus]
+            self._spots[gang.job.id] = known
+        return known[1]
 
     def _snapshot(self, job: TraceJob, knows_length: bool) -> JobSnapshot:
         step_s = float(job.extra["iteration_s"]) * ALONE
@@ -153,6 +181,3 @@ class MuriWorld(SteadyWorld):
 def _stages(job: TraceJob) -> Stages:
     return float(job.extra["cpu_io_s"]), float(job.extra["gpu_s"]), float(job.extra["network_s"])
 
-
-def _spots(allocation: Allocation) -> list[tuple[str, int]]:
-    return [(share.node, gpu) for share in allocation.shares for gpu in share.gpus]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from bisect import bisect_left, insort
 
 from scheduler.decisions import Launch, Preempt, Resize
 from scheduler.simulator.agenda import Agenda, Happening
@@ -22,14 +22,21 @@ class Training:
         self._world, self._agenda = world, agenda
         self.jobs: dict[str, JobSnapshot] = {}
         self.lives: dict[str, Life] = {}
+        self._numbers: dict[str, int] = {}  # in the order of submission
+        self._running: list[tuple[int, str]] = []  # those that train, in that order
 
     def submit(self, arrival: Arrival) -> None:
         self.jobs[arrival.job.id] = arrival.job
+        self._numbers[arrival.job.id] = len(self.lives)
         self.lives[arrival.job.id] = Life(arrival.job, arrival.at_s)
 
     def is_void(self, job_id: str, version: int) -> bool:
         """Was an event of that version foretold before something else happened to the job?"""
         return self.lives[job_id].version != version or job_id not in self.jobs
+
+    @property
+    def n_running(self) -> int:
+        return len(self._running)
 
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
         """All jobs as the scheduler sees them at this moment."""
@@ -42,7 +49,7 @@ class Training:
         life.n_restarts += life.started_at_s is not None
         life.started_at_s = now_s if life.started_at_s is None else life.started_at_s
         life.version += 1
-        self.jobs[job.id] = replace(job, phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
+        self.jobs[job.id] = job.moved_on(phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
             self._agenda.push(now_s + delay_s, Happening.TRAINS, job.id, life.version)
         else:
@@ -50,7 +57,8 @@ class Training:
 
     def train(self, job_id: str, now_s: float) -> None:
         """It has started."""
-        self.jobs[job_id] = replace(self.jobs[job_id], phase=Phase.RUNNING, training_since_s=now_s)
+        self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
+        insort(self._running, (self._numbers[job_id], job_id))
         self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
@@ -60,9 +68,9 @@ class Training:
         job = self.jobs[decision.job]
         assert job.allocation is not None
         life.version += 1
+        self._rests(job.id)
         is_resize = isinstance(decision, Resize)
-        self.jobs[job.id] = replace(
-            job,
+        self.jobs[job.id] = job.moved_on(
             phase=Phase.STOPPING,
             last_resized_at_s=now_s if is_resize else job.last_resized_at_s,
             n_preemptions=job.n_preemptions + (not is_resize),
@@ -77,10 +85,10 @@ class Training:
     def leave(self, job_id: str, now_s: float) -> None:
         """What it held is free again."""
         job = self.jobs[job_id]
+        self._rests(job_id)
         self._close_span(job, now_s)
         assert job.allocation is not None
-        self.jobs[job_id] = replace(
-            job,
+        self.jobs[job_id] = job.moved_on(
             phase=Phase.WAITING,
             allocation=None,
             allocated_at_s=None,
@@ -100,7 +108,7 @@ class Training:
         if job.phase is Phase.STARTING:
             seconds = now_s - (0.0 if job.allocated_at_s is None else job.allocated_at_s)
         self.lives[job_id].version += 1
-        self.jobs[job_id] = replace(job, steps_done=max(0.0, job.steps_done - steps))
+        self.jobs[job_id] = job.moved_on(steps_done=max(0.0, job.steps_done - steps))
         self.leave(job_id, now_s)
         return seconds * job.allocation.n_workers
 
@@ -111,7 +119,8 @@ class Training:
         assert leg is not None
         now_s = life.leg_at_s + leg.seconds
         self._world.advance(job_id, leg, elapsed_s=leg.seconds)
-        self.jobs[job_id] = replace(self.jobs[job_id], steps_done=leg.steps)
+        job = self.jobs[job_id]
+        self.jobs[job_id] = job.progressed(steps_done=leg.steps, executed_gpu_s=job.executed_gpu_s)
         life.leg = None
         if leg.is_last:
             self._end(job_id, now_s)
@@ -125,17 +134,19 @@ class Training:
             only = None
         elif only is None:
             return
+        jobs, lives, world = self.jobs, self.lives, self._world
+        ids = [only] if only is not None else [job_id for _, job_id in self._running]
         training = {
             job_id: Gang(job, job.allocation)
-            for job_id, job in (self.jobs.items() if only is None else ((only, self.jobs[only]),))
+            for job_id, job in [(job_id, jobs[job_id]) for job_id in ids]
             if job.phase is Phase.RUNNING and job.allocation is not None
         }
         for job_id, gang in training.items():
-            life = self.lives[job_id]
-            if life.leg is not None and self._world.goes_on(life.leg, gang, training):
+            life = lives[job_id]
+            if life.leg is not None and world.goes_on(life.leg, gang, training):
                 continue
             self._interrupt(job_id, now_s)
-            leg = self._world.leg(gang, training)
+            leg = world.leg(gang, training)
             life.leg, life.leg_at_s = leg, now_s
             self._learn(job_id, gang, leg, now_s)
             life.version += 1
@@ -155,10 +166,11 @@ class Training:
     def _end(self, job_id: str, now_s: float) -> None:
         life = self.lives[job_id]
         job = self.jobs.pop(job_id)
+        self._rests(job_id)
         life.ended_at_s = now_s
         life.leg = None
         self._close_span(job, now_s)
-        life.job = replace(job, steps_done=float(job.steps_total))
+        life.job = job.moved_on(steps_done=float(job.steps_total))
         self.new_speeds(now_s)
 
     def _interrupt(self, job_id: str, now_s: float) -> None:
@@ -171,14 +183,22 @@ class Training:
             elapsed_s = min(elapsed_s, math.nextafter(life.leg.seconds, -math.inf))
         self._world.advance(job_id, life.leg, elapsed_s=elapsed_s)
         job = self.jobs[job_id]
-        self.jobs[job_id] = replace(job, steps_done=job.steps_done + elapsed_s * life.leg.steps_per_s)
+        steps_done = job.steps_done + elapsed_s * life.leg.steps_per_s
+        self.jobs[job_id] = job.progressed(steps_done=steps_done, executed_gpu_s=job.executed_gpu_s)
         life.leg = None
+
+    def _rests(self, job_id: str) -> None:
+        """It does not train any more, if it did."""
+        entry = (self._numbers[job_id], job_id)
+        place = bisect_left(self._running, entry)
+        if self._running[place : place + 1] == [entry]:
+            del self._running[place]
 
     def _learn(self, job_id: str, gang: Gang, leg: Leg, now_s: float) -> None:
         seen = self._world.observe(gang, leg, now_s=now_s)
         if seen is not None:
             job = self.jobs[job_id]
-            self.jobs[job_id] = replace(job, observations=(*job.observations, seen))
+            self.jobs[job_id] = job.moved_on(observations=(*job.observations, seen))
 
     def _close_span(self, job: JobSnapshot, now_s: float) -> None:
         if job.allocation is not None and job.allocated_at_s is not None:

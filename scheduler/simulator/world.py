@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.snapshot import Allocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
 from scheduler.topology import Node, Rack
@@ -19,16 +19,14 @@ class Arrival:
     job: JobSnapshot
 
 
-@dataclass(frozen=True)
-class Gang:
+class Gang(NamedTuple):
     """A job that trains, and where."""
 
     job: JobSnapshot
     allocation: Allocation
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(NamedTuple):
     """A stretch of training at one speed, to an epoch's end or the job's.
 
     steps: what will have been done at its end; steps_per_s: what is reported in between. is_late: it ends just after
