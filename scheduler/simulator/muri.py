@@ -180,4 +180,3 @@ class MuriWorld(SteadyWorld):
 
 def _stages(job: TraceJob) -> Stages:
     return float(job.extra["cpu_io_s"]), float(job.extra["gpu_s"]), float(job.extra["network_s"])
-

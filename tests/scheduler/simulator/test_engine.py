@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -77,7 +76,7 @@ class _LateWorld(CountingWorld):
     interrupted = 0
 
     def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
-        return replace(super().leg(gang, others), is_late=True)
+        return super().leg(gang, others)._replace(is_late=True)
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
         self.interrupted += elapsed_s < leg.seconds
