@@ -143,13 +143,14 @@ class _Placer:
         self.then.release(job, held)
         may_now = self.scene.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
         allocation = self._find(self._with_own(self.now, job, held), job, grant, keep=held) if may_now else None
-        if allocation is not None and self.then.fits(job, allocation) and allocation.n_workers >= held.n_workers:
+        least = held.n_workers + self._may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
+        if allocation is not None and self.then.fits(job, allocation) and allocation.n_workers >= least:
             more = allocation.n_workers - held.n_workers
             self.scene.ledger_now.take(job.tenant, gpus=more, jobs=0)
             self._settle_on(job, allocation, grant)
             return
         later = self._find(self.then, job, grant, keep=held)
-        if later is not None and (later.n_workers > held.n_workers or not self._may_keep(held, grant)):
+        if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
             self._await(job, later)
         else:
             self.then.hold(job, held)

@@ -153,10 +153,14 @@ class Terrain:
         wider = {-(-n_workers // max(1, per_node // 2)), n_workers}
         return tuple(n for n in sorted(wider) if packed < n <= self.n_nodes(gpu_type))
 
-    @property
+    @cached_property
     def has_narrow_uplinks(self) -> bool:
-        """Does it matter beside NICs which rack a gang is in?"""
-        return any(uplink_bps < float("inf") for uplink_bps in self._uplinks.values())
+        """Does a gang's rack matter? Not if there is one, nor where uplinks carry all that their nodes send."""
+        below_bps = dict.fromkeys(self._uplinks, 0.0)
+        for node in self._nodes.values():
+            below_bps[node.rack] = below_bps.get(node.rack, 0.0) + node.nic_bps
+        in_use = [rack for rack, bps in below_bps.items() if bps > 0]
+        return len(in_use) > 1 and any(self._uplinks.get(rack, float("inf")) < below_bps[rack] for rack in in_use)
 
     def n_nodes(self, gpu_type: str) -> int:
         return len(self._by_type.get(gpu_type, ()))

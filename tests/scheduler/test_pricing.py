@@ -49,6 +49,24 @@ def test_a_gang_goes_where_the_links_are_quiet() -> None:
     assert sentences[-1] == "On rack r1 its gradients get 10.0 Gb/s; on rack r0 it would be 5.1."
 
 
+def test_uplinks_as_wide_as_the_nics_below_need_no_pricing() -> None:
+    case = replace(crowded(), racks=tuple(Rack(f"r{i}", 20e9) for i in range(2)))
+    plan = case.waiting(job("new", gpus=4, length_s=5000, **RING)).decide("mlhub")
+    assert nodes_of(plan.of("new")) == {"n0", "n2"}
+    assert [e.reason.value for e in plan.of("new").explanations] == ["fits"]
+
+
+def test_a_gang_whose_larger_places_are_all_slower_is_not_restarted_at_its_size() -> None:
+    traffic = {"parameters_bytes": 20_000_000, "mode": Mode.ALL_REDUCE}
+    case = held(racks_of_two(racks=2), "here", {"n0": 2}, **traffic)
+    case = replace(
+        case, jobs=(replace(case.jobs[0], min_workers=1, max_workers=4, step_overhead_s=0.0, example_s=1e-3),)
+    )
+    case = held(held(case, "loud", {"n0": 2, "n1": 3}, **RING), "too", {"n2": 3, "n3": 3}, **RING)
+    decision = case.decide("mlhub").of("here")
+    assert isinstance(decision, Keep)
+
+
 def test_a_gang_without_traffic_goes_anywhere() -> None:
     case = crowded().waiting(job("new", gpus=4, length_s=5000))
     assert nodes_of(case.decide("mlhub").of("new")) == {"n0", "n2"}
