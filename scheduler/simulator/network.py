@@ -16,10 +16,10 @@ from scheduler.models.bandwidth import parameter_server_wire_s
 from scheduler.models.flows import Floats, Flow, Links, groups, settle
 from scheduler.models.layout import Layout, terrain_of
 from scheduler.simulator.clusters import Cluster
-from scheduler.simulator.network_jobs import REFERENCE_BPS, STOP_S, JobTruth, snapshot_of_submission, truth_of
+from scheduler.simulator.network_jobs import REFERENCE_BPS, STOP_S, JobTruth, Steps, snapshot_of_submission, truth_of
 from scheduler.simulator.trace import Trace
 from scheduler.simulator.world import Arrival, Gang, Leg, SteadyWorld
-from scheduler.snapshot import Allocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
+from scheduler.snapshot import Allocation, JobSnapshot, Mode, Phase, SpeedObservation, TenantSnapshot
 from scheduler.topology import Node, Rack
 
 GOODPUT = (0.85, 0.95)  # what links carry of what they are said to, by seed
@@ -61,7 +61,10 @@ class NetworkWorld(SteadyWorld):
         self._rng = np.random.default_rng([seed, 11])
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
         self._told: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
+        self._shown: dict[str, tuple[JobSnapshot, JobSnapshot]] = {}
         self._flows: dict[_Member, Flow | None] = {}
+        self._steps: dict[_Member, Steps] = {}
+        self._alone_s: dict[_Member, float] = {}
         self._settled: OrderedDict[frozenset[_Member], dict[str, float]] = OrderedDict()
         self._others: Mapping[str, Gang] | None = None
         self._wire_s: dict[str, float] = {}
@@ -76,7 +79,7 @@ class NetworkWorld(SteadyWorld):
 
     def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
         self._reckon(others)
-        return self._step_s(gang.job.id, gang.allocation, self._wire_s.get(gang.job.id))
+        return self._steps_of((gang.job.id, gang.allocation)).step_s(self._wire_s.get(gang.job.id, 0.0))
 
     def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:  # noqa: ARG002
         return self._truth[job.id].start_s
@@ -88,7 +91,7 @@ class NetworkWorld(SteadyWorld):
         """Kept by model and size here; the snapshots carry it. One for each shape and fifth of its links' share."""
         job_id, allocation = gang.job.id, gang.allocation
         layout = self._terrain.layout_of(allocation)
-        share = self._share(job_id, allocation, layout)
+        share = self._share((job_id, allocation))
         seen = self._seen.setdefault(self._owner[job_id], {})
         key = (allocation.mode, layout.workers, layout.servers, layout.n_racks, layout.gpu_type, round(share * 5))
         if key not in seen:
@@ -98,8 +101,16 @@ class NetworkWorld(SteadyWorld):
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
+        """Who waits is shown as the same object until something is measured."""
         observations = self._told.get(self._owner[job.id], ())
-        return job if observations is job.observations else replace(job, observations=observations)
+        if observations is job.observations:
+            return job
+        if job.phase is not Phase.WAITING:
+            return job.moved_on(observations=observations)
+        known = self._shown.get(job.id)
+        if known is None or known[0] is not job or known[1].observations is not observations:
+            known = self._shown[job.id] = job, job.moved_on(observations=observations)
+        return known[1]
 
     # truth
 
@@ -129,21 +140,24 @@ class NetworkWorld(SteadyWorld):
 
     def _settle(self, flows: Sequence[tuple[_Member, Flow]]) -> dict[str, float]:
         members = [member for member, _ in flows]
+        steps = [self._steps_of(member) for member in members]
 
         def stepping(wire_s: Floats) -> Floats:
-            steps = [self._step_s(*member, float(w)) for member, w in zip(members, wire_s, strict=True)]
-            return np.array(steps)
+            return np.array([one.step_s(w) for one, w in zip(steps, wire_s.tolist(), strict=True)])
 
         settled = settle([flow for _, flow in flows], self._capacity_L, stepping)
         return {job_id: float(w) for (job_id, _), w in zip(members, settled.wire_s_F, strict=True)}
 
-    def _step_s(self, job_id: str, allocation: Allocation, wire_s: float | None) -> float:
-        """wire_s: on links; None where nothing leaves a node."""
-        truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
-        n_messages = self._n_messages(allocation)
-        inside_s = self._inside_s(truth, layout, allocation.mode)
-        step_s = truth.step_s(allocation.n_workers, wire_s=max(wire_s or 0.0, inside_s), n_messages=n_messages)
-        return step_s * truth.noise(allocation)
+    def _steps_of(self, member: _Member) -> Steps:
+        found = self._steps.get(member)
+        if found is None:
+            job_id, allocation = member
+            truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
+            inside_s = self._inside_s(truth, layout, allocation.mode)
+            n_messages, noise = self._n_messages(allocation), truth.noise(allocation)
+            found = truth.steps(allocation.n_workers, inside_s=inside_s, n_messages=n_messages, noise=noise)
+            self._steps[member] = found
+        return found
 
     def _inside_s(self, truth: JobTruth, layout: Layout, mode: Mode) -> float:
         """Wire seconds inside nodes, or in the servers."""
@@ -160,14 +174,16 @@ class NetworkWorld(SteadyWorld):
 
     # what is told of it
 
-    def _share(self, job_id: str, allocation: Allocation, layout: Layout) -> float:
+    def _share(self, member: _Member) -> float:
         """Of its links' goodput: what pods count in bytes and seconds, against what they had alone."""
-        wire_s, flow = self._wire_s.get(job_id), self._flow((job_id, allocation))
+        wire_s, flow = self._wire_s.get(member[0]), self._flow(member)
         if wire_s is None or flow is None:
             return 1.0
-        inside_s = self._inside_s(self._truth[job_id], layout, allocation.mode)
-        alone_s = max(bits / float(self._capacity_L[link]) for link, bits in zip(flow.links, flow.bits, strict=True))
-        return min(1.0, max(alone_s, inside_s) / max(wire_s, inside_s))
+        if member not in self._alone_s:
+            each = zip(flow.links, flow.bits, strict=True)
+            self._alone_s[member] = max(bits / float(self._capacity_L[link]) for link, bits in each)
+        inside_s = self._steps_of(member).inside_s
+        return min(1.0, max(self._alone_s[member], inside_s) / max(wire_s, inside_s))
 
     def _observation(
         self, gang: Gang, layout: Layout, *, step_s: float, share: float, now_s: float = 0.0
@@ -198,7 +214,7 @@ class NetworkWorld(SteadyWorld):
                 if layout.n_nodes > 1:
                     bps = min(*layout.nic_bps, *(layout.uplink_bps if layout.n_racks > 1 else ()))
                     wire_s = max(wire_s, 2 * (n - 1) / n * truth.gradient_bytes * 8 / (bps * self._goodput))
-                step_s = truth.step_s(n, wire_s=wire_s, n_messages=2 * (n - 1))
+                step_s = truth.steps(n, n_messages=2 * (n - 1)).step_s(wire_s)
                 gang = Gang(job, Allocation(Mode.ALL_REDUCE, n, 0, ()))
                 seen[n, gpu_type] = self._observation(gang, layout, step_s=step_s, share=1.0)
         self._told[self._owner[job.id]] = tuple(seen.values())

@@ -27,6 +27,25 @@ OWN_STEP_S = 1.0  # of jobs whose trace tells no iteration time
 
 
 @dataclass(frozen=True)
+class Steps:
+    """A gang's true steps at one place, whatever its links give it. The last pass overlaps with the synchronisation;
+    the earlier ones do not. overlapping: seconds of a pass to the power of gamma."""
+
+    earlier_s: float
+    overlapping: float
+    hops_s: float
+    gamma: float
+    inside_s: float
+    is_gang: bool
+    noise: float
+
+    def step_s(self, wire_s: float) -> float:
+        sync_s = max(wire_s, self.inside_s) + self.hops_s if self.is_gang else 0.0
+        overlapped_s: float = (self.overlapping + sync_s**self.gamma) ** (1 / self.gamma)
+        return (self.earlier_s + overlapped_s) * self.noise
+
+
+@dataclass(frozen=True)
 class JobTruth:
     """batch: examples a worker at n_asked workers, and the most that it can hold. pass_s: one pass over them."""
 
@@ -48,12 +67,12 @@ class JobTruth:
         examples = self.n_asked / n_workers / self.passes(n_workers)
         return self.pass_s * (self.fixed_part + (1 - self.fixed_part) * examples)
 
-    def step_s(self, n_workers: int, *, wire_s: float, n_messages: int) -> float:
-        """The last pass overlaps with the synchronisation; the others do not."""
+    def steps(self, n_workers: int, *, inside_s: float = 0.0, n_messages: int, noise: float = 1.0) -> Steps:
+        """inside_s: wire seconds that it has wherever it lies; noise: the factor of its place."""
         compute_s = self.compute_s(n_workers)
-        sync_s = wire_s + self.hop_s * n_messages if n_messages else 0.0
-        overlapped_s: float = (compute_s**self.gamma + sync_s**self.gamma) ** (1 / self.gamma)
-        return (self.passes(n_workers) - 1) * compute_s + overlapped_s
+        earlier_s = (self.passes(n_workers) - 1) * compute_s
+        hops_s = self.hop_s * n_messages
+        return Steps(earlier_s, compute_s**self.gamma, hops_s, self.gamma, inside_s, bool(n_messages), noise)
 
     def noise(self, allocation: Allocation) -> float:
         """The factor of this place: the same whenever the job is there."""

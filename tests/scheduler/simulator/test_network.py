@@ -42,7 +42,7 @@ def noise_of(the_world: NetworkWorld, job: str, place: Allocation) -> float:
 
 def test_the_measured_iteration_is_exact_where_links_are_as_fast_as_they_were() -> None:
     truth = truth_of(muri_job("a"), seed=0)
-    assert truth.step_s(8, wire_s=0.06, n_messages=0) < truth.step_s(8, wire_s=0.06, n_messages=14)
+    assert truth.steps(8, n_messages=0).step_s(0.06) < truth.steps(8, n_messages=14).step_s(0.06)
     no_latency = truth.pass_s**truth.gamma + 0.06**truth.gamma
     assert no_latency ** (1 / truth.gamma) == pytest.approx(0.2)
     # BERT's 59 ms on 8 GPUs are 421 MB at 100 Gb/s; its authors count 440 MB
@@ -71,7 +71,7 @@ def test_fewer_workers_hold_the_same_global_batch_in_more_passes() -> None:
     assert [truth.passes(n) for n in (8, 4, 3, 1)] == [1, 2, 3, 8]
     assert truth.compute_s(4) == pytest.approx(truth.pass_s)
     assert truth.compute_s(3) < truth.pass_s
-    assert truth.step_s(1, wire_s=0.0, n_messages=0) == pytest.approx(8 * truth.pass_s)
+    assert truth.steps(1, n_messages=0).step_s(0.0) == pytest.approx(8 * truth.pass_s)
 
 
 @pytest.mark.parametrize("policy", ["backfill", "srsf", "optimus", "mlhub"])
