@@ -61,6 +61,7 @@ class Reason(StrEnum):
     LINKS_GIVE = "links_give"
     BETTER_LINKS = "better_links"
     MOVES = "moves"
+    GOES_ASIDE = "goes_aside"
     HARMS_OTHERS = "harms_others"
     HIGHER_BAND = "higher_band"
     DOMINANT_SHARE = "dominant_share"
@@ -146,6 +147,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.BETTER_LINKS: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be {other_gbps:.1f}.",
     Reason.HARMS_OTHERS: "GPUs are free, but its gradients would take more from others than it would do there.",
     Reason.MOVES: "On other nodes it ends {gain_s:.0f} s earlier, others counted in; the restart costs {cost_s:.0f} s.",
+    Reason.GOES_ASIDE: "It goes to other GPUs, so that {other} lies on one node and ends {gain_s:.0f} s earlier.",
     Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
     Reason.HIGHER_BAND: "Its priority is {priority}; {next_job}, a band above with {next_priority}, goes first.",
     Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its largest share, "

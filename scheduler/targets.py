@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation, Reason
+from scheduler.gathering import Gathering
 from scheduler.joining import Joining, Targets
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.speeds import Speeds
@@ -31,7 +32,8 @@ def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
     3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
        is kept free for them; who shares GPUs goes where those go that it is to be beside;
     4. who was to shrink or leave, but is in nobody's way, stays as it is;
-    5. where places are priced, a running job that lies badly moves to a free place, if that repays its restart.
+    5. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
+    6. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
     """
     return _Placer(scene, proposal, speeds).place()
 
@@ -87,6 +89,8 @@ class _Placer:
             self._spare_needless_victims(shrinking)
         if self.pricing is not None:
             self._move(self.pricing)
+        if any(grant.gathers for grant in self.proposal.grants):
+            Gathering(self.scene, self.targets, self.grants, self.speeds).gather()
         return self.targets
 
     def _settle(self, job: JobSnapshot, grant: Grant) -> None:
@@ -239,6 +243,7 @@ class _Placer:
             job, grant = self.jobs[job_id], self.grants[job_id]
             self.then.release(job, held)
             found = self._find_exactly(self._with_own(self.now, job, held), job, grant)
+            found = None if found == held else found
             gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
             if found is not None and self.then.fits(job, found) and pricing.pays(job, gain_s):
                 facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}

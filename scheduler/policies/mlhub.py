@@ -21,7 +21,7 @@ from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
 from scheduler.policies.pairing import Pairing
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
-from scheduler.policies.prices import Curve, prices
+from scheduler.policies.prices import Curve, prices, prices_by_rank
 from scheduler.policies.waterfill import waterfill
 from scheduler.snapshot import JobSnapshot
 
@@ -34,8 +34,9 @@ class Mlhub:
     longer, and more than patience times as long as it still has to train, gets its least size before all others.
     present_share: the part of the cluster on which those who are here are priced; others will come for the rest.
     min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
-    itself, for predictions are not exact. prices_places: places are compared by what their links give, and take from
-    others, where uplinks are limited. shares: jobs may be put on the same GPUs, where nodes allow it.
+    itself, for predictions are not exact; where all jobs have one size, only restarts count. prices_places: places are
+    compared by what their links give, and take from others, where uplinks are limited. shares: jobs may be put on the
+    same GPUs, where nodes allow it.
     """
 
     margin: float = 1.0
@@ -85,7 +86,9 @@ class _Case:
         self.usual_sizes = {job.id: self._usual_sizes(job) for job in self.jobs}
         self.sizes = {j.id: tuple(sorted({*self.usual_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
         view.speeds.prepare(self.jobs, self.sizes)
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.usual_sizes.values())
         self._left_s = {job.id: self._times(job) for job in self.jobs}
+        self.curves = {job.id: self._curve(job) for job in self.jobs}
         self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
         self.weights = self._weights()
         before = memory.get("waiting_since", {})
@@ -129,10 +132,12 @@ class _Case:
 
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
-        curves = {job.id: self._curve(job) for job in self.jobs}
-        work = {job_id: curve.left_s[0] * curve.sizes[0] for job_id, curve in curves.items()}
+        work = {job_id: curve.left_s[0] * curve.sizes[0] for job_id, curve in self.curves.items()}
+        if self.is_rigid:  # equal jobs do not take turns
+            work |= {job.id: work[job.id] + restart_cost_s(job) * job.min_workers for job in self.waiting}
         ordered = sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
-        found = prices([curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
+        priced = prices_by_rank if self.is_rigid else prices
+        found = priced([self.curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _curve(self, job: JobSnapshot) -> Curve:
@@ -147,6 +152,8 @@ class _Case:
         return values[n_workers]
 
     def _value(self, job: JobSnapshot, n_workers: int) -> float:
+        if self.is_rigid:  # wherever it lies: who lies badly is gathered, not preempted and started as badly again
+            return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
         left_s = max(self.left_s(job, n_workers), 1e-9)
         worth = self.weights[job.id] / left_s
         if n_workers == n_held(job):
@@ -195,7 +202,9 @@ class _Case:
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
         is_narrow = self.view.speeds.terrain.has_narrow_uplinks
         packing = Packing.PRICED if self.policy.prices_places and is_narrow else Packing.TIGHT
-        return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=job.min_workers)
+        gathers = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
+        least = job.min_workers
+        return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=least, gathers=gathers)
 
     def _wake_at_s(self, budget: Budget) -> float | None:
         """When the next cool-down ends, if somebody waits or GPUs stand idle."""

@@ -47,6 +47,7 @@ class Grant:
     beside: jobs, granted before it or settled, on whose very GPUs it is placed; as many as they hold together.
     only_beside: False = on theirs and on free ones alike, as placement finds best; those that have no place are left
     out, and a running job stays where it is.
+    gathers: if it lies on several nodes and is slow for it, it goes to one, and smaller jobs in its way go aside.
     """
 
     job: str
@@ -59,6 +60,7 @@ class Grant:
     spots: tuple[tuple[str, int], ...] = ()
     beside: tuple[str, ...] = ()
     only_beside: bool = True
+    gathers: bool = False
 
 
 @dataclass(frozen=True)

@@ -67,3 +67,13 @@ def _exact(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
 
 def _columns(curve: Curve) -> tuple[Sequence[int], Sequence[float]]:
     return curve.sizes, curve.left_s
+
+
+def prices_by_rank(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
+    """As prices(), for jobs that have one size each: the same in the limit of many jobs that are small for the cluster.
+
+    There the exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the same, and
+    a job that passes another moves the edges for all others: who runs would change all the time.
+    """
+    work_gpu_s = [curve.left_s[0] * curve.sizes[0] for curve in curves]
+    return [max(work, 1e-9) * (0.5 + k / max(n_gpus, 1.0)) for k, work in enumerate(work_gpu_s)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.policies.prices import Curve, prices
+from scheduler.policies.prices import Curve, prices, prices_by_rank
 
 
 def power_curve(work_s: float, *, n_gpus: int, power: float) -> Curve:
@@ -45,3 +45,18 @@ def test_many_jobs_are_priced_as_their_sample() -> None:
     many = prices([power_curve(100.0, n_gpus=8, power=0.5) for _ in range(600)], n_gpus=300)
     assert many[100::100] == pytest.approx(few[25::25], rel=0.08)
     assert prices([], n_gpus=4) == []
+
+
+def test_many_jobs_of_one_size_cost_by_their_place_in_the_queue_about_what_exact_prices_say() -> None:
+    """A GPU-second costs the more the more jobs are behind, without the staircase."""
+    curves = [Curve([1], [float(left_s)]) for left_s in range(4000, 1000, -10)]
+    exact, ranked = prices(curves, n_gpus=10), prices_by_rank(curves, n_gpus=10)
+    assert ranked[50:] == pytest.approx(exact[50:], rel=0.15)
+    each = [price / curve.left_s[0] for price, curve in zip(ranked, curves, strict=True)]
+    assert each == sorted(set(each))
+
+
+def test_a_gang_costs_as_much_a_gpu_as_a_single_job_of_the_same_work() -> None:
+    queue = [Curve([1], [900.0]), Curve([4], [200.0]), Curve([1], [700.0])]
+    single, together, short = prices_by_rank(queue, n_gpus=2)
+    assert single / 900 < together / 800 < short / 700

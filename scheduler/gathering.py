@@ -1,0 +1,178 @@
+"""Step 3 of a round: a gang that lies scattered is gathered on one node; who is in its way there changes places.
+
+Gangs leave holes of one GPU, and a gang that takes them is slow for as long as it runs. To move a few small jobs costs
+a restart of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduler.admission import Scene, held_by
+from scheduler.decisions import Explanation, Reason
+from scheduler.joining import Targets, spots_of
+from scheduler.models.cost import restart_cost_s
+from scheduler.models.progress import steps_left
+from scheduler.models.speeds import Speeds
+from scheduler.placement.gangs import build_allocation
+from scheduler.placement.room import Room, Spot
+from scheduler.policies.policy import Grant
+from scheduler.snapshot import Allocation, JobSnapshot, Mode, Phase
+
+MOST_GATHERED = 4  # gangs in one round
+SCATTERED = 1.1  # a gang is, if it is so many times slower than on one node
+GATHERING_PAYS = 2.0  # it must gain so many times the GPU time of all the restarts
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Jobs that hold the very same GPUs of one node, and stay."""
+
+    jobs: tuple[JobSnapshot, ...]
+    held: Allocation
+
+    @property
+    def n(self) -> int:
+        return self.held.n_workers
+
+    @property
+    def restart_gpu_s(self) -> float:
+        return self.n * max(restart_cost_s(job) for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Where the gang would lie, who goes where for it, and the room as it is then. cost_gpu_s: of all the restarts."""
+
+    place: Allocation
+    asides: tuple[tuple[_Group, Allocation], ...]
+    room: Room
+    cost_gpu_s: float
+
+
+class Gathering:
+    """Running gangs of one size that stay as they are, alone on their GPUs, and whose grants say that they gather.
+
+    Of all nodes that could take the whole gang, the one where the restarts cost least; groups of jobs that go aside
+    are smaller than the gang, stay together, and get GPUs of one node that are free or were the gang's.
+    """
+
+    def __init__(self, scene: Scene, targets: Targets, grants: Mapping[str, Grant], speeds: Speeds) -> None:
+        self.scene, self.targets, self.grants, self.speeds = scene, targets, grants, speeds
+        self.then = scene.room_then
+        self.staying = {job.id: job for job in scene.running if job.id in targets.kept and job.phase is Phase.RUNNING}
+
+    def gather(self) -> None:
+        scattered = []
+        for job in self.staying.values():
+            gain_s = self._gain_s(job)
+            if gain_s > GATHERING_PAYS * restart_cost_s(job):
+                scattered.append((-gain_s * job.min_workers, job.id, job))
+        for worth, _, job in sorted(scattered, key=lambda each: each[:2])[:MOST_GATHERED]:
+            held = job.held
+            ways = [way for name in self.then.nodes if held and (way := self._way_onto(name, job, held)) is not None]
+            best = min(ways, key=lambda way: (way.cost_gpu_s, way.place.shares[0].node), default=None)
+            if best is not None and -worth > GATHERING_PAYS * best.cost_gpu_s:
+                self._go(job, best, gain_s=-worth / job.min_workers)
+
+    def _gain_s(self, job: JobSnapshot) -> float:
+        """What it would gain on one node; 0 where it lies well, or is not to be moved."""
+        grant, held = self.grants.get(job.id), job.held
+        is_asked = grant is not None and grant.gathers and not grant.beside
+        if grant is None or held is None or not is_asked or grant.n_workers != held.n_workers:
+            return 0.0
+        if len([share for share in held.shares if share.gpus]) < 2 or self.then.mates(held) - {job.id}:
+            return 0.0
+        gathered_s = self.speeds.plain_step_s(job, held.n_workers, gpu_type=grant.gpu_type)
+        present_s = self.speeds.step_s_on(job, held)
+        return (present_s - gathered_s) * steps_left(job) if present_s > SCATTERED * gathered_s else 0.0
+
+    def _way_onto(self, name: str, job: JobSnapshot, held: Allocation) -> _Way | None:
+        """The cheapest groups there go aside, until there is room for all of the gang."""
+        node, present = self.then.nodes[name], self.then.nodes[held.shares[0].node]
+        if node.gpu_type != present.gpu_type or node.n_gpus < held.n_workers or not node.is_schedulable:
+            return None
+        room = self.then.copy()
+        room.release(job, held)
+        going: list[_Group] = []
+        for group in self._groups_on(name, but=job.id, smaller_than=held.n_workers):
+            if room.workers_on(job, node) >= held.n_workers:
+                break
+            for one in group.jobs:
+                room.release(one, group.held)
+            going.append(group)
+        if room.workers_on(job, node) < held.n_workers:
+            return None
+        place = build_allocation(
+            room, job, spots=((node, held.n_workers),), mode=held.mode, n_servers=held.n_servers, keep=held
+        )
+        if place is None:
+            return None
+        room.hold(job, place)
+        asides = []
+        for group in sorted(going, key=lambda group: (-group.n, group.jobs[0].id)):
+            aside = self._aside(room, group)
+            if aside is None:
+                return None
+            asides.append((group, aside))
+        cost_gpu_s = held.n_workers * restart_cost_s(job) + sum(group.restart_gpu_s for group in going)
+        return _Way(place, tuple(asides), room, cost_gpu_s)
+
+    def _groups_on(self, name: str, *, but: str, smaller_than: int) -> list[_Group]:
+        """Those that may go aside: smaller ones of one node, the cheapest per GPU first."""
+        there: dict[frozenset[Spot], list[JobSnapshot]] = {}
+        for job in self.staying.values():
+            held = job.held
+            if held is not None and job.id != but and held.n_workers < smaller_than and job.id in self.targets.kept:
+                spots = frozenset(spots_of(held))
+                if {node for node, _ in spots} == {name} and held.mode is not Mode.PARAMETER_SERVER:
+                    there.setdefault(spots, []).append(job)
+        groups = []
+        for jobs in there.values():
+            held = held_by(jobs[0])
+            if held is not None and self.then.mates(held) <= {job.id for job in jobs}:
+                groups.append(_Group(tuple(jobs), held))
+        return sorted(groups, key=lambda group: (group.restart_gpu_s / group.n, group.n, group.jobs[0].id))
+
+    def _aside(self, room: Room, group: _Group) -> Allocation | None:
+        """As many GPUs of the tightest node that has them; None where no node has."""
+        first, *others = group.jobs
+        gpu_type = room.nodes[group.held.shares[0].node].gpu_type
+        fitting = [
+            (room.workers_on(first, node), name, node)
+            for name, node in room.nodes.items()
+            if node.gpu_type == gpu_type and room.workers_on(first, node) >= group.n
+        ]
+        for _, _, node in sorted(fitting, key=lambda each: each[:2]):
+            place = build_allocation(room, first, spots=((node, group.n),), mode=group.held.mode, n_servers=0)
+            if place is None:
+                continue
+            room.hold(first, place)
+            if all(room.fits(other, place, beside=room.mates(place)) for other in others):
+                for other in others:
+                    room.hold(other, place)
+                return place
+            room.release(first, place)
+        return None
+
+    def _go(self, job: JobSnapshot, way: _Way, *, gain_s: float) -> None:
+        """Everybody leaves first, and then everybody comes."""
+        moves: list[tuple[JobSnapshot, Allocation, Explanation]] = []
+        facts = {"gain_s": gain_s, "cost_s": way.cost_gpu_s / job.min_workers}
+        moves.append((job, way.place, Explanation(Reason.MOVES, facts)))
+        for group, place in way.asides:
+            why = Explanation(Reason.GOES_ASIDE, {"other": job.id, "gain_s": gain_s})
+            moves += [(one, place, why) for one in group.jobs]
+            for one in group.jobs:
+                mates = {other.id for other in group.jobs} - {one.id}
+                self.targets.partners.setdefault(one.id, set()).update(mates)
+        for mover, _, _ in moves:
+            held = held_by(mover)
+            assert held is not None
+            self.then.release(mover, held)
+        for mover, place, why in moves:
+            self.then.hold(mover, place)
+            self.scene.room_now.limit_to(self.then, place)
+            del self.targets.kept[mover.id]
+            self.targets.placed[mover.id] = (place, (why,))
