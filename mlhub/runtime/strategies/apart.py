@@ -11,6 +11,7 @@ from torch import nn
 
 from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.grouped import Grouped
 from mlhub.runtime.strategies.mixing import BlockMomentum, block_momentum_for
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
@@ -44,15 +45,8 @@ class Apart(Grouped):
     def differentiate(self, losses: Losses, *, n: int) -> float:
         """Into self.gradient; returns the sum of losses by their shares."""
         self.gradient.zero_()
-        told = 0.0
-        weight, n_at_once = 0.0, float(self.n_workers)
-        for index, (loss, share) in enumerate(losses):
-            # so that averages over workers weigh by examples, as if the batch were one
-            torch.autograd.backward(loss * (share * self.n_workers))
-            told += float(loss.detach()) * share
-            weight += share
-            is_first, is_last = index == 0, index == n - 1
-            self.gauge.look([self.gradient], weight=weight, scale=n_at_once, is_first=is_first, is_last=is_last)
+        # scaled so that averages over workers weigh by examples, as if the batch were one
+        told, _ = accumulate(losses, lambda: [self.gradient], self.gauge, n=n, scale=float(self.n_workers))
         return told
 
     def start_exchange(self) -> None:

@@ -19,6 +19,7 @@ from mlhub.runtime.checkpoints import WEIGHTS, Checkpoint
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimizer_state import collect, join, restore
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
@@ -53,13 +54,7 @@ class Ensemble(Grouped):
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.optimizer.zero_grad(set_to_none=True)
-        told, weight = 0.0, 0.0
-        for index, (loss, share) in enumerate(losses):
-            torch.autograd.backward(loss * share)
-            told += float(loss.detach()) * share
-            weight += share
-            gradients = [p.grad for p in self._trained]
-            self.gauge.look(gradients, weight=weight, is_first=index == 0, is_last=index == n - 1)
+        told, weight = accumulate(losses, lambda: [p.grad for p in self._trained], self.gauge, n=n)
         if weight:
             for parameter in self._trained:
                 if parameter.grad is not None:

@@ -23,6 +23,7 @@ from mlhub.runtime.ps.leaf import leaf_plan
 from mlhub.runtime.ps.tables import TablePlan
 from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, OneModel, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 from mlhub.wire.launch import DataPlane
@@ -120,12 +121,7 @@ class Connected(OneModel):
     def differentiate(self, losses: Losses, *, n: int) -> tuple[float, float]:
         """Into self.gradient, clipped. Returns the sum of losses by their shares, and the sum of shares."""
         self.gradient.zero_()
-        told, weight = 0.0, 0.0
-        for index, (loss, share) in enumerate(losses):
-            torch.autograd.backward(loss * share)
-            told += float(loss.detach()) * share
-            weight += share
-            self.gauge.look([self.gradient], weight=weight, is_first=index == 0, is_last=index == n - 1)
+        told, weight = accumulate(losses, lambda: [self.gradient], self.gauge, n=n)
         self.course.pulse.beat("sync")
         limit = self.course.clip_norm
         self.clip(None if limit is None else limit * weight)

@@ -19,6 +19,7 @@ from mlhub.runtime.checkpoints import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.rates import Scheduled
+from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.layers import Layer, layers_of, most_stages, stages
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
@@ -67,20 +68,14 @@ class Pipeline(Grouped):
         self._forget_others()
         self.optimizer.zero_grad(set_to_none=True)
         self._n_bytes = 0.0
-        told = self._alone(losses, n) if self.n_workers == 1 else self._together(losses)
+        if self.n_workers == 1:
+            told, _ = accumulate(losses, lambda: [p.grad for p in self._trained], self.gauge, n=n)
+        else:
+            told = self._together(losses)
         self._clip()
         self.scheduled.set(self.done)
         self.optimizer.step()
         return self.told(told, 0.0, n_bytes=self._n_bytes)
-
-    def _alone(self, losses: Losses, n: int) -> float:
-        told, weight = 0.0, 0.0
-        for index, (loss, share) in enumerate(losses):
-            torch.autograd.backward(loss * share)
-            told, weight = told + float(loss.detach()) * share, weight + share
-            gradients = [p.grad for p in self._trained]
-            self.gauge.look(gradients, weight=weight, is_first=index == 0, is_last=index == n - 1)
-        return told
 
     def _together(self, losses: Losses) -> float:
         """Only the last stage knows the loss."""

@@ -19,6 +19,7 @@ from mlhub.runtime.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies import flat
+from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, StepResult
 
@@ -54,12 +55,7 @@ class Sharded(Grouped):
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self._gradient.zero_()
-        told, weight = 0.0, 0.0
-        for index, (loss, share) in enumerate(losses):
-            torch.autograd.backward(loss * share)
-            told += float(loss.detach()) * share
-            weight += share
-            self.gauge.look([self._gradient], weight=weight, is_first=index == 0, is_last=index == n - 1)
+        told, _ = accumulate(losses, lambda: [self._gradient], self.gauge, n=n)
         self.course.pulse.beat("sync")
         began = time.perf_counter()
         self._scatter()
