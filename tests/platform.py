@@ -55,7 +55,7 @@ class RunningPlatform:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
             )
-        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=90)
+        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=180)
         assert self.process.poll() is None, self.said()
         self.url = json.loads(note.read_text())["url"]
         wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], told=self.said())

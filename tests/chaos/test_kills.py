@@ -22,9 +22,11 @@ pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(420)]
 def platform(tmp_path: Path) -> Iterator[RunningPlatform]:
     tmp_path.chmod(0o755)
     found = RunningPlatform(tmp_path / "home")
-    found.start()
-    yield found
-    found.end()
+    try:
+        found.start()
+        yield found
+    finally:  # also when it did not come up
+        found.end()
 
 
 class Training:

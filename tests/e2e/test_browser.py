@@ -65,9 +65,11 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatfo
     for parent in (folder, folder.parent):
         parent.chmod(0o755)
     found = RunningPlatform(folder / "home")
-    found.start()
-    yield found
-    found.end()
+    try:
+        found.start()
+        yield found
+    finally:
+        found.end()
 
 
 @pytest.fixture
