@@ -32,6 +32,7 @@ from scheduler.models.ways import Ints, Ways
 from scheduler.snapshot import JobSnapshot, Mode, SpeedObservation
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
+UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
 PRIOR_ERROR = 0.5  # of the prior alone
 MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
@@ -64,14 +65,25 @@ class SpeedModel:
         newest = _newest_means(observations)
         self._n_measured = len(newest)
         self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
-        self._fit_compute(newest, (overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s))
+        self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
 
-    def _fit_compute(self, observations: Sequence[SpeedObservation], prior: tuple[float, float]) -> None:
-        """A line over all; each shape's factor on it; and, by examples a pass, what the line misses."""
+    def _fit_compute(
+        self, observations: Sequence[SpeedObservation], overhead_s: float, example_s: float | None
+    ) -> None:
+        """A line over all; each shape's factor on it; and, by examples a pass, what the line misses.
+
+        The prior says how much of a pass is fixed; as soon as one was measured, how long it takes comes from there.
+        """
         measured = [o for o in observations if o.compute_s > 0]
+        prior = np.array([overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s])
+        if measured and prior.any():
+            if example_s is None:
+                typical = median(o.batch_size / o.n_workers for o in measured)
+                prior = np.array([UNKNOWN_FIXED, (1.0 - UNKNOWN_FIXED) / typical])
+            prior *= median(o.compute_s / (prior[0] + prior[1] * o.batch_size / o.n_workers) for o in measured)
         rows = [(prior[0], prior[1] * o.batch_size / o.n_workers, o.compute_s) for o in measured]
-        fixed_s, each_s = np.array(prior) * fit_factors(rows, 2)
+        fixed_s, each_s = prior * fit_factors(rows, 2)
         self._line = float(fixed_s), float(each_s)
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
