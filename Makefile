@@ -109,9 +109,12 @@ bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 
 bench-scheduling-cost: setup  ## What a round costs by size; writes benchmarks/results/scheduling-cost.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost
 
-.PHONY: bench-predictions
+.PHONY: bench-predictions bench-models
 bench-predictions: setup  ## Step times and ends, foretold and true; writes benchmarks/results/predictions.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.predictions $(if $(DATA),--data $(DATA))
+
+bench-models: setup  ## What each model says, drawn; writes the figures of docs/guides/scheduling.md (DATA=folder)
+	@OMP_NUM_THREADS=1 python -m benchmarks.models $(if $(DATA),--data $(DATA))
 
 bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence

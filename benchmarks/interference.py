@@ -41,7 +41,7 @@ def main() -> int:
     lines += ["", *_by_group(found.pairs), "", *_by_share(found.pairs), "", *_synthetic()]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     if _draw(found.pairs, arguments.out.with_suffix(".png")):
-        lines += ["", f"![Predicted over measured]({arguments.out.with_suffix('.svg').name})"]
+        lines += ["", f"![Predicted over measured]({arguments.out.with_suffix('.png').name})"]
     arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
     return 0

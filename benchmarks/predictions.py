@@ -88,7 +88,7 @@ def _step_rows(applications: Iterable[Application], *, n_draws: int) -> list[str
         outside: list[float] = []
         sizes, batches = [], _batches(app)
         for batch in batches:
-            places = _measured(app, batch)
+            places = measured_placements(app, batch)
             sizes.append(len(places))
             for _ in range(n_draws if len(places) > 2 * N_SEEN else 0):
                 errors, far = _errors(app, batch, places, chance)
@@ -110,7 +110,7 @@ def _errors(
     app: Application, batch: int, places: Sequence[Measured], chance: random.Random
 ) -> tuple[list[float], list[float]]:
     """Relative errors on what was not seen: all, and those with more workers than anything seen."""
-    seen = _three(places, chance)
+    seen = some_of(places, chance)
     model = SpeedModel(
         tuple(one.observation for one in seen),
         example_s=None,
@@ -130,7 +130,7 @@ def _errors(
     return errors, far
 
 
-def _three(places: Sequence[Measured], chance: random.Random) -> list[Measured]:
+def some_of(places: Sequence[Measured], chance: random.Random) -> list[Measured]:
     """Of different shapes."""
     found: dict[tuple[int, int], Measured] = {}
     for one in chance.sample(list(places), len(places)):
@@ -148,7 +148,7 @@ def _batches(app: Application) -> list[int]:
     return batches
 
 
-def _measured(app: Application, batch: int) -> list[Measured]:
+def measured_placements(app: Application, batch: int) -> list[Measured]:
     """Placements that were measured around this batch's share of each worker."""
     terrain = Terrain(
         [Node(f"n{i:02}", "r", "t4", PER_NODE, 64.0, 1 << 38, NIC_BPS) for i in range(N_NODES)], [Rack("r", 1e12)]
