@@ -19,6 +19,7 @@ from scheduler.snapshot import Phase
 from scheduler.surplus import Surplus
 from scheduler.use import Uses
 
+CLAIMS_AGAIN_S = 60.0  # after which a round is due for claims that stayed unmet
 MOST_PROPOSALS = 3  # of a policy that leaves GPUs idle, because tenants had their parts
 
 
@@ -96,6 +97,22 @@ def _serve_claims(scene: Scene, proposal: Proposal, budget: Budget) -> Proposal:
             added.append(Grant(job.id, claim.n_workers, claim.gpu_type, (claim.why,)))
     grants = sorted((*proposal.grants, *added), key=lambda grant: grant.job not in entitlement.claimants)
     return replace(proposal, grants=tuple(grants))
+
+
+def open_claims(
+    scene: Scene, decisions: Mapping[str, Decision], before: Mapping[str, float]
+) -> tuple[dict[str, float], float | None]:
+    """Since when each waiting job's claim has stayed unmet, and when it is time to look again; None = it is not.
+
+    A claim stays unmet where its tenant's GPUs went to another of its jobs, or where no node takes it. What is left of
+    the guarantee is claimed anew then: once for each, for whatever else helps brings a round by itself.
+    before: as told by the round before.
+    """
+    now_s, entitlement = scene.snapshot.now_s, scene.budget.entitlement
+    claimants = entitlement.claimants if entitlement is not None else ()
+    since_s = {job_id: before.get(job_id, now_s) for job_id in claimants if isinstance(decisions[job_id], Wait)}
+    again_s = (at_s + CLAIMS_AGAIN_S for at_s in since_s.values())
+    return since_s, min((at_s for at_s in again_s if at_s > now_s), default=None)
 
 
 def shares_of(scene: Scene, lending: Lending, uses: Uses) -> Shares:

@@ -17,7 +17,7 @@ from scheduler.models.speeds import Speeds
 from scheduler.outlook import Outlook
 from scheduler.policies.policy import Policy, Proposal, View
 from scheduler.records import allocation_to_json
-from scheduler.rights import entitle, note_uses, propose
+from scheduler.rights import entitle, note_uses, open_claims, propose
 from scheduler.snapshot import ClusterSnapshot, PolicyMemory
 from scheduler.targets import Targets, place
 from scheduler.use import Uses
@@ -78,7 +78,11 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     remembered = _remember(policy, proposal, scene, decisions, targets, bands, lengths)
     if in_use := note_uses(scene, decisions, uses):
         remembered = PolicyMemory({**remembered.values, "use": in_use})
-    return Plan(finished, remembered, policy.name, proposal.wake_at_s, tuple(proposal.order))
+    claims, again_s = open_claims(scene, decisions, values.get("claims", {}))
+    if claims:
+        remembered = PolicyMemory({**remembered.values, "claims": claims})
+    wake_at_s = min((at_s for at_s in (proposal.wake_at_s, again_s) if at_s is not None), default=None)
+    return Plan(finished, remembered, policy.name, wake_at_s, tuple(proposal.order))
 
 
 def _with_bands(

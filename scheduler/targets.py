@@ -9,6 +9,7 @@ from scheduler.admission import Scene, held_by
 from scheduler.decisions import Explanation, Reason
 from scheduler.gathering import Gathering
 from scheduler.joining import Joining, Targets
+from scheduler.leftovers import left_over
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.speeds import Speeds
 from scheduler.placement.candidates import candidate_places
@@ -32,8 +33,10 @@ def place(scene: Scene, proposal: Proposal, speeds: Speeds) -> Targets:
     3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
        is kept free for them; who shares GPUs goes where those go that it is to be beside;
     4. who was to shrink or leave, but is in nobody's way, stays as it is;
-    5. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
-    6. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
+    5. GPUs that were granted to who could not use them all go to claims of guarantees, then to others that wait, where
+       the policy wants that (leftovers.py);
+    6. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
+    7. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
     """
     return _Placer(scene, proposal, speeds).place()
 
@@ -46,6 +49,7 @@ class _Placer:
         self.now, self.then = scene.room_now, scene.room_then
         self.targets = Targets()
         self.choices: dict[str, list[Allocation]] = {}  # that were compared last
+        self.is_left_over = False  # somebody could not use all that it was granted
         shares = any(grant.beside for grant in proposal.grants)
         self.joining = Joining(scene, proposal, self.targets, self._find_exactly) if shares else None
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
@@ -87,6 +91,7 @@ class _Placer:
                 self._grow(job, grant)
         if not self.proposal.is_final:
             self._spare_needless_victims(shrinking)
+            self._fill()
         if self.pricing is not None:
             self._move(self.pricing)
         if any(grant.gathers for grant in self.proposal.grants):
@@ -137,6 +142,7 @@ class _Placer:
             else:
                 self.targets.refused[job.id] = grant
                 self.scene.budget.give_back(job)
+                self.is_left_over = True
             return
         self._await(job, later)
 
@@ -160,6 +166,7 @@ class _Placer:
             self.then.hold(job, held)
             self.targets.refused[job.id] = grant
             self.scene.budget.take(job, held.n_workers)
+            self.is_left_over = True
         self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
 
     def _settle_on(self, job: JobSnapshot, allocation: Allocation, grant: Grant) -> None:
@@ -169,6 +176,7 @@ class _Placer:
         n_workers = allocation.n_workers
         if n_workers != grant.n_workers:
             self.scene.budget.take(job, n_workers)
+            self.is_left_over = True
         explanations = tuple(
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
@@ -229,6 +237,14 @@ class _Placer:
                 self.then.hold(job, smaller)
 
     # 5
+
+    def _fill(self) -> None:
+        if self.is_left_over:
+            for job, grant in left_over(self.scene, self.proposal, but=self.grants):
+                self.grants[job.id] = grant
+                self._launch(job, grant)
+
+    # 6
 
     def _move(self, pricing: Pricing) -> None:
         """The worst place first; the own GPUs count as free."""

@@ -195,6 +195,7 @@ class _Case:
             {"waiting_since": self.waiting_since},
             self.sizes,
             self._wake_at_s(budget),
+            fills=True,
         )
 
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:

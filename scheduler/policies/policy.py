@@ -71,7 +71,8 @@ class Proposal:
     notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.
     sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size. wake_at_s: when to
     decide again although nothing else happens. is_final: all is placed as if everybody who changes had left, and
-    kept free; for the reproduction of simulators in which nothing takes time.
+    kept free; for the reproduction of simulators in which nothing takes time. fills: GPUs that placement could not use
+    as granted go to waiting jobs in the policy's order, at their least sizes; else only to claims of guarantees.
     """
 
     grants: tuple[Grant, ...]
@@ -81,6 +82,7 @@ class Proposal:
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     wake_at_s: float | None = None
     is_final: bool = False
+    fills: bool = False
 
 
 class Policy(Protocol):

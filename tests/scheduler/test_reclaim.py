@@ -191,3 +191,24 @@ def test_without_guarantees_nothing_changes() -> None:
     case = cluster(gpus=4).running(job("a", gpus=4, length_s=1e5)).waiting(job("b", gpus=2, tenant="bob"))
     assert isinstance(case.decide("fifo").of("b"), Wait)
     assert isinstance(cluster(gpus=4).waiting(job("b", gpus=2, tenant="bob")).decide("fifo").of("b"), Launch)
+
+
+def scattered() -> Case:
+    """Six GPUs are free and alice's own, but the two on n0 are without CPUs: they do not take her gang."""
+    case = cluster(nodes=2, gpus=4).quota("alice", guarantee=8).running(job("a", gpus=2, cpus_per_worker=32.0))
+    return case.waiting(job("gang", gpus=6, length_s=10.0, cpus_per_worker=8.0))
+
+
+def test_a_gang_that_finds_no_place_does_not_keep_its_tenants_guarantee_from_its_smaller_jobs() -> None:
+    plan = scattered().waiting(job("small", gpus=2, length_s=1e5)).decide("mlhub")
+    assert kinds(plan) == {"a": "Keep", "gang": "Wait", "small": "Launch"}
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srsf", "mlhub"])
+def test_a_claim_that_stays_unmet_is_looked_at_again_after_a_minute_once(policy: str) -> None:
+    case = scattered()
+    plan = case.decide(policy)
+    assert plan.wake_at_s is not None
+    assert plan.wake_at_s <= case.now_s + 60.0
+    again = case.after(plan, seconds=60.0)
+    assert again.decide(policy).wake_at_s is None
