@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Keep, Preempt, Reason, Wait
@@ -62,7 +62,7 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> Scene:
     budget = Budget({}, ledger_then, present={})  # until what is left is known
     scene = Scene(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
     scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
-    empty, fitting = _Empty(Room(snapshot.nodes)), dict[int, Needs]()
+    empty, fitting = _empty(room_then), dict[int, Needs]()
     stays: list[tuple[JobSnapshot, Allocation]] = []
     for job in snapshot.jobs:
         held = job.held
@@ -165,6 +165,14 @@ def _keep_promises(scene: Scene, targets: Mapping[str, Allocation], ledger_then:
 
 def _fits_then(scene: Scene, job: JobSnapshot, target: Allocation) -> bool:
     return scene.room_then.fits(job, target, beside=scene.beside.get(job.id, ()))
+
+
+def _empty(room: Room) -> _Empty:
+    """Of the room's cluster; that of the rounds before, as long as no node changed."""
+    memo = room.ground.memo
+    if "empty" not in memo:
+        memo["empty"] = _Empty(Room(room.ground.node_N))
+    return cast("_Empty", memo["empty"])
 
 
 class _Empty:

@@ -49,6 +49,18 @@ class Allocation:
     n_servers: int
     shares: tuple[Share, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: allocations are looked up again and again."""
+        return hash((self.mode, self.n_workers, self.n_servers, self.shares))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash, which is another one in another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
 
 @dataclass(frozen=True)
 class SpeedObservation:

@@ -310,6 +310,8 @@ class _Placer:
         is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
         if not is_free or self._is_as_wished(found, grant):
             return found
+        if found is None and not room.has_openings(job, grant.gpu_type, grant.n_workers):
+            return None
         others = [self._lay_out(room, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
         ways = [way for way in (found, *others) if way is not None]
         return min(ways, key=lambda way: self.speeds.step_s_on(job, way), default=None)

@@ -111,6 +111,7 @@ class Terrain:
         for nodes_of_type in self._by_type.values():
             nodes_of_type.sort(key=lambda node: (node.rack, node.name))
         self._typical: dict[tuple[str, int, int], Layout] = {}
+        self._spreads: dict[tuple[str, int], tuple[int, ...]] = {}
         self._known: dict[Allocation, Layout] = {}
         self._alike: dict[Layout, Layout] = {}  # one of those that are equal, for its memo
         self.memo: dict[object, object] = {}
@@ -148,10 +149,14 @@ class Terrain:
 
     def spreads(self, gpu_type: str, n_workers: int) -> tuple[int, ...]:
         """Numbers of nodes, more than needed, that n workers may be spread evenly over: half-full nodes, one a node."""
-        per_node = self.gpus_per_node(gpu_type)
-        packed = -(-n_workers // per_node)
-        wider = {-(-n_workers // max(1, per_node // 2)), n_workers}
-        return tuple(n for n in sorted(wider) if packed < n <= self.n_nodes(gpu_type))
+        found = self._spreads.get((gpu_type, n_workers))
+        if found is None:
+            per_node = self.gpus_per_node(gpu_type)
+            packed = -(-n_workers // per_node)
+            wider = {-(-n_workers // max(1, per_node // 2)), n_workers}
+            found = tuple(n for n in sorted(wider) if packed < n <= self.n_nodes(gpu_type))
+            self._spreads[gpu_type, n_workers] = found
+        return found
 
     @cached_property
     def has_narrow_uplinks(self) -> bool:

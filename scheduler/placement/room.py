@@ -128,6 +128,10 @@ class Room:
         some_S = k_S > 0
         return node_S[some_S], k_S[some_S]
 
+    def has_openings(self, job: JobSnapshot, gpu_type: str, n_workers: int) -> bool:
+        """For so many workers in all, on nodes of that type?"""
+        return int(self.openings(job, gpu_type)[1].sum()) >= n_workers
+
     def workers_on(self, job: JobSnapshot, node: Node) -> int:
         """How many more workers of the job the node can take now; 0 where the job may not go."""
         if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):

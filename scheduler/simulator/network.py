@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,18 @@ GOODPUT = (0.85, 0.95)  # what links carry of what they are said to, by seed
 MEASURING_NOISE = 0.02
 _MOST_GROUPS = 20_000
 _Member = tuple[str, Allocation]
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A gang at a place. shape: what tells its measurements from others'. alone_s: of its bytes, alone on its links."""
+
+    member: _Member
+    layout: Layout
+    shape: tuple[object, ...]
+    steps: Steps
+    flow: Flow | None
+    alone_s: float
 
 
 class NetworkWorld(SteadyWorld):
@@ -62,9 +74,8 @@ class NetworkWorld(SteadyWorld):
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
         self._told: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
         self._shown: dict[str, tuple[JobSnapshot, JobSnapshot]] = {}
-        self._flows: dict[_Member, Flow | None] = {}
-        self._steps: dict[_Member, Steps] = {}
-        self._alone_s: dict[_Member, float] = {}
+        self._spots: dict[_Member, _Spot] = {}
+        self._here: dict[str, _Spot] = {}
         self._settled: OrderedDict[frozenset[_Member], dict[str, float]] = OrderedDict()
         self._others: Mapping[str, Gang] | None = None
         self._wire_s: dict[str, float] = {}
@@ -79,7 +90,8 @@ class NetworkWorld(SteadyWorld):
 
     def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
         self._reckon(others)
-        return self._steps_of((gang.job.id, gang.allocation)).step_s(self._wire_s.get(gang.job.id, 0.0))
+        job_id = gang.job.id
+        return self._spot(job_id, gang.allocation).steps.step_s(self._wire_s.get(job_id, 0.0))
 
     def start_s(self, job: JobSnapshot, allocation: Allocation, *, restarts: int) -> float:  # noqa: ARG002
         return self._truth[job.id].start_s
@@ -89,15 +101,14 @@ class NetworkWorld(SteadyWorld):
 
     def observe(self, gang: Gang, leg: Leg, *, now_s: float) -> SpeedObservation | None:
         """Kept by model and size here; the snapshots carry it. One for each shape and fifth of its links' share."""
-        job_id, allocation = gang.job.id, gang.allocation
-        layout = self._terrain.layout_of(allocation)
-        share = self._share((job_id, allocation))
-        seen = self._seen.setdefault(self._owner[job_id], {})
-        key = (allocation.mode, layout.workers, layout.servers, layout.n_racks, layout.gpu_type, round(share * 5))
+        job_id, spot = gang.job.id, self._spot(gang.job.id, gang.allocation)
+        owner, layout, share = self._owner[job_id], spot.layout, self._share(spot)
+        seen = self._seen.setdefault(owner, {})
+        key = (*spot.shape, round(share * 5))
         if key not in seen:
             noise = float(np.exp(self._rng.normal(0.0, MEASURING_NOISE)))
             seen[key] = self._observation(gang, layout, step_s=noise / leg.steps_per_s, share=share, now_s=now_s)
-            self._told[self._owner[job_id]] = tuple(seen.values())
+            self._told[owner] = tuple(seen.values())
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
@@ -118,11 +129,13 @@ class NetworkWorld(SteadyWorld):
         """Wire seconds of everybody who leaves a node, group by group of those who meet; remembered by group."""
         if others is self._others:
             return
-        members = [(job_id, gang.allocation) for job_id, gang in others.items() if len(gang.allocation.shares) > 1]
-        flows = [(member, flow) for member in members if (flow := self._flow(member)) is not None]
+        apart = [
+            self._spot(job_id, gang.allocation) for job_id, gang in others.items() if len(gang.allocation.shares) > 1
+        ]
+        flows = [(spot.member, spot.flow) for spot in apart if spot.flow is not None]
         self._wire_s = {}
         for group in groups([flow for _, flow in flows]):
-            key = frozenset(flows[i][0] for i in group)
+            key = frozenset([flows[i][0] for i in group])
             if key not in self._settled:
                 self._settled[key] = self._settle([flows[i] for i in group])
                 if len(self._settled) > _MOST_GROUPS:
@@ -130,34 +143,38 @@ class NetworkWorld(SteadyWorld):
             self._wire_s |= self._settled[key]
         self._others = others
 
-    def _flow(self, member: _Member) -> Flow | None:
-        if member not in self._flows:
-            job_id, allocation = member
-            layout = self._terrain.layout_of(allocation)
-            bytes_ = self._truth[job_id].gradient_bytes
-            self._flows[member] = self._links.flow(allocation, layout, parameters_bytes=bytes_)
-        return self._flows[member]
+    def _spot(self, job_id: str, allocation: Allocation) -> _Spot:
+        """Where the job is now, at hand; where it ever was, remembered."""
+        here = self._here.get(job_id)
+        if here is None or here.member[1] is not allocation:
+            member = (job_id, allocation)
+            here = self._spots.get(member)
+            if here is None or here.member[1] is not allocation:
+                here = self._spots[member] = self._look_at(member) if here is None else replace(here, member=member)
+            self._here[job_id] = here
+        return here
+
+    def _look_at(self, member: _Member) -> _Spot:
+        job_id, allocation = member
+        truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
+        flow = self._links.flow(allocation, layout, parameters_bytes=truth.gradient_bytes)
+        each = zip(flow.links, flow.bits, strict=True) if flow else ()
+        alone_s = max((bits / float(self._capacity_L[link]) for link, bits in each), default=0.0)
+        inside_s = self._inside_s(truth, layout, allocation.mode)
+        n_messages, noise = self._n_messages(allocation), truth.noise(allocation)
+        steps = truth.steps(allocation.n_workers, inside_s=inside_s, n_messages=n_messages, noise=noise)
+        shape = (allocation.mode, layout.workers, layout.servers, layout.n_racks, layout.gpu_type)
+        return _Spot(member, layout, shape, steps, flow, alone_s)
 
     def _settle(self, flows: Sequence[tuple[_Member, Flow]]) -> dict[str, float]:
         members = [member for member, _ in flows]
-        steps = [self._steps_of(member) for member in members]
+        steps = [self._spot(*member).steps for member in members]
 
         def stepping(wire_s: Floats) -> Floats:
             return np.array([one.step_s(w) for one, w in zip(steps, wire_s.tolist(), strict=True)])
 
         settled = settle([flow for _, flow in flows], self._capacity_L, stepping)
         return {job_id: float(w) for (job_id, _), w in zip(members, settled.wire_s_F, strict=True)}
-
-    def _steps_of(self, member: _Member) -> Steps:
-        found = self._steps.get(member)
-        if found is None:
-            job_id, allocation = member
-            truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
-            inside_s = self._inside_s(truth, layout, allocation.mode)
-            n_messages, noise = self._n_messages(allocation), truth.noise(allocation)
-            found = truth.steps(allocation.n_workers, inside_s=inside_s, n_messages=n_messages, noise=noise)
-            self._steps[member] = found
-        return found
 
     def _inside_s(self, truth: JobTruth, layout: Layout, mode: Mode) -> float:
         """Wire seconds inside nodes, or in the servers."""
@@ -174,16 +191,12 @@ class NetworkWorld(SteadyWorld):
 
     # what is told of it
 
-    def _share(self, member: _Member) -> float:
+    def _share(self, spot: _Spot) -> float:
         """Of its links' goodput: what pods count in bytes and seconds, against what they had alone."""
-        wire_s, flow = self._wire_s.get(member[0]), self._flow(member)
-        if wire_s is None or flow is None:
+        wire_s, inside_s = self._wire_s.get(spot.member[0]), spot.steps.inside_s
+        if wire_s is None or spot.flow is None:
             return 1.0
-        if member not in self._alone_s:
-            each = zip(flow.links, flow.bits, strict=True)
-            self._alone_s[member] = max(bits / float(self._capacity_L[link]) for link, bits in each)
-        inside_s = self._steps_of(member).inside_s
-        return min(1.0, max(self._alone_s[member], inside_s) / max(wire_s, inside_s))
+        return min(1.0, max(spot.alone_s, inside_s) / max(wire_s, inside_s))
 
     def _observation(
         self, gang: Gang, layout: Layout, *, step_s: float, share: float, now_s: float = 0.0
