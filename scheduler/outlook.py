@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+import numpy as np
 
 from scheduler.admission import Scene, held_by
 from scheduler.decisions import Decision, Keep, Launch, Prediction, Preempt, Resize, Wait
+from scheduler.models.arrivals import Arrivals
+from scheduler.models.bands import Foretold
 from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.forecast import Forecast
-from scheduler.models.progress import p90_s, remaining_s
+from scheduler.models.progress import p90_s, remaining_s, steps_left
 from scheduler.models.speeds import Speeds
 from scheduler.policies.policy import Proposal
 from scheduler.snapshot import Allocation, JobSnapshot, Phase
@@ -36,6 +40,52 @@ class Outlook:
                 found[job.id] = self._on(job, held, delay_s=self._still_starting_s(job), started=True)
         queued = self._queued(decisions, found)
         return {job.id: found.get(job.id) or queued.get(job.id, Prediction()) for job in self._scene.snapshot.jobs}
+
+    def with_arrivals(
+        self,
+        predictions: Mapping[str, Prediction],
+        decisions: Mapping[str, Decision],
+        arrivals: Arrivals,
+        *,
+        known: Collection[str],
+    ) -> dict[str, Foretold]:
+        """Of everybody whose end is predicted: how far those who come later will push it back.
+
+        known: jobs of earlier rounds; all others are noted as arrivals at their places in the policy's order.
+        """
+        depths = self._depths()
+        foretold = {
+            job_id: (said.finish_p50_s - self._now_s, said.finish_p90_s - self._now_s)
+            for job_id, said in predictions.items()
+            if said.finish_p50_s is not None and said.finish_p90_s is not None
+        }
+        arrivals.come((depths[job_id] for job_id in foretold if job_id not in known), now_s=self._now_s)
+        if not foretold:
+            return {}
+        left_J, most_J = np.array(list(foretold.values())).T
+        before_J, own_J = np.array([depths[job_id] for job_id in foretold]).T
+        half_J, late_J = arrivals.delayed(left_J, most_J, before_J + own_J / 2, n_gpus=self._n_gpus, now_s=self._now_s)
+        return {
+            job_id: Foretold(half_s, late_s, isinstance(decisions[job_id], Wait | Preempt))
+            for job_id, half_s, late_s in zip(foretold, half_J.tolist(), late_J.tolist(), strict=True)
+        }
+
+    def _depths(self) -> dict[str, tuple[float, float]]:
+        """By job: GPU-seconds of those before it, and its own; who is not the policy's to order comes first."""
+        jobs = {job.id: job for job in self._scene.snapshot.jobs}
+        order = dict.fromkeys(job_id for job_id in self._proposal.order if job_id in jobs)
+        found, before = {}, 0.0
+        for job_id in (*(job_id for job_id in jobs if job_id not in order), *order):
+            job = jobs[job_id]
+            n_workers = job.allocation.n_workers if job.allocation is not None else job.fixed_workers
+            own = steps_left(job) * self._speeds.step_s(job, n_workers) * n_workers
+            found[job_id] = (before, own)
+            before += own
+        return found
+
+    @property
+    def _n_gpus(self) -> int:
+        return sum(node.n_gpus for node in self._scene.snapshot.nodes if node.is_schedulable)
 
     def _on(self, job: JobSnapshot, allocation: Allocation, *, delay_s: float, started: bool) -> Prediction:
         step_s = self._speeds.step_s_on(job, allocation)
@@ -70,9 +120,9 @@ class Outlook:
         if not in_line:
             return {}
         sizes = {j: self._proposal.sizes.get(j) or (jobs[j].fixed_workers,) for j in jobs}
-        total = sum(node.n_gpus for node in self._scene.snapshot.nodes if node.is_schedulable)
-        forecast = Forecast(self._speeds, sizes=lambda job: sizes[job.id], regrow=False)
-        courses = forecast.courses(running, [jobs[j] for j in in_line], free=max(0, total - held))
+        in_turn = self._proposal.in_turn
+        forecast = Forecast(self._speeds, sizes=lambda job: sizes[job.id], regrow=False, in_turn=in_turn)
+        courses = forecast.courses(running, [jobs[j] for j in in_line], free=max(0, self._n_gpus - held))
         return {
             j: Prediction(
                 start_p50_s=self._now_s + courses[j].start_s,

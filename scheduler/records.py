@@ -62,6 +62,7 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "tenants": [asdict(tenant) for tenant in snapshot.tenants],
         **_jobs_to_json(snapshot.jobs),
         "pairs": [asdict(pair) for pair in snapshot.pairs],
+        "withdrawn": list(snapshot.withdrawn),
     }
 
 
@@ -77,6 +78,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
             jobs=_jobs_from_json(value),
             pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
+            withdrawn=tuple(value.get("withdrawn", ())),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a snapshot's record: {error}") from error

@@ -10,7 +10,8 @@ from typing import Any
 from scheduler.admission import Scene, admit
 from scheduler.collector import no_collection
 from scheduler.decisions import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
-from scheduler.models.bands import Bands
+from scheduler.models.arrivals import Arrivals
+from scheduler.models.bands import Bands, Foretold
 from scheduler.models.layout import terrain_of
 from scheduler.models.lengths import Lengths, with_likely_lengths
 from scheduler.models.speeds import Speeds
@@ -47,7 +48,8 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     scene = admit(snapshot, values)  # 1
     returned = _return_resized(scene)
     uses = Uses(values.get("use", {}), now_s=snapshot.now_s)
-    entitle(scene, sizes_jobs=getattr(policy, "sizes_jobs", False), uses=uses)
+    sizes_jobs = getattr(policy, "sizes_jobs", False)
+    entitle(scene, sizes_jobs=sizes_jobs, uses=uses)
     is_settled = scene.settled.keys() | scene.returning.keys()
     settled = tuple([job for job in snapshot.jobs if job.id in is_settled]) if is_settled else ()
     view = View(
@@ -66,16 +68,18 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     proposal = propose(policy, view, scene=scene, memory=own_memory)  # 2
     targets = place(scene, proposal, speeds)  # 3
     decisions = {**scene.settled, **returned, **_diff(scene, targets)}  # 4
-    bands = Bands(values.get("bands", {}))
+    bands, arrivals = Bands(values.get("bands", {})), Arrivals(values.get("arrivals", {}))
     if explain:
         decisions.update(why_it_waits(scene, proposal, targets, decisions))  # 5
         decisions.update(_why_it_leaves(scene, proposal, targets))
-        said = Outlook(scene, proposal, speeds).predictions(decisions)
-        predictions = _with_bands(snapshot, decisions, said, bands)
+        outlook = Outlook(scene, proposal, speeds)
+        said = outlook.predictions(decisions)
+        foretold = {} if sizes_jobs else outlook.with_arrivals(said, decisions, arrivals, known=bands.known)
+        predictions = _with_bands(snapshot, decisions, said, bands, foretold)
         finished = tuple(replace(decisions[job.id], prediction=predictions[job.id]) for job in snapshot.jobs)
     else:
         finished = tuple([decisions[job.id] for job in snapshot.jobs])
-    remembered = _remember(policy, proposal, scene, decisions, targets, bands, lengths)
+    remembered = _remember(policy, proposal, scene, decisions, targets, (bands, arrivals), lengths)
     if in_use := note_uses(scene, decisions, uses):
         remembered = PolicyMemory({**remembered.values, "use": in_use})
     claims, again_s = open_claims(scene, decisions, values.get("claims", {}))
@@ -85,23 +89,32 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
     return Plan(finished, remembered, policy.name, wake_at_s, tuple(proposal.order))
 
 
+def remembered_jobs(memory: PolicyMemory) -> frozenset[str]:
+    """Jobs that earlier rounds saw; a snapshot without one of them says whether it ended or was withdrawn."""
+    kept = (memory.values.get(name, {}) for name in ("bands", "lengths"))
+    return frozenset(job_id for learnt in kept for job_id in learnt.get("open", ()))
+
+
 def _with_bands(
     snapshot: ClusterSnapshot,
     decisions: Mapping[str, Decision],
     predictions: Mapping[str, Prediction],
     bands: Bands,
+    foretold: Mapping[str, Foretold],
 ) -> dict[str, Prediction]:
-    """As far off as this run's predictions were, these will be."""
+    """As far off as this run's predictions were, these will be. foretold: with those who will come, where known."""
     now_s, found = snapshot.now_s, dict(predictions)
-    bands.close(predictions.keys(), now_s=now_s)
+    bands.close(predictions.keys(), withdrawn=snapshot.withdrawn, now_s=now_s)
     for job_id, said in predictions.items():
         if said.finish_p50_s is None or said.finish_p90_s is None:
             continue
-        waits = isinstance(decisions[job_id], Wait | Preempt)
-        left_s = said.finish_p50_s - now_s
-        p90_s = bands.p90_s(left_s, said.finish_p90_s - now_s, waits=waits)
-        found[job_id] = replace(said, finish_p90_s=now_s + p90_s)
-        bands.say(job_id, now_s=now_s, left_s=left_s, waits=waits)
+        about = foretold.get(job_id)
+        if about is None:
+            waits = isinstance(decisions[job_id], Wait | Preempt)
+            about = Foretold(said.finish_p50_s - now_s, said.finish_p90_s - now_s, waits)
+        p90_s = bands.p90_s(about)
+        found[job_id] = replace(said, finish_p50_s=min(said.finish_p50_s, now_s + p90_s), finish_p90_s=now_s + p90_s)
+        bands.say(job_id, about, p90_s=p90_s, now_s=now_s)
     return found
 
 
@@ -195,14 +208,15 @@ def _remember(
     scene: Scene,
     decisions: Mapping[str, Decision],
     targets: Targets,
-    bands: Bands,
+    learnt: tuple[Bands, Arrivals],
     lengths: Lengths,
 ) -> PolicyMemory:
     promised = {**scene.pending, **{j: a for j, a in scene.returning.items() if isinstance(decisions[j], Wait)}}
     if proposal.is_final:
         promised |= targets.awaited
     promised |= {job_id: targets.placed[job_id][0] for job_id in targets.placed if type(decisions[job_id]) is Resize}
-    values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory), "bands": bands.to_json()}
+    values: dict[str, Any] = {"policy": policy.name, "values": dict(proposal.memory)}
+    values |= {"bands": learnt[0].to_json(), "arrivals": learnt[1].to_json()}
     if lengths.has_learnt:
         values["lengths"] = lengths.to_json()
     values["resizing"] = {job_id: allocation_to_json(promised[job_id]) for job_id in sorted(promised)}

@@ -285,7 +285,10 @@ class TenantSnapshot:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """Everything a round may know. seed makes random choices repeatable. pairs: what sharing gave so far."""
+    """Everything a round may know. seed makes random choices repeatable. pairs: what sharing gave so far.
+
+    withdrawn: jobs of earlier rounds that are gone without having ended: cancelled, failed or paused.
+    """
 
     now_s: float
     nodes: tuple[Node, ...]
@@ -295,6 +298,7 @@ class ClusterSnapshot:
     seed: int = 0
     round_number: int = 0
     pairs: tuple[PairObservation, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

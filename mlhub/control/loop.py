@@ -34,6 +34,7 @@ from mlhub.events.wakes import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
 from scheduler.decisions import Wait
 from scheduler.records import plan_to_json, snapshot_to_json
+from scheduler.round import remembered_jobs
 
 logger = logging.getLogger(__name__)
 LOCK = "control loop"
@@ -104,7 +105,7 @@ class Loop:
         chosen = choose(chosen_by_admin, state, now=now)
         self.shadow.collect(state)
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
-        snapshot = take_snapshot(nodes, now=now, round_number=number)
+        snapshot = take_snapshot(nodes, now=now, round_number=number, remembered=remembered_jobs(chosen.memory))
         record = Round(at=now, policy=chosen.name, parameters=dict(chosen.parameters), n_jobs=len(snapshot.jobs))
         try:
             decided = self._decide(snapshot, chosen)

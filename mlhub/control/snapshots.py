@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -48,11 +48,13 @@ def take_snapshot(
     round_number: int,
     supposed: Sequence[Job] = (),
     whole_tree: bool = False,
+    remembered: Collection[str] = (),
 ) -> ClusterSnapshot:
     """Everything that wants GPUs or holds some, with what was measured of it and its family.
 
     supposed: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants of
-    their own even where they have no quota yet.
+    their own even where they have no quota yet. remembered: jobs of earlier rounds; of those that are gone it is told
+    which did not end.
     """
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
@@ -90,7 +92,16 @@ def take_snapshot(
         tenants=tuple(tree.tenants),
         seed=round_number,
         round_number=round_number,
+        withdrawn=_withdrawn(set(remembered) - {str(job.id) for job in jobs}),
     )
+
+
+def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
+    """Those that did not succeed: cancelled, failed or paused, or no longer there at all."""
+    if not gone:
+        return ()
+    succeeded = Job.objects.filter(id__in=gone, state=JobState.SUCCEEDED).values_list("id", flat=True)
+    return tuple(sorted(set(gone) - {str(job_id) for job_id in succeeded}))
 
 
 def _held() -> dict[UUID, tuple[Share, ...]]:

@@ -1,88 +1,144 @@
-"""How far a run's own predictions were off: the band around the next ones, learnt from those that came true or did not.
+"""How far off a run's own predictions were: the band around the next ones, learnt from those that came true or did not.
+
+A prediction is a median and a spread (the logarithm of P90 / P50), as the models have them; its score is how many
+spreads later than the median the job ended. The P90 of the next ones lies where nine of ten scores lay: conformal
+prediction (Vovk, Gammerman and Shafer, 2005). Jobs that did not end yet, or that were cancelled, took at least so long:
+their scores are censored, and the quantile is the product-limit one (Kaplan and Meier, 1958). As what was learnt of
+those that ended may not hold for those that come, the level follows what the bands held: a little lower for every job
+that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
 
 Pure: what was said, and what came of it, travels in the plan's memory from round to round.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from scheduler.models.fitting import Floats
+
 MOST_KEPT = 6  # of a job's predictions; beyond, every other one goes, and those that stay count twice
-MOST_ENDED = 400  # of the newest ends count
-FEWEST_ENDED = 20  # with fewer, a band is what the models say
-LEVEL = 0.9
-
-
-@dataclass
-class _Said:
-    """A job's predictions: every so many rounds one, as (when, seconds left, did it wait)."""
-
-    n_rounds: int = 0
-    every: int = 1
-    points: list[tuple[float, float, bool]] = field(default_factory=list)
-
-    def add(self, now_s: float, left_s: float, waits: bool) -> None:
-        if self.n_rounds % self.every == 0:
-            self.points.append((now_s, max(left_s, 1.0), waits))
-            if len(self.points) > MOST_KEPT:
-                self.points, self.every = self.points[::2], 2 * self.every
-        self.n_rounds += 1
-
-
-class Bands:
-    """Ratios of the time a job took to the time it was said to take; for jobs that wait and for others apart."""
-
-    def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._open = {
-            job_id: _Said(n, every, [(at_s, left_s, waits) for at_s, left_s, waits in points])
-            for job_id, (n, every, points) in memory.get("open", {}).items()
-        }
-        ended = memory.get("ended", {})
-        self._ended: dict[bool, list[tuple[float, float]]] = {
-            waits: [(ratio, weight) for ratio, weight in ended.get(name, ())] for name, waits in _NAMES.items()
-        }
-        self._factors: dict[bool, float | None] = {}
-
-    def close(self, present: Collection[str], *, now_s: float) -> None:
-        """Jobs that are gone ended, just now."""
-        for job_id in [job_id for job_id in self._open if job_id not in present]:
-            said = self._open.pop(job_id)
-            for at_s, left_s, waits in said.points:
-                self._ended[waits].append(((now_s - at_s) / left_s, float(said.every)))
-        for waits, ended in self._ended.items():
-            self._ended[waits] = ended[-MOST_ENDED:]
-        late: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-        for said in self._open.values():
-            for at_s, left_s, waits in said.points:
-                if now_s - at_s > left_s:  # it takes at least so much longer
-                    late[waits].append(((now_s - at_s) / left_s, float(said.every)))
-        for waits, ended in self._ended.items():
-            self._factors[waits] = _quantile([*ended, *late[waits]]) if len(ended) >= FEWEST_ENDED else None
-
-    def p90_s(self, left_s: float, p90_s: float, *, waits: bool) -> float:
-        """Nine of ten jobs of which so much was said to be left needed no longer; the model's own p90_s until known."""
-        factor = self._factors.get(waits)
-        return p90_s if factor is None else left_s * max(1.0, factor)
-
-    def say(self, job_id: str, *, now_s: float, left_s: float, waits: bool) -> None:
-        self._open.setdefault(job_id, _Said()).add(now_s, left_s, waits)
-
-    def to_json(self) -> dict[str, Any]:
-        said = {j: [s.n_rounds, s.every, [list(point) for point in s.points]] for j, s in self._open.items()}
-        ended = {name: [list(one) for one in self._ended[waits]] for name, waits in _NAMES.items()}
-        return {"open": said, "ended": ended}
-
-
+MOST_ENDED = 400  # of the newest scores count
+MOST_OPEN = 1500  # predictions of jobs that are there; of more, every second, third ... counts
+PRIOR_JOBS = 20.0  # as many jobs is it worth what the models say
+LEAST_SPREAD = 0.1
+ALPHA, LEAST_ALPHA, MOST_ALPHA, STEP = 0.1, 0.01, 0.5, 0.006
+FORMAT = 2  # of the memory; one of another is forgotten
 _NAMES = {"waiting": True, "running": False}
 
 
-def _quantile(ratios: list[tuple[float, float]]) -> float:
-    """Of weighted ratios."""
-    goal, below = LEVEL * sum(weight for _, weight in ratios), 0.0
-    for ratio, weight in sorted(ratios):
-        below += weight
-        if below >= goal:
-            return ratio
-    return ratios[-1][0]
+@dataclass(frozen=True)
+class Foretold:
+    """Seconds until a job ends, as the models have them: P50 and P90. waits: it does not train now."""
+
+    half_s: float
+    most_s: float
+    waits: bool
+
+    @property
+    def spread(self) -> float:
+        return max(LEAST_SPREAD, math.log(max(self.most_s, 1.0) / max(self.half_s, 1.0)))
+
+
+class Bands:
+    """Scores of the jobs that waited and of the others, apart.
+
+    _open, by job: rounds seen, every how many rounds a prediction is kept, and those:
+    [at_s, half_s, spread, waits, said P90 in seconds, or 0 once that is known to hold or not].
+    """
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        if memory.get("format") != FORMAT:
+            memory = {}
+        self._open: dict[str, list[Any]] = dict(memory.get("open", {}))
+        of = {name: memory.get(name, {}) for name in _NAMES}
+        self._ended: dict[bool, list[list[float]]] = {w: list(of[name].get("ended", ())) for name, w in _NAMES.items()}
+        self._n_jobs: dict[bool, int] = {w: of[name].get("n_jobs", 0) for name, w in _NAMES.items()}
+        self._alpha: dict[bool, float] = {w: of[name].get("alpha", ALPHA) for name, w in _NAMES.items()}
+        self._score: dict[bool, float] = {True: 1.0, False: 1.0}
+
+    @property
+    def known(self) -> Collection[str]:
+        """Jobs of which something was said."""
+        return self._open.keys()
+
+    def close(self, present: Collection[str], *, withdrawn: Collection[str] = (), now_s: float) -> None:
+        """Jobs that are gone ended, just now; but withdrawn ones would have gone on."""
+        for job_id in [job_id for job_id in self._open if job_id not in present]:
+            self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
+        for job_id, (n, every, points) in self._open.items():
+            if any(point[4] and now_s - point[0] > point[4] + 1.0 for point in points):
+                self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
+        points = [(job[1], point) for job in self._open.values() for point in job[2]]
+        points = points[:: 1 + len(points) // MOST_OPEN]
+        for waits in (True, False):
+            self._ended[waits] = self._ended[waits][-MOST_ENDED:]
+            self._alpha[waits] = min(max(self._alpha[waits], LEAST_ALPHA), MOST_ALPHA)
+            there = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == waits]
+            self._score[waits] = self._learnt(waits, there)
+
+    def p90_s(self, foretold: Foretold) -> float:
+        """Nine of ten jobs of which so much was foretold needed no longer; what the models say until that is known."""
+        exponent = self._score[foretold.waits] * foretold.spread
+        return max(foretold.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
+
+    def say(self, job_id: str, foretold: Foretold, *, p90_s: float, now_s: float) -> None:
+        """p90_s: what was said in the end."""
+        n, every, points = self._open.get(job_id, (0, 1, ()))
+        if n % every == 0:
+            points = [*points, [now_s, max(foretold.half_s, 1.0), foretold.spread, foretold.waits, p90_s]]
+            if len(points) > MOST_KEPT:
+                every, points = 2 * every, points[::2]
+        self._open[job_id] = [n + 1, every, points]
+
+    def to_json(self) -> dict[str, Any]:
+        kinds = {
+            name: {"ended": self._ended[w], "n_jobs": self._n_jobs[w], "alpha": self._alpha[w]}
+            for name, w in _NAMES.items()
+        }
+        return {"format": FORMAT, "open": self._open, **kinds}
+
+    def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
+        _, every, points = self._open.pop(job_id)
+        for point in points:
+            self._ended[point[3]].append([_score(point, now_s), float(every), float(ended)])
+            if ended and point[4]:
+                self._judge(point[3], held=now_s - point[0] <= point[4] + 1.0)
+        if ended:
+            for waits in {point[3] for point in points}:
+                self._n_jobs[waits] += 1
+
+    def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
+        """The point, judged as soon as its job takes longer than was said."""
+        if not point[4] or now_s - point[0] <= point[4] + 1.0:
+            return point
+        self._judge(point[3], held=False)
+        return [*point[:4], 0.0]
+
+    def _judge(self, waits: bool, *, held: bool) -> None:
+        self._alpha[waits] += STEP * (ALPHA - (not held))
+
+    def _learnt(self, waits: bool, there: list[list[float]]) -> float:
+        """Where nine of ten scores lie; drawn to what the models say where few jobs ended."""
+        if not self._n_jobs[waits]:
+            return 1.0
+        trust = self._n_jobs[waits] / (self._n_jobs[waits] + PRIOR_JOBS)
+        scores = np.array([*self._ended[waits], *there])
+        return trust * _quantile(scores, 1 - self._alpha[waits]) + (1 - trust)
+
+
+def _score(point: list[Any], now_s: float) -> float:
+    at_s, half_s, spread = point[:3]
+    return math.log(max((now_s - at_s) / half_s, 1e-3)) / float(spread)
+
+
+def _quantile(scores: Floats, level: float) -> float:
+    """Product-limit. scores, shape (n, 3): value, weight, and 1 or, where it is at least so much, 0."""
+    value, weight, ended = scores[np.argsort(scores[:, 0], kind="stable")].T
+    at_risk = weight[::-1].cumsum()[::-1]
+    stays = np.cumprod(1 - np.where(ended > 0, weight / at_risk, 0.0))
+    return float(value[min(int(np.searchsorted(-stays, level - 1)), len(value) - 1)])

@@ -33,12 +33,23 @@ class _Active:
 
 
 class Forecast:
-    """An event simulation on counts. sizes: the sizes a job may have, ascending (one only: it is not elastic)."""
+    """An event simulation on counts. sizes: the sizes a job may have, ascending (one only: it is not elastic).
 
-    def __init__(self, speeds: Speeds, *, sizes: Callable[[JobSnapshot], Sequence[int]], regrow: bool = True) -> None:
+    in_turn: who waits and does not fit holds up those behind it.
+    """
+
+    def __init__(
+        self,
+        speeds: Speeds,
+        *,
+        sizes: Callable[[JobSnapshot], Sequence[int]],
+        regrow: bool = True,
+        in_turn: bool = False,
+    ) -> None:
         self._speeds = speeds
         self._sizes = sizes
         self._regrow = regrow
+        self._in_turn = in_turn
 
     def courses(
         self, running: Iterable[tuple[JobSnapshot, int, float]], queue: Sequence[JobSnapshot], *, free: int
@@ -51,7 +62,7 @@ class Forecast:
         1. at each end, the freed GPUs go to the queue in order, each job as large as helps and fits;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
-        play = _Play(self._speeds, self._sizes, queue, free)
+        play = _Play(self._speeds, self._sizes, queue, free, self._in_turn)
         for job, n_workers, delay_s in running:
             play.launch(job, n_workers, from_s=delay_s, now_s=0.0)
         now_s: float | None = 0.0
@@ -72,13 +83,14 @@ class _Play:
         sizes: Callable[[JobSnapshot], Sequence[int]],
         queue: Sequence[JobSnapshot],
         free: int,
+        in_turn: bool,
     ) -> None:
         self._speeds, self._sizes = speeds, sizes
         self.free = free
         self.active: dict[str, _Active] = {}
         self.ends: list[tuple[float, str, int]] = []
         self.done: dict[str, Course] = {}
-        self.line = _Line(queue, sizes)
+        self.line = _Line(queue, sizes, in_turn=in_turn)
         self._starts: dict[str, float] = {}
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
@@ -87,7 +99,7 @@ class _Play:
         heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
 
     def fill(self, now_s: float) -> None:
-        """The queue in order, each as large as helps and fits; who does not fit is passed over."""
+        """The queue in order, each as large as helps and fits; who does not fit is passed over, or holds up all."""
         while (job := self.line.next_that_fits(self.free)) is not None:
             n_workers = min(
                 (n for n in self._sizes(job) if n <= self.free), key=lambda n: (self._speeds.step_s(job, n), n)
@@ -130,7 +142,10 @@ class _Play:
 class _Line:
     """The waiting jobs in order, apart by least size: the next one that fits is found without asking all the others."""
 
-    def __init__(self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]]) -> None:
+    def __init__(
+        self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]], *, in_turn: bool
+    ) -> None:
+        self._in_turn = in_turn
         self._by_least: dict[int, deque[tuple[int, JobSnapshot]]] = {}
         for place, job in enumerate(queue):
             self._by_least.setdefault(sizes(job)[0], deque()).append((place, job))
@@ -140,8 +155,9 @@ class _Line:
 
     def next_that_fits(self, free: int) -> JobSnapshot | None:
         """Taken out of the line."""
-        least = min((n for n in self._by_least if n <= free), key=lambda n: self._by_least[n][0][0], default=None)
-        if least is None or free <= 0:
+        fitting = [n for n in self._by_least if n <= free or self._in_turn]
+        least = min(fitting, key=lambda n: self._by_least[n][0][0], default=None)
+        if least is None or not 0 < free >= least:
             return None
         _, job = self._by_least[least].popleft()
         if not self._by_least[least]:

@@ -6,7 +6,7 @@ GPU-seconds of training alone. Axis B: bins of work, each 2^(1/2) times as wide 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,14 +29,26 @@ class Lengths:
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._open: dict[str, list[Any]] = {job_id: list(seen) for job_id, seen in memory.get("open", {}).items()}
         self._ended: list[tuple[str, float]] = [(family, float(work)) for family, work in memory.get("ended", ())]
+        self._cut_short: list[tuple[str, float]] = [
+            (family, float(work)) for family, work in memory.get("cut_short", ())
+        ]
         self._left_B: dict[str, Floats] = {}
 
-    def see(self, done: Mapping[str, tuple[str, float, float]], *, now_s: float) -> None:
-        """Who is here: (family, work done, work it does in a second at most). Who is gone ended, just now."""
+    def see(
+        self, done: Mapping[str, tuple[str, float, float]], *, withdrawn: Collection[str] = (), now_s: float
+    ) -> None:
+        """Who is here: (family, work done, work it does in a second at most). Who is gone ended, just now.
+
+        Withdrawn ones, who were cancelled, would have gone on: they count as longer than they came.
+        """
         for job_id in [job_id for job_id in self._open if job_id not in done]:
             family, work, pace, at_s = self._open.pop(job_id)
-            self._ended.append((family, work + pace * (now_s - at_s)))
+            if job_id in withdrawn:
+                self._cut_short.append((family, work))
+            else:
+                self._ended.append((family, work + pace * (now_s - at_s)))
         self._ended = self._ended[-MOST_ENDED:]
+        self._cut_short = self._cut_short[-MOST_ENDED:]
         for job_id, (family, work, pace) in done.items():
             self._open[job_id] = [family, work, pace, now_s]
         self._left_B = {}
@@ -53,10 +65,13 @@ class Lengths:
 
     @property
     def has_learnt(self) -> bool:
-        return bool(self._open or self._ended)
+        return bool(self._open or self._ended or self._cut_short)
 
     def to_json(self) -> dict[str, Any]:
-        return {"open": self._open, "ended": [list(one) for one in self._ended]}
+        kept: dict[str, Any] = {"open": self._open, "ended": [list(one) for one in self._ended]}
+        if self._cut_short:
+            kept["cut_short"] = [list(one) for one in self._cut_short]
+        return kept
 
     def _chance_B(self, family: str) -> Floats:  # noqa: N802 (arrays wear their axes)
         """The chance to end within each bin of who comes to it."""
@@ -66,7 +81,8 @@ class Lengths:
 
     def _works(self, family: str | None) -> tuple[Floats, Floats]:
         ended = [work for other, work in self._ended if family in (None, other)]
-        there = [float(work) for other, work, *_ in self._open.values() if family in (None, other)]
+        unended = [*((other, work) for other, work, *_ in self._open.values()), *self._cut_short]
+        there = [float(work) for other, work in unended if family in (None, other)]
         return np.array(ended), np.array(there)
 
 
@@ -75,7 +91,7 @@ def with_likely_lengths(snapshot: ClusterSnapshot, lengths: Lengths, speeds: Spe
     unknown = [job for job in snapshot.jobs if not job.length_is_known]
     gpu_s = {job.id: speeds.step_s(job, job.fixed_workers) * job.fixed_workers for job in unknown}
     done = {job.id: (job.family, job.steps_done * gpu_s[job.id], _pace(job)) for job in unknown}
-    lengths.see(done, now_s=snapshot.now_s)
+    lengths.see(done, withdrawn=snapshot.withdrawn, now_s=snapshot.now_s)
     if not unknown:
         return snapshot
     guessed = {

@@ -36,4 +36,4 @@ class Fifo:
             refused = budget.refusal(job, n_workers)
             if refused is not None and refused.reason is Reason.TOO_FEW_FREE_GPUS:
                 break
-        return Proposal(tuple(grants), tuple(job.id for job in (*running, *waiting)))
+        return Proposal(tuple(grants), tuple(job.id for job in (*running, *waiting)), in_turn=True)

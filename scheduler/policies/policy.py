@@ -73,6 +73,7 @@ class Proposal:
     decide again although nothing else happens. is_final: all is placed as if everybody who changes had left, and
     kept free; for the reproduction of simulators in which nothing takes time. fills: GPUs that placement could not use
     as granted go to waiting jobs in the policy's order, at their least sizes; else only to claims of guarantees.
+    in_turn: nobody who waits is passed.
     """
 
     grants: tuple[Grant, ...]
@@ -83,6 +84,7 @@ class Proposal:
     wake_at_s: float | None = None
     is_final: bool = False
     fills: bool = False
+    in_turn: bool = False
 
 
 class Policy(Protocol):

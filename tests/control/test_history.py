@@ -7,10 +7,11 @@ import pytest
 from mlhub.control.forecasts import calibration, close_forecasts, newest_ends
 from mlhub.control.history import KEPT_A_JOB, forget_old_decisions
 from mlhub.control.loop import Loop
-from mlhub.control.models import Forecast, JobDecision
+from mlhub.control.models import Forecast, JobDecision, SchedulerSettings
+from mlhub.jobs import actions
 from mlhub.jobs.models import Job
 from tests.cast import make_cast
-from tests.control.worlds import World
+from tests.control.worlds import World, state
 from tests.jobs.builders import live_attempt
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +82,22 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
         assert judged.median_bias is not None
         assert judged.median_bias < 0 < judged.median_error  # it ended before it was expected to
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
+
+
+def test_what_is_learnt_of_ends_knows_who_was_cancelled(world: World) -> None:
+    """One job ends, one is cancelled, and one paused: predictions are scored by the first; the others took longer."""
+    ended, cancelled, paused = (world.job(max_workers=1) for _ in range(3))
+    world.rounds(3)
+    actions.cancel_job(cancelled, actor=world.cast.bob)
+    actions.pause_job(paused, actor=world.cast.bob)
+    world.backend.finish(str(live_attempt(ended).id))
+    world.rounds(4)
+    assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
+    learnt = SchedulerSettings.objects.get(pk=1).memory["bands"]
+    scores = [did_end for name in ("waiting", "running") for _, _, did_end in learnt[name]["ended"]]
+    assert set(scores) == {0.0, 1.0}
+    assert sum(learnt[name]["n_jobs"] for name in ("waiting", "running")) <= 2
+    assert not learnt["open"]
 
 
 def test_jobs_that_were_cancelled_judge_no_forecast(world: World) -> None:

@@ -29,4 +29,4 @@ def _core(decision):
 
 def _without_bands(memory: PolicyMemory):
     """Bands learn from predictions, and there are none without explanations."""
-    return {key: value for key, value in memory.values.items() if key != "bands"}
+    return {key: value for key, value in memory.values.items() if key not in ("bands", "arrivals")}

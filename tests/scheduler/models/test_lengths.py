@@ -53,6 +53,31 @@ def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
     assert again.left_gpu_s("f", 10.0) == lengths.left_gpu_s("f", 10.0)
 
 
+def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
+    """Of sixty who came to 50,000 and were cancelled there, nobody is known to end there."""
+    jobs = {f"j{i}": ("f", 50_000.0, 8.0) for i in range(60)}
+    lengths, wrong = learnt(*[("f", 1000.0)] * 20), learnt(*[("f", 1000.0)] * 20)
+    for one, withdrawn in ((lengths, list(jobs)), (wrong, [])):
+        one.see(jobs, now_s=0.0)
+        one.see({}, withdrawn=withdrawn, now_s=0.0)
+    assert lengths.left_gpu_s("f", 40_000.0) > 2 * wrong.left_gpu_s("f", 40_000.0)
+    again = Lengths(lengths.to_json())
+    assert again.left_gpu_s("f", 40_000.0) == lengths.left_gpu_s("f", 40_000.0)
+    assert len(again.to_json()["ended"]) == 20
+
+
+def test_a_round_is_told_of_those_that_were_cancelled() -> None:
+    unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
+    case = cluster(gpus=3).running(*[replace(one, steps_done=90.0) for one in unknown])
+    policy = policy_named("srtf", {})
+    plan = decide(case.snapshot, policy=policy, memory=PolicyMemory())
+    later = replace(case.snapshot, now_s=case.snapshot.now_s + 10, jobs=case.snapshot.jobs[2:], withdrawn=("a",))
+    values = decide(later, policy=policy, memory=plan.memory).memory.values
+    assert [len(values["lengths"][key]) for key in ("ended", "cut_short", "open")] == [1, 1, 1]
+    ended = values["bands"]["running"]["ended"]
+    assert sorted(did_end for _, _, did_end in ended) == [0.0, 1.0]
+
+
 def test_a_round_learns_from_jobs_that_are_gone() -> None:
     """Two of a hundred steps of a GPU-second each ended; the third, at 90 steps, is taken for nearly done."""
     unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
