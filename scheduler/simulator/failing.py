@@ -58,6 +58,7 @@ class FailingWorld:
         self.tenants: Sequence[TenantSnapshot] = inner.tenants
         self.arrivals: Sequence[Arrival] = inner.arrivals
         self.is_coupled, self.is_disturbed = inner.is_coupled, inner.is_disturbed
+        self.is_learning = inner.is_learning
 
     @property
     def nodes(self) -> Sequence[Node]:

@@ -68,7 +68,6 @@ class MuriWorld(SteadyWorld):
         self._mates: dict[tuple[str, int], list[str]] = {}
         self._is_shared = False  # does any GPU have two who train?
         self._spots: dict[str, tuple[Allocation, list[tuple[str, int]]]] = {}
-        self._shown: dict[str, tuple[JobSnapshot, float, JobSnapshot]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
 
     def step_s(self, gang: Gang, others: Mapping[str, Gang]) -> float:
@@ -94,7 +93,7 @@ class MuriWorld(SteadyWorld):
             self._charge_s[job_id] = self._restart_s[job_id]
         else:
             members = {member for group in self._groups(gang, others) for member in group}
-            self._charge_s[job_id] = sum([self._restart_s[member] for member in members])
+            self._charge_s[job_id] = sum([self._restart_s[member] for member in sorted(members)])
         return super().leg(gang, others)
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
@@ -107,17 +106,10 @@ class MuriWorld(SteadyWorld):
         return 0.0 if self._as_published else self._restart_s[job.id]
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Its steps as they were at the last event: charges are not seen before. Of who waits, always the same."""
+        """Its steps as they were at the last event: charges are not seen before."""
         if not self._as_published:
             return job
-        done = self._done[job.id]
-        if job.allocation is not None:
-            return job.progressed(steps_done=done, executed_gpu_s=job.executed_gpu_s)
-        known = self._shown.get(job.id)
-        if known is None or known[0] is not job or known[1] != done:
-            shown = job.progressed(steps_done=done, executed_gpu_s=job.executed_gpu_s)
-            known = self._shown[job.id] = (job, done, shown)
-        return known[2]
+        return job.progressed(steps_done=self._done[job.id], executed_gpu_s=job.executed_gpu_s)
 
     def _opportunistic_s(self, job: JobSnapshot, groups: Sequence[Sequence[str]]) -> float:
         alone_s = self._alone_s[job.id]

@@ -49,6 +49,7 @@ class NetworkWorld(SteadyWorld):
     """
 
     is_coupled = True
+    is_learning = True
 
     def __init__(
         self,

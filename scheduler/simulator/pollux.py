@@ -49,7 +49,7 @@ class PolluxWorld:
     ) -> None:
         self.nodes, self.racks = cluster.nodes, cluster.racks
         self.tenants: Sequence[TenantSnapshot] = (TenantSnapshot("default"),)
-        self.is_coupled, self.is_disturbed = interference > 0, False
+        self.is_coupled, self.is_disturbed, self.is_learning = interference > 0, False, False
         self.pairs: Sequence[PairObservation] = ()
         self._interference = interference
         self._true = {}

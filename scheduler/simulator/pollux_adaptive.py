@@ -56,6 +56,7 @@ class AdaptivePolluxWorld(PolluxWorld):
         self._noise_ahead: dict[str, tuple[tuple[float, float], ...]] = {}
         self._batch: dict[str, tuple[int, int]] = {}
         super().__init__(trace, cluster, applications, interference=interference)
+        self.is_learning = True
 
     def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
         """To the end of the epoch, or for a minute: then the agent looks again."""

@@ -24,10 +24,15 @@ class Training:
         self.lives: dict[str, Life] = {}
         self._numbers: dict[str, int] = {}  # in the order of submission
         self._running: list[tuple[int, str]] = []  # those that train, in that order
+        self._shown: dict[str, JobSnapshot] = {}  # all that are there, as last seen
+        self._newly_waiting: set[str] = set()
+        self._on_gpus: set[str] = set()
 
     def submit(self, arrival: Arrival) -> None:
         self.jobs[arrival.job.id] = arrival.job
         self._numbers[arrival.job.id] = len(self.lives)
+        self._shown[arrival.job.id] = arrival.job
+        self._newly_waiting.add(arrival.job.id)
         self.lives[arrival.job.id] = Life(arrival.job, arrival.at_s)
 
     def is_void(self, job_id: str, version: int) -> bool:
@@ -39,9 +44,17 @@ class Training:
         return len(self._running)
 
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
-        """All jobs as the scheduler sees them at this moment."""
-        shown, waits = self._world.snapshot_of, Phase.WAITING
-        return tuple([shown(j) if j.phase is waits else self._seen(i, j, now_s) for i, j in self.jobs.items()])
+        """All jobs as the scheduler sees them at this moment. Who waits is the same object as before, if nothing is
+        learnt of it.
+        """
+        shown, jobs = self._shown, self.jobs
+        for job_id in jobs if self._world.is_learning else self._newly_waiting:
+            if job_id in jobs and jobs[job_id].phase is Phase.WAITING:
+                shown[job_id] = self._world.snapshot_of(jobs[job_id])
+        self._newly_waiting.clear()
+        for job_id in self._on_gpus:
+            shown[job_id] = self._seen(job_id, jobs[job_id], now_s)
+        return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:
         job, life = self.jobs[decision.job], self.lives[decision.job]
@@ -49,6 +62,7 @@ class Training:
         life.n_restarts += life.started_at_s is not None
         life.started_at_s = now_s if life.started_at_s is None else life.started_at_s
         life.version += 1
+        self._on_gpus.add(job.id)
         self.jobs[job.id] = job.moved_on(phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
             self._agenda.push(now_s + delay_s, Happening.TRAINS, job.id, life.version)
@@ -86,6 +100,8 @@ class Training:
         """What it held is free again."""
         job = self.jobs[job_id]
         self._rests(job_id)
+        self._on_gpus.discard(job_id)
+        self._newly_waiting.add(job_id)
         self._close_span(job, now_s)
         assert job.allocation is not None
         self.jobs[job_id] = job.moved_on(
@@ -167,6 +183,8 @@ class Training:
         life = self.lives[job_id]
         job = self.jobs.pop(job_id)
         self._rests(job_id)
+        self._on_gpus.discard(job_id)
+        del self._shown[job_id]
         life.ended_at_s = now_s
         life.leg = None
         self._close_span(job, now_s)

@@ -44,7 +44,8 @@ class World(Protocol):
     """Truths of a simulated cluster.
 
     is_coupled: the speed of a job depends on where the others are, so that every change asks for all speeds anew.
-    is_disturbed: every event does, even if it changes nothing. pairs: what was measured of jobs that shared GPUs.
+    is_disturbed: every event does, even if it changes nothing. is_learning: what is shown of a job may change while it
+    waits, for others are measured. pairs: what was measured of jobs that shared GPUs.
     """
 
     @property
@@ -64,6 +65,9 @@ class World(Protocol):
 
     @property
     def is_disturbed(self) -> bool: ...
+
+    @property
+    def is_learning(self) -> bool: ...
 
     @property
     def pairs(self) -> Sequence[PairObservation]: ...
@@ -102,6 +106,7 @@ class SteadyWorld(ABC):
 
     is_coupled = False
     is_disturbed = False
+    is_learning = False
     pairs: Sequence[PairObservation] = ()
 
     def __init__(self, arrivals: Sequence[Arrival]) -> None:
