@@ -27,6 +27,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--jobs", type=int, required=True, metavar="M", help="live jobs: running and waiting")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds to measure (200 for few jobs, 20 for many)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--fair", action="store_true", help="tenants have guarantees, and share the rest fairly, by dominant shares"
+    )
     add_policy(parser, default="mlhub")
     add_json(parser)
     parser.set_defaults(command=_bench)
@@ -38,7 +41,9 @@ def _bench(arguments: argparse.Namespace) -> int:
     cpu_ms: processor time of the same rounds, which other programs on the machine disturb less.
     """
     policy = policy_named(arguments.policy, parameters_in(arguments.param))
-    cluster = BusyCluster(n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed)
+    cluster = BusyCluster(
+        n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed, shares_fairly=arguments.fair
+    )
     n_rounds = arguments.rounds or max(20, min(200, 100_000 // arguments.jobs))
     memory = PolicyMemory()
     wall_ms, cpu_ms, kinds = [], [], dict.fromkeys(("Launch", "Resize", "Preempt", "Keep", "Wait"), 0)
@@ -58,6 +63,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         "gpus": arguments.gpus,
         "jobs": arguments.jobs,
         "policy": policy.name,
+        "fair": arguments.fair,
         "rounds": n_rounds,
         "round_ms": _percentiles(wall_ms[1 + WARM_UP :]),
         "cpu_ms": _percentiles(cpu_ms[1 + WARM_UP :]),

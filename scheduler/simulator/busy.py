@@ -22,14 +22,17 @@ MAX_OBSERVATIONS = 40  # of a family: the newest, as on the live platform
 
 
 class BusyCluster:
-    """The truth between rounds. Raises ValueError for less than 8 GPUs or less than one job."""
+    """The truth between rounds. shares_fairly: its tenants do, above their guarantees.
 
-    def __init__(self, *, n_gpus: int, n_jobs: int, seed: int = 0) -> None:
+    Raises ValueError for less than 8 GPUs or less than one job.
+    """
+
+    def __init__(self, *, n_gpus: int, n_jobs: int, seed: int = 0, shares_fairly: bool = False) -> None:
         if n_gpus < 8 or n_jobs < 1:
             raise ValueError(f"a busy cluster needs 8 GPUs and a job at least, not {n_gpus} and {n_jobs}")
         self.now_s = 0.0
         self.nodes, self.racks = busy_nodes(n_gpus)
-        self.tenants = busy_tenants(n_gpus, n_jobs)
+        self.tenants = busy_tenants(n_gpus, n_jobs, shares_fairly=shares_fairly)
         self._terrain = terrain_of(self.nodes, self.racks)
         self._random = np.random.default_rng(seed)
         self._mix = Mix(n_gpus=n_gpus, n_jobs=n_jobs, tenants=self.tenants, nodes=self.nodes, random=self._random)

@@ -16,6 +16,7 @@ from scheduler.topology import Node, Rack
 
 DEMAND = 2.0  # GPUs asked for by all live jobs, over those there are
 LARGEST = 64
+HALF_LIFE_S = 4 * 3600.0  # of use, where tenants share fairly
 JOBS_OF_A_FAMILY = 20
 KINDS = (("v100", 8, 1.0, 0.5), ("a100", 8, 0.45, 0.3), ("t4", 4, 2.2, 0.2))  # type, GPUs, slowness, part of the racks
 
@@ -39,11 +40,26 @@ def busy_nodes(n_gpus: int) -> tuple[tuple[Node, ...], tuple[Rack, ...]]:
     return tuple(nodes), tuple(racks)
 
 
-def busy_tenants(n_gpus: int, n_jobs: int) -> tuple[TenantSnapshot, ...]:
-    """Three organisations of four teams each; each limit binds now and then."""
-    tenants = []
+def busy_tenants(n_gpus: int, n_jobs: int, *, shares_fairly: bool = False) -> tuple[TenantSnapshot, ...]:
+    """Three organisations of four teams each; each limit binds now and then.
+
+    shares_fairly: an eighth of the GPUs is guaranteed to each organisation, and all others go by turns, by weight and
+    by what was used in the last hours, among them and among their teams.
+    """
+    root = [TenantSnapshot("all", shares_fairly=True, half_life_s=HALF_LIFE_S)] if shares_fairly else []
+    tenants = list(root)
     for i in range(3):
-        tenants.append(TenantSnapshot(f"org{i}", max_gpus=(None, n_gpus // 2, n_gpus // 4)[i], weight=1.0 + i))
+        tenants.append(
+            TenantSnapshot(
+                f"org{i}",
+                parent="all" if root else None,
+                max_gpus=(None, n_gpus // 2, n_gpus // 4)[i],
+                weight=1.0 + i,
+                guarantee=n_gpus // 8 if root else None,
+                shares_fairly=shares_fairly,
+                half_life_s=HALF_LIFE_S if root else 0.0,
+            )
+        )
         for k in range(4):
             tenants.append(
                 TenantSnapshot(
@@ -84,7 +100,8 @@ class Mix:
         random: np.random.Generator,
     ) -> None:
         self._random = random
-        self._teams = [tenant.id for tenant in tenants if tenant.parent]
+        parents = {tenant.parent for tenant in tenants}
+        self._teams = [tenant.id for tenant in tenants if tenant.id not in parents]
         self._types = sorted({node.gpu_type for node in nodes})
         self._families = [self._family(i) for i in range(max(8, n_jobs // JOBS_OF_A_FAMILY))]
         self._by_name = {family.name: family for family in self._families}

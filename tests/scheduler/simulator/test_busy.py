@@ -58,3 +58,12 @@ def test_the_bench_command_writes_percentiles_and_memory(tmp_path: Path) -> None
 def test_a_bench_without_gpus_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--gpus", "0", "--jobs", "6"]) == 2
     assert "needs 8 GPUs and a job at least" in capsys.readouterr().err
+
+
+def test_its_tenants_share_fairly_where_that_is_asked_and_jobs_are_of_teams_only() -> None:
+    cluster = BusyCluster(n_gpus=64, n_jobs=32, shares_fairly=True)
+    parents = {tenant.parent for tenant in cluster.tenants}
+    assert [tenant.id for tenant in cluster.tenants if tenant.shares_fairly] == ["all", "org0", "org1", "org2"]
+    assert not {job.tenant for job in cluster.snapshot().jobs} & parents
+    plan = decide(cluster.snapshot(), policy=policy_named("mlhub", {}), memory=PolicyMemory())
+    assert "use" in plan.memory.values
