@@ -70,29 +70,36 @@ class Budget:
 
     def refusal(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> Explanation | None:
         """Why the job may not have n workers in all (of this type, if one is said), or None if it may."""
-        _, had = self._granted.get(job.id, ("", 0))
-        more = n_workers - had
-        if more > 0:
-            refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
-            if self.entitlement is not None:
-                refused = self.entitlement.refusal(job, n_workers, had=had) or refused
-            if refused is not None:
-                return refused
+        refused = self._over_quota(job, n_workers)
+        if refused is not None:
+            return refused
         if self._type_for(job, n_workers, gpu_type) is None:
             kept = self.entitlement.about_kept(job, n_workers, self._left) if self.entitlement is not None else None
             if kept is not None:
                 return kept
-            return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": self.n_left(), "total": self.n_left(), "need": more})
+            more, free = n_workers - self.granted(job), self.n_left()
+            return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": free, "total": free, "need": more})
         return None
+
+    def _over_quota(self, job: JobSnapshot, n_workers: int) -> Explanation | None:
+        had = self.granted(job)
+        more = n_workers - had
+        if more <= 0:
+            return None
+        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
+        if self.entitlement is not None:
+            refused = self.entitlement.refusal(job, n_workers, had=had) or refused
+        return refused
 
     def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
         if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
             return False
-        if self.refusal(job, n_workers, gpu_type=gpu_type) is not None:
+        if self._over_quota(job, n_workers) is not None:
             return False
         chosen = self._type_for(job, n_workers, gpu_type)
-        assert chosen is not None
+        if chosen is None:
+            return False
         self.give_back(job)
         self._left[chosen] -= n_workers
         self._ledger.take(job.tenant, gpus=n_workers)

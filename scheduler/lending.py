@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from scheduler.decisions import Explanation, Reason
 from scheduler.snapshot import TenantSnapshot
@@ -32,9 +33,14 @@ class _Place:
     kept: int
     line: tuple[_Place, ...]  # parents, nearest first; the cluster is the last
 
-    @property
+    @cached_property
     def id(self) -> str | None:
         return None if self.tenant is None else self.tenant.id
+
+    @cached_property
+    def upward(self) -> tuple[tuple[str | None, int], ...]:
+        """By place, itself first: its id, and the part that it keeps for itself alone."""
+        return tuple([(at.id, at.kept) for at in (self, *self.line)])
 
     @property
     def borrow_limit(self) -> int | None:
@@ -188,10 +194,13 @@ class Lending:
         return max(0, booked - at.kept)
 
     def _add(self, place: _Place, gpus: int) -> None:
-        for at in (place, *place.line):
-            before = self._over(at)
-            self._used[at.id] += gpus
-            gpus = self._over(at) - before
+        """As _over before and after, at every place up to the one where nothing changes."""
+        used, floors = self._used, self._floors
+        for key, kept in place.upward:
+            before = used[key]
+            used[key] = after = before + gpus
+            least = max(floors.get(key, 0), kept)
+            gpus = max(least, after) - max(least, before)
             if gpus == 0:
                 return
 

@@ -63,6 +63,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
         snapshot.pairs,
         max((node.max_jobs_per_gpu for node in snapshot.nodes if node.is_schedulable), default=1),
         scene.free_by_node,
+        explain,
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = propose(policy, view, scene=scene, memory=own_memory)  # 2

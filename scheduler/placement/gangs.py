@@ -151,8 +151,9 @@ def _tightest_first(ground: Ground, node_S: Ints, k_S: Ints, near: Collection[st
     """A number for each node, smallest for a near one, then for the one with the least room, then by name."""
     key_S = k_S * len(ground.node_N) + ground.rank_N[node_S]
     if near:
-        is_near_S = np.isin(node_S, [ground.place[name] for name in near if name in ground.place])
-        key_S = key_S + ~is_near_S * ((ground.most_gpus + 1) * len(ground.node_N))
+        far_N = np.ones(len(ground.node_N), dtype=np.int64)
+        far_N[[ground.place[name] for name in near if name in ground.place]] = 0
+        key_S = key_S + far_N[node_S] * ((ground.most_gpus + 1) * len(ground.node_N))
     return key_S
 
 

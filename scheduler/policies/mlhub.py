@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from scheduler.budget import Budget
@@ -103,14 +103,7 @@ class _Case:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
         per_node = self.view.speeds.terrain.gpus_per_node(self.view.speeds.usual_type(job))
-        steps = {job.min_workers}
-        n = 1
-        while n <= top:
-            steps.add(n)
-            if n >= per_node and n % per_node == 0 and n % 2 == 0:
-                steps.add(n * 3 // 2)
-            n = min(n * 2, per_node) if n < per_node else n * 2
-        return tuple(sorted({n for n in steps if job.min_workers <= n <= top} | {job.min_workers}))
+        return _doubling(job.min_workers, top, per_node)
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Remaining time at a size; at the present size on the present nodes."""
@@ -219,6 +212,18 @@ class _Case:
         return min(ends, default=None)
 
 
+@lru_cache(maxsize=1 << 12)
+def _doubling(least: int, top: int, per_node: int) -> tuple[int, ...]:
+    steps = set()
+    n = 1
+    while n <= top:
+        steps.add(n)
+        if n >= per_node and n % per_node == 0 and n % 2 == 0:
+            steps.add(n * 3 // 2)
+        n = min(n * 2, per_node) if n < per_node else n * 2
+    return tuple(sorted({n for n in steps if least <= n <= top} | {least}))
+
+
 class _Reasons:
     """Why each job gets what the plan (workers by job) gives it. What is the same for all is worked out once."""
 
@@ -231,7 +236,7 @@ class _Reasons:
     def why(self, job: JobSnapshot) -> Explanation:
         n, had = self._plan[job.id], n_held(job)
         if n < had:
-            gain_s = self._gains.of_others(job)
+            gain_s = self._gains.of_others(job) if self._case.view.explains else None
             if gain_s is not None and gain_s > 0:
                 return Explanation(Reason.MAKES_ROOM, {"given": had - n, "gain_s": gain_s})
             return Explanation(Reason.WORTH_MORE, {"given": had - n, "times": self._times_worth(job)})

@@ -21,7 +21,8 @@ class View:
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
     nodes: all of the cluster. free(): by node that takes jobs, its GPUs that nobody is certain to keep: what candidates
-    hold counts as free. For policies that search over places; the others leave nodes to placement.
+    hold counts as free. For policies that search over places; the others leave nodes to placement. explains: False =
+    nobody reads the reasons, so that none need be worked out that cost time.
     """
 
     now_s: float
@@ -34,6 +35,7 @@ class View:
     pairs: tuple[PairObservation, ...] = ()
     max_jobs_per_gpu: int = 1
     free: Callable[[], Mapping[str, int]] = dict
+    explains: bool = True
 
 
 @dataclass(frozen=True)
