@@ -31,7 +31,7 @@ class Learnt:
 def learnt_of(families: Collection[str]) -> Learnt:
     """What is known of these families."""
     observations, profiles, noise_scales = _speeds(families)
-    return Learnt(observations, profiles, noise_scales, _costs())
+    return Learnt(observations, profiles, noise_scales, learnt_costs())
 
 
 def _speeds(
@@ -63,7 +63,7 @@ def _speeds(
     return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
 
 
-def _costs() -> CostModel:
+def learnt_costs() -> CostModel:
     """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost."""
     newest = (
         Attempt.objects.exclude(training_at=None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlhub.control.choosing import STAND_IN
+from mlhub.control.costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -64,6 +65,7 @@ def why(job: Job) -> dict[str, Any]:
         "predicted_start_at": job.predicted_start_at,
         "predicted_finish_at": job.predicted_finish_at,
         "predicted_finish_p90_at": job.predicted_finish_p90_at,
+        "costs": costs_of(job),
         "history": JobDecision.objects.filter(job=job).order_by("-id")[:N_HISTORY],
     }
 

@@ -63,6 +63,24 @@ class Estimate:
     basis: Basis
 
     @property
+    def error_s(self) -> float:
+        """Half of what two of three lie within."""
+        return (self.high_s - self.low_s) / 2
+
+    @property
+    def short(self) -> str:
+        """For a line among others: 31 s ± 4 s (7 observations)."""
+        digits = 0 if self.seconds >= 10 else 1
+        seen = f"{self.n} observation{'' if self.n == 1 else 's'}"
+        rests_on = {
+            Basis.FAMILY: seen,
+            Basis.FEW: f"{seen} and others'",
+            Basis.OTHERS: "others'",
+            Basis.PRIOR: "a guess",
+        }
+        return f"{self.seconds:.{digits}f} s ± {self.error_s:.{digits}f} s ({rests_on[self.basis]})"
+
+    @property
     def sentence(self) -> str:
         about = f"{self.seconds:.1f} s, mostly {self.low_s:.1f} to {self.high_s:.1f} s"
         words = {
@@ -91,6 +109,19 @@ class Costs:
     def resize_s(self) -> float:
         """Of a move, too."""
         return self.preempt_s + self.start.seconds
+
+    @property
+    def restart(self) -> Estimate:
+        """Of leave, loss and start together; their errors are independent. It rests on what the weakest rests on.
+
+        Where nothing of its own was lost so far, or nothing left yet, n counts none, though starts were measured.
+        """
+        parts = (self.start, self.leave, self.loss)
+        seconds = self.resize_s
+        error_s = math.hypot(*(part.error_s for part in parts))
+        weakest = max(parts, key=lambda part: list(Basis).index(part.basis))
+        low_s = max(0.0, seconds - error_s)
+        return Estimate(seconds, low_s, low_s + 2 * error_s, min(part.n for part in parts), weakest.basis)
 
 
 class CostModel:

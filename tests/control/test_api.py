@@ -159,6 +159,7 @@ def test_a_job_tells_its_place_and_its_history(cast: Cast) -> None:
     assert why["place"] == 1
     assert [d["decision"] for d in why["history"]] == ["wait"]
     assert why["history"][0]["explanations"][0]["sentence"]
+    assert (why["costs"]["restart"]["basis"], why["costs"]["restart"]["sentence"]) == ("prior", "17 s ± 15 s (a guess)")
     told = cast.client(cast.bob).get(f"/api/v1/jobs/{running.id}/why").json()
     assert told["place"] is None
     (launch,) = told["history"]
@@ -210,5 +211,6 @@ def test_insight_shows_calibration_and_shadow_to_administrators_only(cast: Cast)
     shown = cast.client(cast.root).get(path).json()
     assert [m["moment"] for m in shown["calibration"]] == ["submission", "launch"]
     assert (shown["shadow"]["policy"], shown["shadow"]["n_rounds"]) == ("srtf", 1)
+    assert shown["costs"] == []
     for user, status in ((cast.alice, 403), (None, 401)):
         assert cast.client(user).get(path).status_code == status

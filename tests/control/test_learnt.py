@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mlhub.control.convergence import expected_steps
+from mlhub.control.costs import costs_of, costs_of_newest
 from mlhub.control.learnt import learnt_of
 from mlhub.control.snapshots import take_snapshot
 from mlhub.jobs.models import Attempt, Job
@@ -104,3 +105,17 @@ def test_a_curve_that_nears_its_target_shortens_what_is_expected_of_the_job(worl
     stops.refresh_from_db()
     goes_on.refresh_from_db()
     assert stops.predicted_finish_at < goes_on.predicted_finish_at
+
+
+def test_pages_show_what_a_restart_of_a_family_costs_and_on_how_much_that_rests(world: World) -> None:
+    one, other = world.job(name="one", max_workers=1), world.job(name="other", max_workers=1, hyperparameters={"lr": 2})
+    world.rounds(2)
+    trained(world, one, start_s=40, leave_s=2)
+    shown = costs_of(one)
+    assert (shown["start"]["n"], shown["start"]["basis"], shown["loss"]["basis"]) == (1, "few", "prior")
+    assert shown["restart"]["seconds"] == pytest.approx(
+        sum(shown[part]["seconds"] for part in ("start", "leave", "loss"))
+    )
+    assert costs_of(other)["start"]["basis"] == "others"
+    (row,) = costs_of_newest(9)
+    assert row == {"job": {"id": one.id, "name": "one"}, **shown}

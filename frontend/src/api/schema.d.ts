@@ -789,7 +789,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description How forecasts came true, and what the shadow would have done. Platform administrators only. */
+        /** @description How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only. */
         get: operations["scheduler_insight_retrieve"];
         put?: never;
         post?: never;
@@ -993,6 +993,14 @@ export interface components {
             away_since: string | null;
             message: string;
         };
+        /**
+         * @description * `family` - family
+         *     * `few` - few
+         *     * `others` - others
+         *     * `prior` - prior
+         * @enum {string}
+         */
+        BasisEnum: "family" | "few" | "others" | "prior";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             moment: components["schemas"]["MomentEnum"];
@@ -1020,6 +1028,27 @@ export interface components {
             readonly id: string;
             number: number;
             readonly model: components["schemas"]["ModelBrief"];
+        };
+        /**
+         * @description Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
+         *
+         *     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+         */
+        Cost: {
+            /** Format: double */
+            seconds: number;
+            /** Format: double */
+            error_s: number;
+            n: number;
+            basis: components["schemas"]["BasisEnum"];
+            sentence: string;
+        };
+        /** @description start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three. */
+        Costs: {
+            start: components["schemas"]["Cost"];
+            leave: components["schemas"]["Cost"];
+            loss: components["schemas"]["Cost"];
+            restart: components["schemas"]["Cost"];
         };
         Dataset: {
             /** Format: uuid */
@@ -1217,6 +1246,14 @@ export interface components {
             remedy: string;
             traceback: string | null;
         };
+        /** @description job: the newest one of the family. */
+        FamilyCosts: {
+            start: components["schemas"]["Cost"];
+            leave: components["schemas"]["Cost"];
+            loss: components["schemas"]["Cost"];
+            restart: components["schemas"]["Cost"];
+            job: components["schemas"]["JobName"];
+        };
         /**
          * @description * `user` - user
          *     * `platform` - platform
@@ -1232,10 +1269,11 @@ export interface components {
          * @enum {string}
          */
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
-        /** @description How well the scheduler foretells, and what its shadow would have done. */
+        /** @description How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done. */
         Insight: {
             calibration: components["schemas"]["CalibrationMoment"][];
             ends: components["schemas"]["End"][];
+            costs: components["schemas"]["FamilyCosts"][];
             shadow: components["schemas"]["ShadowSummary"] | null;
         };
         /**
@@ -2655,7 +2693,7 @@ export interface components {
             remove_nodes?: string[];
             policy?: components["schemas"]["PolicyWishRequest"];
         };
-        /** @description place: among all that wait, from 1. history: newest first. */
+        /** @description place: among all that wait, from 1. costs: of the job's family. history: newest first. */
         Why: {
             /** Format: uuid */
             job: string;
@@ -2669,6 +2707,7 @@ export interface components {
             predicted_finish_at: string | null;
             /** Format: date-time */
             predicted_finish_p90_at: string | null;
+            costs: components["schemas"]["Costs"];
             history: components["schemas"]["Decision"][];
         };
     };

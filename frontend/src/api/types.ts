@@ -13,6 +13,7 @@ export type Effect = Schemas["Effect"];
 export type Event = Schemas["Event"];
 export type Explanation = Schemas["Explanation"];
 export type Failure = Schemas["Failure"];
+export type Costs = Schemas["Costs"];
 export type Insight = Schemas["Insight"];
 export type InputError = NonNullable<Schemas["DatasetVersion"]["error"]>;
 export type Job = Schemas["Job"];

@@ -2,6 +2,7 @@
 import type {
   Attempt,
   Cluster,
+  Costs,
   Dataset,
   Decision,
   DatasetVersion,
@@ -303,6 +304,12 @@ export function decision(over: Partial<Decision> = {}): Decision {
   };
 }
 
+export function costs(over: Partial<Costs> = {}): Costs {
+  const nothing = { seconds: 0, error_s: 0.1, n: 7, basis: "family" as const, sentence: "0.0 s ± 0.1 s (7 observations)" };
+  const start = { seconds: 31, error_s: 4, n: 7, basis: "family" as const, sentence: "31 s ± 4 s (7 observations)" };
+  return { start, leave: nothing, loss: nothing, restart: start, ...over };
+}
+
 export function why(over: Partial<Why> = {}): Why {
   return {
     job: JOB_ID,
@@ -313,6 +320,7 @@ export function why(over: Partial<Why> = {}): Why {
     predicted_start_at: null,
     predicted_finish_at: null,
     predicted_finish_p90_at: null,
+    costs: costs(),
     history: [decision()],
     ...over,
   };

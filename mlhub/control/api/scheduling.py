@@ -10,6 +10,7 @@ from rest_framework import serializers
 from mlhub.control.models import JobDecision, Moment, Round, SchedulerSettings, ShadowDecision
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
+from scheduler.models.cost import Basis
 from scheduler.policies import POLICIES, parameters_of
 
 
@@ -32,8 +33,30 @@ class DecisionSerializer(serializers.ModelSerializer[JobDecision]):
         read_only_fields = fields
 
 
+class CostSerializer(serializers.Serializer[Any]):
+    """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
+
+    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+    """
+
+    seconds = serializers.FloatField()
+    error_s = serializers.FloatField()
+    n = serializers.IntegerField()
+    basis = serializers.ChoiceField(choices=[basis.value for basis in Basis])
+    sentence = serializers.CharField()
+
+
+class CostsSerializer(serializers.Serializer[Any]):
+    """start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three."""
+
+    start = CostSerializer()
+    leave = CostSerializer()
+    loss = CostSerializer()
+    restart = CostSerializer()
+
+
 class WhySerializer(serializers.Serializer[Any]):
-    """place: among all that wait, from 1. history: newest first."""
+    """place: among all that wait, from 1. costs: of the job's family. history: newest first."""
 
     job = serializers.UUIDField()
     state = serializers.ChoiceField(choices=STATES)
@@ -43,6 +66,7 @@ class WhySerializer(serializers.Serializer[Any]):
     predicted_start_at = serializers.DateTimeField(allow_null=True)
     predicted_finish_at = serializers.DateTimeField(allow_null=True)
     predicted_finish_p90_at = serializers.DateTimeField(allow_null=True)
+    costs = CostsSerializer()
     history = DecisionSerializer(many=True)
 
 
@@ -269,9 +293,16 @@ class EndSerializer(serializers.Serializer[Any]):
     within_p90 = serializers.BooleanField(allow_null=True)
 
 
+class FamilyCostsSerializer(CostsSerializer):
+    """job: the newest one of the family."""
+
+    job = JobNameSerializer()
+
+
 class InsightSerializer(serializers.Serializer[Any]):
-    """How well the scheduler foretells, and what its shadow would have done."""
+    """How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done."""
 
     calibration = CalibrationMomentSerializer(many=True)
     ends = EndSerializer(many=True)
+    costs = FamilyCostsSerializer(many=True)
     shadow = ShadowSummarySerializer(allow_null=True)

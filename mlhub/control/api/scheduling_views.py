@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.control import actions, standing
 from mlhub.control.api import scheduling as s
+from mlhub.control.costs import costs_of_newest
 from mlhub.control.forecasts import calibration, newest_ends
 from mlhub.control.models import Round, SchedulerSettings
 from mlhub.core.api.views import read_body
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 N_QUEUE, MOST_QUEUE = 50, 200
 N_ENDS = 20
+N_FAMILIES = 20
 UNSEEN = 2**31 - 1  # the place of a job that no round has seen: after all others
 
 
@@ -132,8 +134,13 @@ class InsightView(APIView):
 
     @extend_schema(responses=s.InsightSerializer)
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
-        """How forecasts came true, and what the shadow would have done. Platform administrators only."""
-        found = {"calibration": calibration(), "ends": newest_ends(N_ENDS), "shadow": standing.shadow_summary()}
+        """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only."""
+        found = {
+            "calibration": calibration(),
+            "ends": newest_ends(N_ENDS),
+            "costs": costs_of_newest(N_FAMILIES),
+            "shadow": standing.shadow_summary(),
+        }
         return Response(s.InsightSerializer(found).data)
 
 

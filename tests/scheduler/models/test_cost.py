@@ -23,6 +23,21 @@ def test_before_anything_ran_it_is_a_guess_and_says_so() -> None:
     assert "a guess" in costs.start.sentence
 
 
+def test_a_restart_adds_up_and_rests_on_its_weakest_part() -> None:
+    seen = [CostObservation("a", kind, s) for kind, s in ((Kind.START, 30.0), (Kind.LEAVE, 1.0), (Kind.LOSS, 0.0))] * 7
+    costs = CostModel(seen).of("a")
+    assert costs.restart.seconds == pytest.approx(costs.resize_s) == pytest.approx(31.0, abs=1.5)
+    assert costs.restart.error_s == pytest.approx(
+        math.hypot(costs.start.error_s, costs.leave.error_s, costs.loss.error_s), rel=0.01
+    )
+    assert (costs.restart.n, costs.restart.basis) == (7, Basis.FAMILY)
+    assert costs.restart.short == f"{costs.restart.seconds:.0f} s ± {costs.restart.error_s:.0f} s (7 observations)"
+    once = CostModel([*seen[:1], *starts(b=[20.0] * 5)]).of("a")
+    assert once.start.short.endswith("(1 observation and others')")
+    assert (once.restart.n, once.restart.basis) == (0, Basis.PRIOR)
+    assert once.restart.short.endswith("(a guess)")
+
+
 def test_by_hand_one_observation_is_drawn_a_little_to_that_of_all() -> None:
     """One family alone is the mean of all. Two, at 10 and 40 s: mean sqrt(10.1 * 40.1) = 20.1 + 0.1 in logarithms.
 

@@ -1,5 +1,5 @@
 // What the scheduler decided on a job over the rounds, newest first, each with its reasons.
-import { Table, Text } from "@mantine/core";
+import { Stack, Table, Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
@@ -29,19 +29,25 @@ export function Decisions({ id }: { id: string }) {
   const why = useQuery(whyQuery(id));
   return (
     <Answer of={why}>
-      {({ history }) =>
-        history.length === 0 ? (
+      {({ costs, history }) => (
+        <Stack gap="sm">
           <Text size="sm" c="dimmed">
-            Nothing was decided on it yet.
+            A restart of this family costs {costs.restart.sentence}: to leave {costs.leave.sentence}, to do again{" "}
+            {costs.loss.sentence}, to start {costs.start.sentence}.
           </Text>
-        ) : (
-          <ScrollTable label="Decisions" head={["When", "Decision", "Why", "Expected finish", "Policy"]}>
-            {history.map((decision) => (
-              <Row key={decision.id} decision={decision} />
-            ))}
-          </ScrollTable>
-        )
-      }
+          {history.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              Nothing was decided on it yet.
+            </Text>
+          ) : (
+            <ScrollTable label="Decisions" head={["When", "Decision", "Why", "Expected finish", "Policy"]}>
+              {history.map((decision) => (
+                <Row key={decision.id} decision={decision} />
+              ))}
+            </ScrollTable>
+          )}
+        </Stack>
+      )}
     </Answer>
   );
 }

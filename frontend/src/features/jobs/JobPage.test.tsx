@@ -243,6 +243,7 @@ it("tells what was decided over the rounds, newest first, with reasons and sizes
   expect(first).toHaveTextContent("Its turn, and 2 GPUs are free.");
   expect(first).toHaveTextContent("round 12");
   expect(second).toHaveTextContent("WaitAll 4 GPUs are in use; it needs 2.");
+  expect(screen.getByText(/^A restart of this family costs 31 s ± 4 s \(7 observations\): to leave/)).toBeVisible();
 });
 
 it("shows where a step's time goes and how stale gradients were", async () => {

@@ -4,7 +4,7 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { Insight, SchedulerChange, SchedulerSettings } from "@/api/types";
-import { me } from "@/testing/fixtures";
+import { costs, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, problem, server } from "@/testing/server";
 
@@ -28,6 +28,7 @@ const INSIGHT: Insight = {
     { moment: "launch", n: 0, within_p90: null, median_error: null, median_bias: null },
   ],
   ends: [],
+  costs: [{ job: { id: "00000000-0000-4000-8000-000000000001", name: "digits" }, ...costs() }],
   shadow: {
     policy: "las",
     n_rounds: 20,
@@ -77,6 +78,13 @@ describe("The scheduler's page", () => {
       half_life_s: 86_400,
       version: 4,
     });
+  });
+
+  it("says what a restart of each family costs, how sure that is and on how much it rests", async () => {
+    renderPage("/scheduler");
+    const table = within(await screen.findByRole("table", { name: "Costs of a restart" }));
+    expect(table.getByRole("link", { name: "digits" })).toBeVisible();
+    expect(table.getAllByText("31 s ± 4 s (7 observations)")).toHaveLength(2);
   });
 
   it("says at the parameter what is wrong with it", async () => {

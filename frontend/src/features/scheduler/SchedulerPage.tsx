@@ -8,6 +8,7 @@ import { Page } from "@/components/Page";
 import { SectionCard } from "@/components/Section";
 
 import { Calibration } from "./Calibration";
+import { RestartCosts } from "./RestartCosts";
 import { SettingsForm } from "./SettingsForm";
 import { ShadowSummary } from "./ShadowSummary";
 import { insightQuery, settingsQuery } from "./queries";
@@ -31,7 +32,7 @@ function Administration() {
     <Page title="Scheduler" subtitle="Changes count from the next round on, some seconds from now.">
       <Answer of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</Answer>
       <Answer of={insight}>
-        {({ calibration, ends, shadow }) => (
+        {({ calibration, ends, costs, shadow }) => (
           <>
             {shadow !== null && (
               <SectionCard title={`What ${shadow.policy} would have done`}>
@@ -41,6 +42,11 @@ function Administration() {
             <SectionCard title="Predictions against what came">
               <Calibration moments={calibration} ends={ends} />
             </SectionCard>
+            {costs.length > 0 && (
+              <SectionCard title="What a restart costs">
+                <RestartCosts costs={costs} />
+              </SectionCard>
+            )}
           </>
         )}
       </Answer>

@@ -1,0 +1,29 @@
+// What a restart costs each family that trained last: why small gains do not move its jobs, and how sure that is.
+import { Stack, Table, Text } from "@mantine/core";
+
+import type { Insight } from "@/api/types";
+import { ScrollTable } from "@/components/ScrollTable";
+import { To } from "@/components/To";
+
+export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
+  return (
+    <Stack gap="sm">
+      <ScrollTable label="Costs of a restart" head={["Family of", "Restart", "To leave", "To do again", "To start"]}>
+        {costs.map(({ job, restart, leave, loss, start }) => (
+          <Table.Tr key={job.id}>
+            <Table.Td>
+              <To to={`/jobs/${job.id}`}>{job.name}</To>
+            </Table.Td>
+            <Table.Td>{restart.sentence}</Table.Td>
+            <Table.Td>{leave.sentence}</Table.Td>
+            <Table.Td>{loss.sentence}</Table.Td>
+            <Table.Td>{start.sentence}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+      <Text size="xs" c="dimmed">
+        Two of three lie within what is given. With few observations of its own, a family is taken to be like others.
+      </Text>
+    </Stack>
+  );
+}
