@@ -13,7 +13,7 @@ import argparse
 import signal
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.contention import contention
+from benchmarks.testbed_figures import draw
 from benchmarks.testbed_platform import Submission, platform_on
 from benchmarks.virtual_nodes import VirtualCluster, virtual_cluster, why_not
 from scheduler import POLICIES
@@ -57,12 +58,37 @@ def main() -> int:
         print(f"The testbed was not run: {reason}.")
         return 0
     console = Console(highlight=False)
-    with virtual_cluster(n_racks=2, nodes_per_rack=2, nic_bps=NIC_BPS, uplink_bps=UPLINK_BPS, cpus=CPUS) as cluster:
-        parts = [_head(), *contention(cluster, console), *_comparison(cluster, policies, arguments.rounds, console)]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text("\n".join(parts) + "\n")
+    runs: dict[str, list[list[dict[str, Any]]]] = {}
+    with virtual_cluster(n_racks=2, nodes_per_rack=2, nic_bps=NIC_BPS, uplink_bps=UPLINK_BPS, cpus=CPUS) as cluster:
+        links = contention(cluster, console)
+        for policy in policies:
+            runs[policy] = [_play(cluster, policy) for _ in range(arguments.rounds)]
+            _write(arguments.out, links, runs)  # what was played is kept, whatever comes
+            console.print(_row(policy, runs[policy]))
     console.print(f"written to {arguments.out}")
     return 0
+
+
+def _play(cluster: VirtualCluster, policy: str) -> list[dict[str, Any]]:
+    """Raises RuntimeError if a job did not succeed."""
+    with platform_on(cluster) as platform:
+        platform.choose_policy(policy, {})
+        jobs = platform.run(TRACE, is_elastic=policy in ELASTIC, seconds=MOST_S)
+    if lost := [job["name"] for job in jobs if job["state"] != "succeeded"]:
+        raise RuntimeError(f"under {policy} these jobs did not succeed: {', '.join(lost)}")
+    return jobs
+
+
+def _write(out: Path, links: Sequence[str], runs: Mapping[str, Sequence[list[dict[str, Any]]]]) -> None:
+    figures = draw({policy: played[0] for policy, played in runs.items()}, out.parent, stem=out.stem)
+    shown = [
+        "",
+        f"![Who trained when]({figures[0]})",
+        "",
+        f"![Step times, predicted over measured]({figures[1]})",
+    ]
+    out.write_text("\n".join([_head(), "", *links, *_comparison(runs), *shown]) + "\n")
 
 
 def _head() -> str:
@@ -73,9 +99,9 @@ def _head() -> str:
     )
 
 
-def _comparison(cluster: VirtualCluster, policies: Sequence[str], rounds: int, console: Console) -> list[str]:
-    rows = [
-        f"## {len(TRACE)} jobs in {max(s.at_s for s in TRACE):g} s, under {len(policies)} policies",
+def _comparison(runs: Mapping[str, Sequence[list[dict[str, Any]]]]) -> list[str]:
+    return [
+        f"## {len(TRACE)} jobs in {max(s.at_s for s in TRACE):g} s, under {len(runs)} policies",
         "",
         "JCT: from submission to the end, seconds, mean over all jobs (and repetitions). Starts: attempts per job. "
         "Step time error: |predicted - measured| / measured of attempts, median (in brackets: of "
@@ -83,25 +109,12 @@ def _comparison(cluster: VirtualCluster, policies: Sequence[str], rounds: int, c
         "",
         "| policy | mean JCT | median | longest | makespan | starts | step time error |",
         "|---|---|---|---|---|---|---|",
+        *(_row(policy, played) for policy, played in runs.items()),
     ]
-    for policy in policies:
-        jobs: list[dict[str, Any]] = []
-        spans = []
-        for _ in range(rounds):
-            with platform_on(cluster) as platform:
-                platform.choose_policy(policy, {})
-                done = platform.run(TRACE, is_elastic=policy in ELASTIC, seconds=MOST_S)
-            jobs += done
-            spans.append(_makespan_s(done))
-        lost = [job["name"] for job in jobs if job["state"] != "succeeded"]
-        if lost:
-            raise RuntimeError(f"under {policy} these jobs did not succeed: {', '.join(lost)}")
-        rows.append(_row(policy, jobs, statistics.mean(spans)))
-        console.print(rows[-1])
-    return rows
 
 
-def _row(policy: str, jobs: Sequence[dict[str, Any]], makespan_s: float) -> str:
+def _row(policy: str, played: Sequence[list[dict[str, Any]]]) -> str:
+    jobs = [job for run in played for job in run]
     times = [float(job["jct_s"]) for job in jobs]
     errors = [(number, error) for job in jobs for number, error in _errors(job)]
     later = [error for number, error in errors if number > 1]
@@ -110,7 +123,7 @@ def _row(policy: str, jobs: Sequence[dict[str, Any]], makespan_s: float) -> str:
     starts = sum(len(job["attempts"]) for job in jobs) / len(jobs)
     return (
         f"| {policy} | {statistics.mean(times):.0f} | {statistics.median(times):.0f} | {max(times):.0f} | "
-        f"{makespan_s:.0f} | {starts:.1f} | {shown} |"
+        f"{statistics.mean(_makespan_s(run) for run in played):.0f} | {starts:.1f} | {shown} |"
     )
 
 
