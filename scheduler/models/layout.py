@@ -159,13 +159,13 @@ class Terrain:
         return found
 
     @cached_property
-    def has_narrow_uplinks(self) -> bool:
-        """Does a gang's rack matter? Not if there is one, nor where uplinks carry all that their nodes send."""
-        below_bps = dict.fromkeys(self._uplinks, 0.0)
-        for node in self._nodes.values():
-            below_bps[node.rack] = below_bps.get(node.rack, 0.0) + node.nic_bps
-        in_use = [rack for rack, bps in below_bps.items() if bps > 0]
-        return len(in_use) > 1 and any(self._uplinks.get(rack, float("inf")) < below_bps[rack] for rack in in_use)
+    def shares_links(self) -> bool:
+        """Does it matter on which nodes a gang of several lies? Not in one rack; else NICs are fuller here than there.
+
+        However wide the uplinks are, if anything is said of them.
+        """
+        in_use = {node.rack for node in self._nodes.values()}
+        return len(in_use) > 1 and any(self._uplinks.get(rack, float("inf")) < float("inf") for rack in in_use)
 
     def n_nodes(self, gpu_type: str) -> int:
         return len(self._by_type.get(gpu_type, ()))

@@ -35,8 +35,8 @@ class Mlhub:
     present_share: the part of the cluster on which those who are here are priced; others will come for the rest.
     min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
     itself, for predictions are not exact; where all jobs have one size, only restarts count. prices_places: places are
-    compared by what their links give, and take from others, where uplinks are limited. shares: jobs may be put on the
-    same GPUs, where nodes allow it.
+    compared by what their links give, and take from others, where there are several racks. shares: jobs may be put on
+    the same GPUs, where nodes allow it.
     """
 
     margin: float = 1.0
@@ -194,8 +194,8 @@ class _Case:
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
         n, gpu_type = budget.granted(job), budget.gpu_type(job)
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
-        is_narrow = self.view.speeds.terrain.has_narrow_uplinks
-        packing = Packing.PRICED if self.policy.prices_places and is_narrow else Packing.TIGHT
+        is_priced = self.policy.prices_places and self.view.speeds.terrain.shares_links
+        packing = Packing.PRICED if is_priced else Packing.TIGHT
         gathers = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
         least = job.min_workers
         return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=least, gathers=gathers)

@@ -49,10 +49,17 @@ def test_a_gang_goes_where_the_links_are_quiet() -> None:
     assert sentences[-1] == "On rack r1 its gradients get 10.0 Gb/s; on rack r0 it would be 5.1."
 
 
-def test_uplinks_as_wide_as_the_nics_below_need_no_pricing() -> None:
-    case = replace(crowded(), racks=tuple(Rack(f"r{i}", 20e9) for i in range(2)))
+def test_however_wide_the_uplinks_are_a_gang_goes_where_the_nics_are_quiet() -> None:
+    case = replace(crowded(), racks=tuple(Rack(f"r{i}", 100e9) for i in range(2)))
     plan = case.waiting(job("new", gpus=4, length_s=5000, **RING)).decide("mlhub")
-    assert nodes_of(plan.of("new")) == {"n0", "n2"}
+    assert nodes_of(plan.of("new")) == {"n1", "n3"}
+
+
+def test_places_in_a_single_rack_are_not_priced() -> None:
+    case = crowded()
+    nodes = tuple(replace(node, rack="r0") for node in case.nodes)
+    plan = replace(case, nodes=nodes).waiting(job("new", gpus=4, length_s=5000, **RING)).decide("mlhub")
+    assert nodes_of(plan.of("new")) == {"n0", "n1"}
     assert [e.reason.value for e in plan.of("new").explanations] == ["fits"]
 
 
