@@ -18,6 +18,7 @@ from scheduler.models.layout import Layout
 from scheduler.snapshot import Mode, SpeedObservation
 
 HOP_S = 25e-6  # one message between two processes
+INSIDE = 0.25  # of that, within a node
 SERVER_STEP_S = 400e-6  # a server's fixed part of a step: unpack, sum, optimise, pack
 HIDING = 0.5  # the part of a pass under which all-reduce hides its traffic: about the backward half
 ALWAYS_EXPOSED = 0.05  # the part of a synchronisation that nothing hides: the last gradients
@@ -62,7 +63,7 @@ def _sync_terms(layout: Layout, mode: Mode, parameters_bytes: int) -> tuple[floa
         latency = SERVER_STEP_S + 2 * HOP_S * (layout.n_workers + layout.n_servers) if layout.n_servers else 0.0
     else:
         wire = all_reduce_wire_s(layout, parameters_bytes=parameters_bytes)
-        latency = 2 * HOP_S * (layout.n_workers - 1)
+        latency = 2 * HOP_S * (layout.n_nodes - 1 + INSIDE * (layout.n_workers / layout.n_nodes - 1))
     crowding = wire * (layout.n_workers / layout.n_nodes - 1) * 2 / layout.n_nodes if layout.n_nodes > 1 else 0.0
     return latency, wire, crowding
 

@@ -21,7 +21,7 @@ from scheduler.placement.gangs import Packing
 from scheduler.policies.gains import Gains
 from scheduler.policies.pairing import Pairing
 from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
-from scheduler.policies.prices import Curve, prices, prices_by_rank
+from scheduler.policies.prices import Curve, prices, prices_in_line
 from scheduler.policies.waterfill import waterfill
 from scheduler.snapshot import JobSnapshot
 
@@ -32,7 +32,6 @@ class Mlhub:
     which a change has to pay; about that until the next one. cooldown_s: least time between two changes of a job.
     last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that waited
     longer, and more than patience times as long as it still has to train, gets its least size before all others.
-    present_share: the part of the cluster on which those who are here are priced; others will come for the rest.
     min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
     itself, for predictions are not exact; where all jobs have one size, only restarts count. prices_places: places are
     compared by what their links give, and take from others, where there are several racks. shares: jobs may be put on
@@ -45,7 +44,6 @@ class Mlhub:
     last_stretch: float = 10.0
     patience_s: float = 3600.0
     patience: float = 10.0
-    present_share: float = 0.6
     min_gain: float = 0.03
     stickiness: float = 0.05
     prices_places: bool = True
@@ -113,9 +111,12 @@ class _Case:
         return times[n_workers]
 
     def _times(self, job: JobSnapshot) -> dict[int, float]:
-        """Remaining times by size."""
-        sizes, left = self.sizes[job.id], steps_left(job)
-        times = {n: left * s for n, s in zip(sizes, self.view.speeds.best_curve(job, sizes), strict=True)}
+        """Remaining times by size. Sizes that were not measured count as slower by their error, but never by more than
+        finding out costs: a restart there, and one back."""
+        sizes, left, speeds = self.sizes[job.id], steps_left(job), self.view.speeds
+        trial_s = 2 * restart_cost_s(job)
+        steps = zip(sizes, speeds.best_curve(job, sizes), speeds.curve(job, sizes), strict=True)
+        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
         if n_held(job):
             times[n_held(job)] = left * self.view.speeds.present_step_s(job)
         return times
@@ -125,13 +126,19 @@ class _Case:
 
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
-        work = {job_id: curve.left_s[0] * curve.sizes[0] for job_id, curve in self.curves.items()}
-        if self.is_rigid:  # equal jobs do not take turns
-            work |= {job.id: work[job.id] + restart_cost_s(job) * job.min_workers for job in self.waiting}
-        ordered = sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
-        priced = prices_by_rank if self.is_rigid else prices
-        found = priced([self.curves[job.id] for job in ordered], n_gpus=self.capacity * self.policy.present_share)
+        if self.is_rigid:
+            ordered = self._by_work()
+            found = prices_in_line([self.curves[job.id] for job in ordered], n_gpus=self.capacity)
+        else:
+            ordered = sorted(self.jobs, key=lambda job: (-job.submitted_at_s, job.id))
+            found = prices([self.curves[job.id] for job in ordered], n_gpus=self.capacity)
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
+
+    def _by_work(self) -> list[JobSnapshot]:
+        """Most GPU-seconds first; who waits has its start before it, so that equal jobs do not take turns."""
+        work = {job_id: curve.least_gpu_s for job_id, curve in self.curves.items()}
+        work |= {job.id: work[job.id] + restart_cost_s(job) * job.min_workers for job in self.waiting}
+        return sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 
     def _curve(self, job: JobSnapshot) -> Curve:
         sizes, left = self.usual_sizes[job.id], steps_left(job)
@@ -157,8 +164,12 @@ class _Case:
         return worth
 
     def is_cooling(self, job: JobSnapshot) -> bool:
-        since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
-        return self.view.now_s - since_s < max(self.policy.cooldown_s, 2 * restart_cost_s(job))
+        return self.view.now_s < self._calm_until_s(job)
+
+    def _calm_until_s(self, job: JobSnapshot) -> float:
+        """It has trained for about as long by then as its last change cost."""
+        since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0)
+        return since_s + max(self.policy.cooldown_s, 2 * restart_cost_s(job))
 
     def is_near_its_end(self, job: JobSnapshot) -> bool:
         return self.left_s(job, n_held(job)) < self.policy.last_stretch * restart_cost_s(job)
@@ -204,12 +215,7 @@ class _Case:
         """When the next cool-down ends, if somebody waits or GPUs stand idle."""
         if not self.waiting and budget.n_left() == 0:
             return None
-        ends = []
-        for job in self.running:
-            if self.is_cooling(job):
-                since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
-                ends.append(since_s + max(self.policy.cooldown_s, 2 * restart_cost_s(job)))
-        return min(ends, default=None)
+        return min((self._calm_until_s(job) for job in self.running if self.is_cooling(job)), default=None)
 
 
 @lru_cache(maxsize=1 << 12)

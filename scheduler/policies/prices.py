@@ -1,10 +1,10 @@
 """What it costs all who are here to finish a job: the weights with which an elastic policy shares GPUs out.
 
-Without arrivals, the plan with the least sum of completion times gives every job a constant price p and shares GPUs
-out so that the sum of p · speed is greatest; that sum is at all times the number of jobs that are not done (the maximum
-principle with free end: each job costs one second a second). From the last to end to the first, each price follows from
-those before: the least p for which one more job raises the greatest sum by one. For speeds that are powers of the GPUs
-this is heSRPT (Berg et al., 2020); here speeds are any curves.
+Finishing the job that is k-th from last shortens k completion times; if all of the cluster worked for it, it would be
+worth k seconds a second. Only a part does, and others will come: k^0.75 times what the job takes is what served best
+over many workloads, between shortest first (an exponent of 1) and the equal shares that unknown lengths would call
+for (0). For speeds that are powers of the GPUs heSRPT (Berg et al., 2020) lies between these two in the same way.
+Prices that are exact where nobody else comes (the maximum principle) let long jobs wait too long where others do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-MOST_JOBS = 192  # more are represented by so many of them
-MOST_UNITS = 1024  # finer than so many parts the cluster is not cut
+EXPONENT = 0.75  # of the rank; from 0.65 to 0.85 the mean completion time changes by less than 0.5 %
 
 
 @dataclass(frozen=True)
@@ -27,53 +22,37 @@ class Curve:
     sizes: Sequence[int]
     left_s: Sequence[float]
 
+    @property
+    def least_gpu_s(self) -> float:
+        """GPU-seconds at the least size."""
+        return self.sizes[0] * self.left_s[0]
+
+    def fair_gpu_s(self, share: float) -> float:
+        """Seconds with at most so many GPUs, for each of its least GPUs: what an equal share of the cluster gives."""
+        within = [s for n, s in zip(self.sizes, self.left_s, strict=True) if n <= max(share, self.sizes[0])]
+        return self.sizes[0] * min(within)
+
 
 def prices(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
-    """Seconds by which the job adds to the sum of completion times, for each curve; last to end first.
+    """Prices of jobs that share n_gpus, in seconds of all together, in the order of the curves.
 
-    n_gpus: what the jobs may share. Of many jobs every k-th is priced on a k-th of the GPUs, which comes to the same;
-    the others' prices lie between, in proportion to their remaining time at the least size.
+    The rank is that of the time at an equal share, the longest first; of equals the first. What a job takes is
+    half-way (a geometric mean) between its least GPU-seconds and the time at an equal share: more of the latter alone
+    serves jobs that scale badly sooner, at the cost of the longest.
     """
-    if not curves:
-        return []
-    every = max(1.0, len(curves) / MOST_JOBS)
-    chosen = sorted({min(len(curves) - 1, int((i + 0.5) * every)) for i in range(min(len(curves), MOST_JOBS))})
-    share = n_gpus * len(chosen) / len(curves)
-    priced = _exact([curves[i] for i in chosen], n_gpus=max(share, 1.0))
-    if len(chosen) == len(curves):
-        return priced
-    each_s = np.array([p / max(curves[i].left_s[0], 1e-9) for p, i in zip(priced, chosen, strict=True)])
-    between = np.interp(np.arange(len(curves)), chosen, each_s)
-    return [float(x) * max(curve.left_s[0], 1e-9) for x, curve in zip(between, curves, strict=True)]
-
-
-def _exact(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
-    """best_C: the greatest sum of p · speed over the jobs so far, with C units of GPUs."""
-    useful = sum(max(curve.sizes) for curve in curves)
-    unit = max(1.0, min(n_gpus, useful) / MOST_UNITS)
-    n_units = max(1, round(min(n_gpus, useful) / unit))
-    best_C = np.zeros(n_units + 1)
-    found = []
-    for curve in curves:
-        steps = [(min(n_units, max(1, round(n / unit))), max(s, 1e-9)) for n, s in zip(*_columns(curve), strict=True)]
-        p = min((1.0 + best_C[-1] - best_C[n_units - n]) * s for n, s in steps)
-        found.append(float(p))
-        with_it_C = best_C.copy()
-        for n, s in steps:
-            np.maximum(with_it_C[n:], p / s + best_C[: n_units + 1 - n], out=with_it_C[n:])
-        best_C = with_it_C
+    share = n_gpus / max(1, len(curves))
+    fair = [curve.fair_gpu_s(share) for curve in curves]
+    found = [0.0] * len(curves)
+    for rank, i in enumerate(sorted(range(len(curves)), key=lambda i: -fair[i]), start=1):
+        found[i] = rank**EXPONENT * (curves[i].least_gpu_s * fair[i]) ** 0.5
     return found
 
 
-def _columns(curve: Curve) -> tuple[Sequence[int], Sequence[float]]:
-    return curve.sizes, curve.left_s
+def prices_in_line(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
+    """As prices(), for jobs that have one size each, in the order of the curves, last to end first.
 
-
-def prices_by_rank(curves: Sequence[Curve], *, n_gpus: float) -> list[float]:
-    """As prices(), for jobs that have one size each: the same in the limit of many jobs that are small for the cluster.
-
-    There the exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the same, and
-    a job that passes another moves the edges for all others: who runs would change all the time.
+    What is exact for many jobs that are small for the cluster: a GPU-second costs those behind k / n_gpus, and itself.
+    Of few, exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the same, and a
+    job that passes another moves the edges for all others: who runs would change all the time.
     """
-    work_gpu_s = [curve.left_s[0] * curve.sizes[0] for curve in curves]
-    return [max(work, 1e-9) * (0.5 + k / max(n_gpus, 1.0)) for k, work in enumerate(work_gpu_s)]
+    return [max(curve.least_gpu_s, 1e-9) * (0.5 + k / max(n_gpus, 1.0)) for k, curve in enumerate(curves)]
