@@ -35,9 +35,10 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
     rows: n_terms terms and the measured value; rows with nothing measured are left out. Returns shape (n_terms,).
     """
     goal = np.ones(n_terms) if pull_to is None else pull_to
-    kept = np.array([row for row in rows if row[-1] > 0], dtype=float).reshape(-1, n_terms + 1)
-    if not len(kept):
+    known = [row for row in rows if row[-1] > 0]
+    if not known:
         return goal
+    kept = np.array(known, dtype=float)
     design = kept[:, :-1] / kept[:, -1:]
     # a term that hardly matters in the measurements is not to be moved by them: the pull is in units of its weight
     pull = PRIOR_WEIGHT * np.maximum(design.max(axis=0), 1e-3)
@@ -74,6 +75,8 @@ def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]
     Of a hidden synchronisation only bounds are known: not less than what was exposed, not more than could hide. It
     counts with what the first fit expects of it, within these bounds. rows: terms and measurement.
     """
+    if not rows:
+        return PRIOR_SYNC
     exposed = [(*terms, whole_sync_s(o)) for terms, o in rows if is_clearly_exposed(o)]
     first = fit_factors(exposed, 3, pull_to=PRIOR_SYNC)
     hidden = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +42,9 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
     makes two at least: gradient statistics need two samples.
     """
     if job.max_batch_size is None or job.noise_scale is None or job.max_batch_size <= job.batch_size:
-        local = max(job.batch_size / n_workers, 1.0)
-        passes = float(np.ceil(local / job.max_local_batch - _GRAIN)) if job.max_local_batch else 1.0
-        if job.max_batch_size is not None:  # the range is allowed, but what it is worth is not known yet
-            local = max(local, float(job.min_local_batch))
-        return Batches(np.array([local * n_workers]), np.array([passes]))
+        # where the range is allowed, but what it is worth is not known yet, a worker has what it needs at least
+        least_local = 0 if job.max_batch_size is None else job.min_local_batch
+        return _declared(job.batch_size, job.max_local_batch, least_local, n_workers)
     least = max(job.batch_size, job.min_local_batch * n_workers)
     most = max(float(least), float(job.max_batch_size))
     local_B = np.geomspace(least, most, N_BATCHES) / n_workers
@@ -54,6 +53,14 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
         passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
     pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), job.min_local_batch)
     return Batches(pass_B * passes_B * n_workers, passes_B)
+
+
+@lru_cache(maxsize=1 << 14)
+def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> Batches:
+    """One and the same for all who have it: not to be changed."""
+    local = max(batch_size / n_workers, 1.0)
+    passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
+    return Batches(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
 
 
 @dataclass(frozen=True)

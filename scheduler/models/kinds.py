@@ -128,8 +128,8 @@ def price(job: JobSnapshot, model: SpeedModel, terrain: Terrain, gpu_type: str, 
     if key not in model.memo:
         ways = ways_of(terrain, gpu_type, gangs)
         batches = {n: batches_of(job, n) for n in {n for n, _ in gangs}}
-        size_GB = np.array([batches[n].size_B for n, _ in gangs])
-        passes_GB = np.array([batches[n].passes_B for n, _ in gangs])
+        size_GB = np.concatenate([batches[n].size_B for n, _ in gangs]).reshape(len(gangs), -1)
+        passes_GB = np.concatenate([batches[n].passes_B for n, _ in gangs]).reshape(len(gangs), -1)
         step_GM = model.step_s_GM(ways, batch_G=np.round(size_GB[:, 0]), passes_G=np.round(passes_GB[:, 0]))
         way_G = _best_way_G(step_GM, ways.size_G, pinned=job.mode)
         error_G = np.take_along_axis(model.error_GM(ways), way_G[:, None], axis=1)[:, 0]

@@ -32,6 +32,7 @@ class Speeds:
         self._types = terrain.gpu_types()
         self._kinds: dict[tuple[str, str], Kind] = {}
         self._models: dict[str, tuple[object, SpeedModel]] = {}
+        self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
     def model(self, job: JobSnapshot) -> SpeedModel:
         found = self._models.get(job.id)
@@ -83,7 +84,11 @@ class Speeds:
 
         Two workers get the benefit of the doubt, where the job may have one.
         """
-        return self._kind(job, gpu_type).usual(n_workers, n_nodes).step_s
+        key = (job.id, n_workers, gpu_type, n_nodes)
+        found = self._steps_s.get(key)
+        if found is None:
+            found = self._steps_s[key] = self._kind(job, gpu_type).usual(n_workers, n_nodes).step_s
+        return found
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
         """As step_s, without any benefit of the doubt."""
