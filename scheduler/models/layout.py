@@ -97,7 +97,7 @@ class Terrain:
     """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
 
     serial: no two terrains of a process have the same, so that what was worked out for one can be remembered. memo: for
-    those who build tables on top of it (ways.py). waiting_s: as told in speeds.py.
+    those who build tables on top of it (ways.py). waiting_s, on_place: as told in speeds.py.
     """
 
     def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
@@ -116,6 +116,7 @@ class Terrain:
         self._alike: dict[Layout, Layout] = {}  # one of those that are equal, for its memo
         self.memo: dict[object, object] = {}
         self.waiting_s: dict[int, tuple[JobSnapshot, float]] = {}
+        self.on_place: dict[str, tuple[Allocation, object, float]] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
         kinds = [_usual_node(alike) for alike in self._by_type.values()]
         self.nic_bps = min((nic_bps for _, nic_bps, _ in kinds), default=10e9)

@@ -18,6 +18,7 @@ from scheduler.models.ways import Gang
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
 MOST_WAITING = 20_000  # jobs whose time is remembered
+MOST_RUNNING = 20_000  # likewise
 
 
 class Speeds:
@@ -113,8 +114,20 @@ class Speeds:
         return found[1]
 
     def step_s_on(self, job: JobSnapshot, allocation: Allocation) -> float:
-        """On this very allocation."""
-        return self._worth(job, self.terrain.layout_of(allocation), allocation.mode)
+        """On this very allocation.
+
+        Remembered with the terrain as long as allocation and observations are the same objects, of jobs whose batch is
+        fixed: in a simulation, who runs is seen again in every round.
+        """
+        if job.max_batch_size is not None:
+            return self._worth(job, self.terrain.layout_of(allocation), allocation.mode)
+        known = self.terrain.on_place.get(job.id)
+        if known is None or known[0] is not allocation or known[1] is not job.observations:
+            if len(self.terrain.on_place) >= MOST_RUNNING:
+                self.terrain.on_place.clear()
+            step_s = self._worth(job, self.terrain.layout_of(allocation), allocation.mode)
+            known = self.terrain.on_place[job.id] = (allocation, job.observations, step_s)
+        return known[2]
 
     def step_and_pass_s(self, job: JobSnapshot, allocation: Allocation) -> tuple[float, float]:
         """Seconds of an optimiser step on this very allocation, at its batch, and of the computation of one pass."""

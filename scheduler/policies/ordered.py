@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from scheduler.budget import Budget
@@ -51,10 +52,15 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
         held = n_held(job)
         n_workers = held or job.fixed_workers
         if budget.take(job, n_workers):
-            fits = Explanation(Reason.FITS, {"n_workers": n_workers})
-            grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
+            grants.append(_grant(job.id, n_workers, budget.gpu_type(job)))
             newcomer = newcomer if held else job
             most_left = budget.most_left()
         elif held and newcomer is not None and (why := note(job, newcomer)) is not None:
             notes[job.id] = (why,)
     return Proposal(tuple(grants), tuple([job.id for job in order]), notes)
+
+
+@lru_cache(maxsize=1 << 16)
+def _grant(job_id: str, n_workers: int, gpu_type: str) -> Grant:
+    """Who runs in one round mostly runs in the next ones, too."""
+    return Grant(job_id, n_workers, gpu_type, (Explanation(Reason.FITS, {"n_workers": n_workers}),))

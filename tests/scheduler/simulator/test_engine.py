@@ -13,6 +13,7 @@ from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.report import summary
 from scheduler.simulator.trace import Trace, TraceJob
 from scheduler.simulator.world import Gang, Leg
+from scheduler.snapshot import JobSnapshot
 
 
 def world(*jobs: TraceJob, gpus: int = 4, start_s: float = 0.0, stop_s: float = 0.0) -> CountingWorld:
@@ -90,3 +91,18 @@ def test_a_leg_that_ends_late_has_not_ended_for_who_is_preempted_at_its_end() ->
     found = jcts(the_world, "priority")
     assert the_world.interrupted == 1
     assert found == {"a": pytest.approx(110), "b": pytest.approx(10)}
+
+
+def test_who_waits_is_the_same_object_in_every_round_and_who_runs_is_seen_where_it_stands() -> None:
+    seen: list[dict[str, JobSnapshot]] = []
+    the_world = world(TraceJob("a", 0, 4, 100), TraceJob("b", 10, 4, 50), TraceJob("c", 30, 4, 20))
+    simulate(
+        the_world,
+        policy=policy_named("fifo", {}),
+        on_round=lambda snapshot, _: seen.append({job.id: job for job in snapshot.jobs}),
+    )
+    first, second = [jobs for jobs in seen if {"a", "b"} <= set(jobs)]
+    assert first["b"] is second["b"]
+    assert (first["a"].steps_done, second["a"].steps_done) == (10, 30)
+    assert (first["a"].executed_gpu_s, second["a"].executed_gpu_s) == (40, 120)
+    assert all(list(jobs) == sorted(jobs) for jobs in seen)

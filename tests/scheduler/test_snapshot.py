@@ -1,0 +1,35 @@
+"""Snapshots of jobs as they go on: the quick ways of copying them give what replace gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler import Allocation, Mode, Node, Phase, Rack, Share, SpeedObservation
+from scheduler.models.layout import terrain_of
+from scheduler.models.speeds import Speeds
+from tests.scheduler.cases import job
+
+ON_ONE = Allocation(Mode.ALL_REDUCE, 2, 0, (Share("n0", (0, 1)),))
+
+
+def test_a_job_that_moved_on_is_what_replace_makes_of_it() -> None:
+    waiting = job("a", gpus=2)
+    assert waiting.held is None
+    assert waiting.is_sound
+    changes = {"phase": Phase.RUNNING, "allocation": ON_ONE, "allocated_at_s": 5.0}
+    moved = waiting.moved_on(**changes)
+    assert moved == replace(waiting, **changes)
+    assert moved.held is ON_ONE
+    assert not waiting.moved_on(phase=Phase.RUNNING).is_sound
+    assert moved.moved_on(phase=Phase.WAITING).held is None
+    later = moved.progressed(steps_done=7.0, executed_gpu_s=9.0)
+    assert later == replace(moved, steps_done=7.0, executed_gpu_s=9.0)
+
+
+def test_what_was_measured_since_changes_the_step_on_a_place_that_is_remembered() -> None:
+    speeds = Speeds(terrain_of((Node("n0", "r0", "gpu", 4, 64.0, 1 << 38, 10e9),), (Rack("r0", 10e9),)))
+    one = replace(job("a", gpus=2), phase=Phase.RUNNING, allocation=ON_ONE)
+    before_s = speeds.step_s_on(one, ON_ONE)
+    assert speeds.step_s_on(one, ON_ONE) == before_s
+    seen = SpeedObservation(Mode.ALL_REDUCE, 2, 0, 1, 1, "gpu", one.batch_size, 3.0, 2.5, 0.5, n_steps=500)
+    assert speeds.step_s_on(replace(one, observations=(seen,)), ON_ONE) != before_s
