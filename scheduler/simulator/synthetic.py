@@ -120,8 +120,8 @@ def measured_families(tables: SharingTables, *, gpu_type: str = USUAL_TYPE) -> t
 
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
-    """The tenants as a cluster file names them."""
-    return [{"name": t.name, "weight": t.weight, "guarantee": t.guarantee} for t in tenants]
+    """The tenants as a cluster file names them; who is guaranteed nothing has no guarantee there."""
+    return [{"name": t.name, "weight": t.weight} | ({"guarantee": t.guarantee} if t.guarantee else {}) for t in tenants]
 
 
 def _job(number: int, row: Mapping[str, Any], n_gpus: int) -> TraceJob:
