@@ -106,8 +106,8 @@ bench-training: setup  ## What the training runtime costs; writes benchmarks/res
 bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 of them a property (POLICIES="drf fair")
 	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) PROPERTY_POLICIES="$(POLICIES)" python -m pytest --timeout=0 tests/scheduler/test_properties.py
 
-bench-scheduling-cost: setup  ## What a round costs by size; writes benchmarks/results/scheduling-cost.md
-	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost
+bench-scheduling-cost: setup  ## What rounds and simulations cost by size ($MLHUB_TRACES or DATA=folder; QUICK=1)
+	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
 .PHONY: bench-predictions bench-models
 bench-predictions: setup  ## Step times and ends, foretold and true; writes benchmarks/results/predictions.md (DATA=folder)
