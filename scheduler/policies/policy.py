@@ -74,7 +74,7 @@ class Proposal:
     sizes: the sizes a waiting job may start with, ascending; where none are given, its fixed size. wake_at_s: when to
     decide again although nothing else happens. is_final: all is placed as if everybody who changes had left, and
     kept free; for the reproduction of simulators in which nothing takes time. fills: GPUs that placement could not use
-    as granted go to waiting jobs in the policy's order, at their least sizes; else only to claims of guarantees.
+    as granted go to all who wait within their tenant's guarantee, at their least sizes; else only to its claims.
     in_turn: nobody who waits is passed.
     """
 
