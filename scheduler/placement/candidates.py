@@ -37,9 +37,8 @@ def candidate_places(
     first = place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
     if first is None or (len(first) == 1 and n_nodes < 2):
         return [first] if first else []
-    ways = (
-        place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in (0, n_workers)
-    )
+    wishes = [n for n in dict.fromkeys((0, n_workers)) if max(n, 1) != max(n_nodes, 1)]  # others than the first's
+    ways = [place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in wishes]
     node_S, k_S = room.openings(job, gpu_type)
     rack_S = room.ground.rack_N[node_S]
     room_R = np.bincount(rack_S, weights=k_S, minlength=len(room.ground.racks))
@@ -54,7 +53,9 @@ def candidate_places(
     found += [_on_quiet_nodes(spots, n_workers=n_workers, busy=busy) for spots in racks]
     for order in (quiet, sorted(quiet, key=lambda r: -room_R[r])) if not fitting else ():
         enough = int(np.searchsorted(np.cumsum(room_R[order]), n_workers)) + 1
-        spots = _spots(room, node_S, k_S, np.isin(rack_S, order[:enough]))
+        chosen_R = np.zeros(len(room_R), dtype=np.bool_)
+        chosen_R[order[:enough]] = True
+        spots = _spots(room, node_S, k_S, chosen_R[rack_S])
         found += [fill(spots, n_workers=n_workers, near=near), _on_quiet_nodes(spots, n_workers=n_workers, busy=busy)]
     different: dict[frozenset[tuple[str, int]], tuple[Spot, ...]] = {}
     for place in found:
@@ -64,7 +65,8 @@ def candidate_places(
 
 
 def _spots(room: Room, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[Spot]:
-    return [(room.ground.node_N[i], int(k)) for i, k in zip(node_S[chosen_S], k_S[chosen_S], strict=True)]
+    each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
+    return [(room.ground.node_N[i], k) for i, k in each]
 
 
 def _spread(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection[str]) -> tuple[Spot, ...] | None:

@@ -64,7 +64,8 @@ def place_workers(
     rack_S = room.ground.rack_N[node_S]
     rack = _best_rack(room.ground, node_S, k_S, n_workers=n_workers, near=near)
     chosen_S = rack_S == rack if rack is not None else _roomiest_racks(rack_S, k_S, n_workers=n_workers)
-    spots = [(room.ground.node_N[i], int(k)) for i, k in zip(node_S[chosen_S], k_S[chosen_S], strict=True)]
+    each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
+    spots = [(room.ground.node_N[i], k) for i, k in each]
     return fill(spots, n_workers=n_workers, near=near)
 
 
@@ -221,7 +222,9 @@ def _roomiest_racks(rack_S: Ints, k_S: Ints, *, n_workers: int) -> NDArray[np.bo
     room_R = np.bincount(rack_S, weights=k_S)
     order_R = np.argsort(-room_R, kind="stable")
     n_racks = int(np.searchsorted(np.cumsum(room_R[order_R]), n_workers)) + 1
-    return np.isin(rack_S, order_R[:n_racks])
+    chosen_R = np.zeros(len(room_R), dtype=np.bool_)
+    chosen_R[order_R[:n_racks]] = True
+    return chosen_R[rack_S]
 
 
 def _roomiest(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
