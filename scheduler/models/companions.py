@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from scheduler.models.interference import MIN_PAIRS, Interference
-from scheduler.models.interference_jobs import JobTraits, MeasuredPair
+from scheduler.models.interference_jobs import JobTraits, MeasuredPair, PairSpeeds
 from scheduler.models.interleaving import CONTENTION, Stages, joint_step_s, stages_of
 from scheduler.snapshot import JobSnapshot, PairObservation
 
 REFIT = 1.15  # the model is learnt anew when there are so many times as many pairs as before
 CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower, if nothing else is said
+MOST_FORETOLD = 4096  # pairs of a model that are foretold at once
 
 
 class Companions:
@@ -67,12 +68,20 @@ def _upto(n: int) -> int:
 @lru_cache(maxsize=1 << 14)
 def _foretold(model: Interference, one: str, other: str, sds: float) -> tuple[float, float]:
     """The prior is the same for all and tells none from another: it is taken as it is."""
-    speeds = model.predict(one, other)
+    speeds = _table(model)(one, other)
     if model.is_prior:
         return speeds.norm_a, speeds.norm_b
     both = (speeds.norm_a, speeds.sd_a), (speeds.norm_b, speeds.sd_b)
     first, second = (max(0.01, min(1.0, norm + sds * sd)) for norm, sd in both)
     return first, second
+
+
+@lru_cache(maxsize=8)
+def _table(model: Interference) -> Callable[[str, str], PairSpeeds]:
+    """What it says of all that it knows, asked at once; of others one by one."""
+    both = [(one, other) for one in model.names for other in model.names]
+    known = dict(zip(both, model.predict_all(both), strict=True)) if len(both) <= MOST_FORETOLD else {}
+    return lambda one, other: known.get((one, other)) or model.predict(one, other)
 
 
 @lru_cache(maxsize=8)

@@ -61,6 +61,11 @@ class Interference:
         """The features that are used."""
         return () if self.is_prior else tuple(self._vocabulary.features)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the jobs that were measured."""
+        return tuple(sorted(self._known))
+
     def is_measured(self, a: str | JobTraits, b: str | JobTraits) -> bool:
         return _pair_key(self._traits(a), self._traits(b)) in self._seen
 

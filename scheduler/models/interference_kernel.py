@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 
 from scheduler.models.interference_jobs import FloatArray, JobTable
 
@@ -37,7 +38,7 @@ class Weights:
     noise: float = 0.03
 
 
-MAX_SEARCHED = 300  # pairs on which weights are chosen: the search costs their cube some thirty times
+MAX_SEARCHED = 200  # pairs on which weights are chosen: the search costs their cube some thirty times
 
 SEARCHED = (
     "noise",
@@ -116,11 +117,12 @@ class PairProcess:
         rows = np.concatenate([pairs, pairs + len(self._z_M) // 2])
         covariance = self._covariance(self._jobs, self._self_M[rows], self._other_M[rows], weights, among=rows)
         covariance[np.diag_indices_from(covariance)] += weights.noise + 1e-6
-        precision = cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
-        weighted = precision @ self._z_M[rows]
+        factor = cho_factor(covariance, lower=True)
+        weighted = cho_solve(factor, self._z_M[rows])
         n = len(weighted) // 2
+        below, _ = dpotri(factor[0], lower=1)  # of the precision, what is on and below the diagonal
         first, second = np.arange(n), np.arange(n, 2 * n)
-        p, q, r = precision[first, first], precision[first, second], precision[second, second]
+        p, q, r = below[first, first], below[second, first], below[second, second]
         determinant = np.maximum(p * r - q * q, 1e-12)
         error = np.concatenate(
             [

@@ -9,31 +9,21 @@ What is not known of a couple is taken to be good if both still train for long: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import networkx
-import numpy as np
 
 from scheduler.budget import Budget
 from scheduler.decisions import Explanation, Reason
-from scheduler.models.companions import CAUTION, Companions
-from scheduler.models.cost import restart_cost_s
-from scheduler.policies.couples import Floats
+from scheduler.models.companions import Companions
+from scheduler.policies.groups import TRY_S, Groups, Left, place_of
 from scheduler.policies.market import LEAST_GAIN, Market, Unit, clearing_price, most_valuable_first, price_of_left_out
 from scheduler.policies.policy import Grant, Proposal, View, n_held
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
-HASTE = 0.2  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
-LEAST_WORK_GPU_S = 100.0
-STICKINESS = 0.1  # what it is worth to leave those together that are, where a restart costs something
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
-BOLDNESS = 1.0  # standard deviations by which a pair that was never measured is taken to do better, where
-TRY_PAYS = 20.0  # all of it still train for so many times what a try costs
-TRY_S = 60.0  # a pair that was never measured is looked at again after that
-
-Left = Callable[[JobSnapshot, int], float]  # remaining seconds of a job at a size
 
 
 class Pairing:
@@ -48,16 +38,15 @@ class Pairing:
         self.is_on = is_on and view.max_jobs_per_gpu > 1
         self.hosts: dict[str, str] = {}
         self.units: list[Unit] = []
-        self.weights: dict[str, float] = {}
-        starting = {_place(job) for job in view.settled if job.allocation is not None and n_held(job)}
-        self.bound = {job.id for job in view.jobs if n_held(job) and _place(job) in starting}
+        starting = {place_of(job) for job in view.settled if job.allocation is not None and n_held(job)}
+        self.bound = {job.id for job in view.jobs if n_held(job) and place_of(job) in starting}
         self.riders = self._riders() if self.is_on else set()
 
     def _riders(self) -> set[str]:
         seen: dict[Allocation, str] = {}
         riders = set()
         for job in sorted(self.view.jobs, key=lambda job: (job.allocated_at_s or 0.0, job.submitted_at_s, job.id)):
-            if job.allocation is not None and n_held(job) and seen.setdefault(_place(job), job.id) != job.id:
+            if job.allocation is not None and n_held(job) and seen.setdefault(place_of(job), job.id) != job.id:
                 riders.add(job.id)
         return riders
 
@@ -72,8 +61,8 @@ class Pairing:
             return
         n_gpus = budget.n_left() + sum(budget.granted(job) for job in self.view.jobs)
         sizes = {job.id: budget.granted(job) or n_held(job) or job.min_workers for job in self.view.jobs}
-        self._weigh(sizes)
-        units = [self._unit((job,), sizes[job.id]) for job in self.view.jobs]
+        self.groups = Groups(self.view, self.companions, left_s=self.left_s, sizes=sizes)
+        units = [self.groups.unit((job,), sizes[job.id]) for job in self.view.jobs]
         units, rest = self._first(units, n_gpus)
         if self.view.max_jobs_per_gpu == 2 and sum(unit.n for unit in units) > n_gpus:
             units = self._cleared(units, n_gpus)
@@ -119,36 +108,7 @@ class Pairing:
             proposal, grants=(*grants, *guests), notes=notes, memory=memory, wake_at_s=wake_at_s, is_final=True
         )
 
-    # values
-
-    def _weigh(self, sizes: Mapping[str, int]) -> None:
-        work = {job.id: self.left_s(job, sizes[job.id]) * sizes[job.id] for job in self.view.jobs}
-        for job in self.view.jobs:
-            worth = sizes[job.id] / (LEAST_WORK_GPU_S + work[job.id]) ** HASTE
-            self.weights[job.id] = worth * job.priority_weight
-
-    def _unit(self, jobs: tuple[JobSnapshot, ...], n: int) -> Unit:
-        norms = self._norms(jobs, n)
-        if norms is None:
-            return Unit(jobs, n, float("-inf"))
-        value = sum(self.weights[job.id] * norm for job, norm in zip(jobs, norms, strict=True))
-        places = [_place(job) for job in jobs if n_held(job)]
-        restarts_cost = any(job.start_s + job.checkpoint_s > 0 for job in jobs)
-        if restarts_cost and len(places) == len(jobs) and len(set(places)) == 1:
-            value *= 1 + STICKINESS
-        elif len(set(places)) > 1 and restarts_cost:
-            value *= 1 - STICKINESS
-        return Unit(jobs, n, value)
-
-    def _norms(self, jobs: Sequence[JobSnapshot], n: int) -> tuple[float, ...] | None:
-        """Of those who still have long to train, what is not known is taken to be good: trying is cheap for them."""
-        alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
-        sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
-        return self.companions.norms(jobs, alone_s=alone_s, sds=sds)
-
-    def _is_long(self, job: JobSnapshot) -> bool:
-        left_s = self.left_s(job, n_held(job) or job.min_workers)
-        return left_s > TRY_PAYS * (TRY_S + restart_cost_s(job))
+    # joining
 
     def _cleared(self, units: Sequence[Unit], n_gpus: int) -> list[Unit]:
         """Joined at the least price of a GPU at which no more are asked for than there are."""
@@ -156,13 +116,13 @@ class Pairing:
         for unit in sorted(units, key=most_valuable_first):
             kinds.setdefault(self._kind(unit), []).append(unit)
         parts = (many[at : at + MOST_UNITS] for many in kinds.values() for at in range(0, len(many), MOST_UNITS))
-        markets = [Market(part, self._values([unit.jobs[0] for unit in part], part[0].n)) for part in parts]
+        markets = [Market(part, self.groups.values([unit.jobs[0] for unit in part], part[0].n)) for part in parts]
         price = clearing_price(markets, n_gpus)
         found: list[Unit] = []
         for market in markets:
             couples = market.couples(price)
             paired = {i for couple in couples for i in couple}
-            found += [self._unit(market.units[i].jobs + market.units[j].jobs, market.n) for i, j in couples]
+            found += [self.groups.unit(market.units[i].jobs + market.units[j].jobs, market.n) for i, j in couples]
             found += [unit for i, unit in enumerate(market.units) if i not in paired]
         return found
 
@@ -182,7 +142,7 @@ class Pairing:
             for j, other in enumerate(units[:i]):
                 if len(one.jobs) + len(other.jobs) > self.view.max_jobs_per_gpu:
                     continue
-                both = self._unit(other.jobs + one.jobs, one.n)
+                both = self.groups.unit(other.jobs + one.jobs, one.n)
                 gain = both.profit(price) - one.profit(price) - other.profit(price)
                 if gain > LEAST_GAIN * (one.value + other.value):
                     together[j, i] = both
@@ -190,38 +150,6 @@ class Pairing:
         matched = [(min(pair), max(pair)) for pair in networkx.max_weight_matching(graph)]
         paired = {i for pair in matched for i in pair}
         return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
-
-    def _values(self, jobs: Sequence[JobSnapshot], n: int) -> Floats:
-        """Of each two of them together, as _unit has it, shape (J, J); -inf where they cannot be.
-
-        Alike jobs are as fast beside alike ones.
-        """
-        if len(jobs) == 1:
-            return np.full((1, 1), -np.inf)
-        sorts: dict[tuple[Any, ...], list[JobSnapshot]] = {}
-        for job in jobs:
-            sorts.setdefault(self._sort(job, n), []).append(job)
-        norm_SS = np.full((len(sorts), len(sorts)), -np.inf)
-        for a, (one, *_) in enumerate(sorts.values()):
-            for b, (*_, other) in enumerate(list(sorts.values())[: a + 1]):
-                norms = self._norms((one, other), n)
-                if norms is not None:
-                    norm_SS[a, b], norm_SS[b, a] = norms
-        number = {sort: s for s, sort in enumerate(sorts)}
-        sort_J = np.array([number[self._sort(job, n)] for job in jobs])
-        weight_J = np.array([self.weights[job.id] for job in jobs])
-        part_JJ = weight_J[:, None] * norm_SS[np.ix_(sort_J, sort_J)]
-        places: dict[Allocation, int] = {}
-        place_J = np.array([places.setdefault(_place(job), len(places)) if n_held(job) else -1 for job in jobs])
-        held_JJ = (place_J[:, None] >= 0) & (place_J >= 0)
-        is_there_JJ = held_JJ & (place_J[:, None] == place_J)
-        costs_J = np.array([restart_cost_s(job) > 0 for job in jobs])
-        sticks_JJ = np.where(costs_J[:, None] | costs_J, STICKINESS, 0.0)
-        factor_JJ = 1 + np.where(is_there_JJ, sticks_JJ, np.where(held_JJ, -sticks_JJ, 0.0))
-        return np.asarray((part_JJ + part_JJ.T) * factor_JJ)
-
-    def _sort(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
-        return job.family, job.profile, self.view.speeds.step_s(job, n), self._is_long(job)
 
     def _kind(self, unit: Unit) -> tuple[Any, ...]:
         """Who may share: on as many GPUs, of the same types and circle; not who is beside one that just starts."""
@@ -245,7 +173,7 @@ class Pairing:
             if not trial.take(host, unit.n):
                 continue
             if n_held(host):
-                places.add(_place(host))
+                places.add(place_of(host))
             served = [host]
             for job in unit.jobs:
                 if job is not host and trial.take_beside(job, unit.n, gpu_type=trial.gpu_type(host)):
@@ -277,11 +205,11 @@ class Pairing:
 
     def _host(self, unit: Unit, taken: set[Allocation]) -> JobSnapshot:
         """One that is where most of the group are, if no other group is to be there."""
-        held = [_place(job) for job in unit.jobs if n_held(job) == unit.n]
+        held = [place_of(job) for job in unit.jobs if n_held(job) == unit.n]
 
         def key(job: JobSnapshot) -> tuple[bool, int]:
-            is_there = n_held(job) == unit.n and _place(job) not in taken
-            return not is_there, -held.count(_place(job)) if is_there else 0
+            is_there = n_held(job) == unit.n and place_of(job) not in taken
+            return not is_there, -held.count(place_of(job)) if is_there else 0
 
         return min(unit.jobs, key=key)
 
@@ -301,8 +229,3 @@ class Pairing:
         one, other = unit.jobs
         is_staged = all(job.profile is not None and job.profile.cpu_io_s is not None for job in unit.jobs)
         return is_staged or self.companions.is_measured(one, other)
-
-
-def _place(job: JobSnapshot) -> Allocation:
-    assert job.allocation is not None
-    return Allocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)
