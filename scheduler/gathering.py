@@ -52,7 +52,7 @@ class _Way:
 
 
 class Gathering:
-    """Running gangs of one size that stay as they are, alone on their GPUs, and whose grants say that they gather.
+    """Gangs that run, stay as they are and are alone on their GPUs, or that are to start; their grants say who gathers.
 
     Of all nodes that could take the whole gang, the one where the restarts cost least; groups of jobs that go aside
     are smaller than the gang, stay together, and get GPUs of one node that are free or were the gang's.
@@ -65,28 +65,39 @@ class Gathering:
 
     def gather(self) -> None:
         scattered = []
-        for job in self.staying.values():
-            gain_s = self._gain_s(job)
-            if gain_s > GATHERING_PAYS * restart_cost_s(job):
-                scattered.append((-gain_s * job.min_workers, job.id, job))
-        for worth, _, job in sorted(scattered, key=lambda each: each[:2])[:MOST_GATHERED]:
-            held = job.held
-            ways = [way for name in self.then.nodes if held and (way := self._way_onto(name, job, held)) is not None]
+        for job in self.scene.candidates:
+            grant, lies = self.grants.get(job.id), self._lies(job)
+            if grant is None or lies is None or not grant.gathers or grant.beside:
+                continue
+            gain_s = self._gain_s(job, grant, lies)
+            if gain_s > GATHERING_PAYS * self._own_cost_s(job):
+                scattered.append((-gain_s * grant.n_workers, job.id, job, lies))
+        for worth, _, job, lies in sorted(scattered, key=lambda each: each[:2])[:MOST_GATHERED]:
+            ways = [way for name in self.then.nodes if (way := self._way_onto(name, job, lies)) is not None]
             best = min(ways, key=lambda way: (way.cost_gpu_s, way.place.shares[0].node), default=None)
             if best is not None and -worth > GATHERING_PAYS * best.cost_gpu_s:
-                self._go(job, best, gain_s=-worth / job.min_workers)
+                self._go(job, lies, best, gain_s=-worth / lies.n_workers)
 
-    def _gain_s(self, job: JobSnapshot) -> float:
-        """What it would gain on one node; 0 where it lies well, or is not to be moved."""
-        grant, held = self.grants.get(job.id), job.held
-        is_asked = grant is not None and grant.gathers and not grant.beside
-        if grant is None or held is None or not is_asked or grant.n_workers != held.n_workers:
+    def _lies(self, job: JobSnapshot) -> Allocation | None:
+        """Where it is or will be; None for those that change in this round, or have just started."""
+        if job.held is not None:
+            return job.held if job.id in self.staying else None
+        if job.id in self.targets.placed:
+            return self.targets.placed[job.id][0]
+        return self.targets.awaited.get(job.id)
+
+    def _own_cost_s(self, job: JobSnapshot) -> float:
+        return restart_cost_s(job) if job.held is not None else 0.0
+
+    def _gain_s(self, job: JobSnapshot, grant: Grant, lies: Allocation) -> float:
+        """What it would gain on one node; 0 where it lies well, or with others."""
+        if len([share for share in lies.shares if share.gpus]) < 2 or grant.n_workers != lies.n_workers:
             return 0.0
-        if len([share for share in held.shares if share.gpus]) < 2 or self.then.mates(held) - {job.id}:
+        if self.then.mates(lies) - {job.id}:
             return 0.0
-        gathered_s = self.speeds.plain_step_s(job, held.n_workers, gpu_type=grant.gpu_type)
-        present_s = self.speeds.step_s_on(job, held)
-        return (present_s - gathered_s) * steps_left(job) if present_s > SCATTERED * gathered_s else 0.0
+        gathered_s = self.speeds.plain_step_s(job, lies.n_workers, gpu_type=grant.gpu_type)
+        there_s = self.speeds.step_s_on(job, lies)
+        return (there_s - gathered_s) * steps_left(job) if there_s > SCATTERED * gathered_s else 0.0
 
     def _way_onto(self, name: str, job: JobSnapshot, held: Allocation) -> _Way | None:
         """The cheapest groups there go aside, until there is room for all of the gang."""
@@ -116,7 +127,7 @@ class Gathering:
             if aside is None:
                 return None
             asides.append((group, aside))
-        cost_gpu_s = held.n_workers * restart_cost_s(job) + sum(group.restart_gpu_s for group in going)
+        cost_gpu_s = held.n_workers * self._own_cost_s(job) + sum(group.restart_gpu_s for group in going)
         return _Way(place, tuple(asides), room, cost_gpu_s)
 
     def _groups_on(self, name: str, *, but: str, smaller_than: int) -> list[_Group]:
@@ -156,11 +167,16 @@ class Gathering:
             room.release(first, place)
         return None
 
-    def _go(self, job: JobSnapshot, way: _Way, *, gain_s: float) -> None:
-        """Everybody leaves first, and then everybody comes."""
+    def _go(self, job: JobSnapshot, lies: Allocation, way: _Way, *, gain_s: float) -> None:
+        """Everybody leaves first, and then everybody comes; who waits comes when they have left."""
+        self.then.release(job, lies)
         moves: list[tuple[JobSnapshot, Allocation, Explanation]] = []
-        facts = {"gain_s": gain_s, "cost_s": way.cost_gpu_s / job.min_workers}
-        moves.append((job, way.place, Explanation(Reason.MOVES, facts)))
+        if job.held is None:
+            self.targets.placed.pop(job.id, None)
+            self.targets.awaited[job.id] = way.place
+        else:
+            facts = {"gain_s": gain_s, "cost_s": way.cost_gpu_s / way.place.n_workers}
+            moves.append((job, way.place, Explanation(Reason.MOVES, facts)))
         for group, place in way.asides:
             why = Explanation(Reason.GOES_ASIDE, {"other": job.id, "gain_s": gain_s})
             moves += [(one, place, why) for one in group.jobs]
@@ -168,11 +184,13 @@ class Gathering:
                 mates = {other.id for other in group.jobs} - {one.id}
                 self.targets.partners.setdefault(one.id, set()).update(mates)
         for mover, _, _ in moves:
-            held = held_by(mover)
-            assert held is not None
-            self.then.release(mover, held)
+            if mover is not job and mover.held is not None:
+                self.then.release(mover, mover.held)
+        self.then.hold(job, way.place)
+        self.scene.room_now.limit_to(self.then, way.place)
         for mover, place, why in moves:
-            self.then.hold(mover, place)
+            if mover is not job:
+                self.then.hold(mover, place)
             self.scene.room_now.limit_to(self.then, place)
             del self.targets.kept[mover.id]
             self.targets.placed[mover.id] = (place, (why,))

@@ -21,7 +21,7 @@ from scheduler.snapshot import Allocation, JobSnapshot, Mode
 HASTE = 0.2  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
 LEAST_WORK_GPU_S = 100.0
 HORIZON_S = 1200.0  # in which a change has to pay; about that until the next one
-CHARGED = 2.0  # restarts for each that there is, for it disturbs others, too
+CHARGED = 6.0  # restarts for each that there is: who shares, and who comes and goes, are disturbed by it, too
 BOLDNESS = 1.0  # standard deviations by which a pair that was never measured is taken to do better, where
 TRY_PAYS = 20.0  # all of it still train for so many times what a try costs
 TRY_S = 60.0  # a pair that was never measured is looked at again after that

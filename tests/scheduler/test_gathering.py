@@ -89,6 +89,20 @@ def test_jobs_that_start_are_not_moved() -> None:
     assert set(kinds(case.decide("mlhub")).values()) == {"Keep"}
 
 
+def test_a_gang_that_comes_finds_a_whole_node_where_one_can_be_made() -> None:
+    holes = room().running(small("a"), filler := small("f"), small("b"))
+    case = replace(holes, jobs=tuple(one for one in holes.jobs if one.id != filler.id)).waiting(gang("g", slow=3.0))
+    first = case.decide("mlhub")
+    assert sorted(kinds(first).values()) == ["Keep", "Resize", "Wait"]
+    left = case.after(first)
+    gone = left.after(left.decide("mlhub"))
+    plan = gone.decide("mlhub")
+    assert sorted(kinds(plan).values()) == ["Keep", "Launch", "Launch"]
+    settled = {one.id: one.allocation for one in gone.after(plan).jobs}
+    assert settled["g"] is not None
+    assert len(settled["g"].shares) == 1
+
+
 def test_two_that_share_a_gpu_go_aside_together() -> None:
     case = between(small("a"), gang("g", slow=3.0, length_s=9_000.0), small("b", start_s=5000.0), max_jobs_per_gpu=2)
     case = replace(case, jobs=tuple(replace(one, profile=Profile(0.0, 0.1, 0.0)) for one in case.jobs))

@@ -11,7 +11,7 @@ from scheduler.models.companions import Companions
 from scheduler.models.layout import terrain_of
 from scheduler.models.progress import remaining_s
 from scheduler.models.speeds import Speeds
-from scheduler.policies.groups import Groups
+from scheduler.policies.groups import CHARGED, Groups
 from scheduler.policies.policy import View
 from tests.scheduler.cases import Case, cluster, job, kinds
 
@@ -60,7 +60,7 @@ def test_two_are_worth_more_where_they_are_than_if_one_had_to_move() -> None:
     apart = groups(case)
     together, moved = there.unit(there.view.jobs, 1), apart.unit(apart.view.jobs, 1)
     assert together.value - moved.value == pytest.approx(there.saved["b"])
-    assert there.saved["b"] == pytest.approx(there.weights["b"] * 30 / 930)
+    assert there.saved["b"] == pytest.approx(there.weights["b"] * 15 * CHARGED / (900 + 15 * CHARGED))
 
 
 def test_all_couples_at_once_are_worth_what_each_is() -> None:
