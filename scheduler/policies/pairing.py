@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import networkx
 
@@ -23,13 +24,15 @@ from scheduler.policies.market import LEAST_GAIN, Market, Unit, clearing_price, 
 from scheduler.policies.policy import Grant, Proposal, View, n_held
 from scheduler.snapshot import Allocation, JobSnapshot, Mode
 
+CARRIED_OUT_S = 30.0  # what was decided stays so for so long, if nobody comes or ends and nothing is learnt
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
 
 
 class Pairing:
     """One round's groups. hosts: by guest. riders: jobs that share now, and are not the first of those that do.
 
-    memory: what applied() left in the proposal's; what was decided at one instant stays so while it is carried out.
+    memory: what applied() left in the proposal's; what was decided stays so while it is carried out, for a market in
+    which those on their way are missing has other prices.
     """
 
     def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
@@ -38,6 +41,7 @@ class Pairing:
         self.is_on = is_on and view.max_jobs_per_gpu > 1
         self.hosts: dict[str, str] = {}
         self.units: list[Unit] = []
+        self.decided_at_s = view.now_s
         starting = {place_of(job) for job in view.settled if job.allocation is not None and n_held(job)}
         self.bound = {job.id for job in view.jobs if n_held(job) and place_of(job) in starting}
         self.riders = self._riders() if self.is_on else set()
@@ -54,7 +58,8 @@ class Pairing:
         """Rearrange what the budget granted to single jobs: groups of jobs, each on the GPUs of one."""
         if not self.is_on:
             return
-        if self.memory.get("at_s") == self.view.now_s:
+        if self._is_carried_out():
+            self.decided_at_s = self.memory["at_s"]
             self._recall(budget)
             return
         if all(budget.granted(job) for job in self.view.jobs):
@@ -71,6 +76,16 @@ class Pairing:
             units = self._joined(units, price)
             size *= 2
         self._serve([*units, *rest], budget)
+
+    def _is_carried_out(self) -> bool:
+        at_s = self.memory.get("at_s")
+        is_recent = at_s is not None and self.view.now_s < at_s + CARRIED_OUT_S
+        return at_s == self.view.now_s or (is_recent and self.memory.get("scene") == self._scene())
+
+    def _scene(self) -> list[int]:
+        """The same as long as nobody comes or ends, and nothing is learnt of pairs."""
+        ids = sorted(job.id for job in (*self.view.jobs, *self.view.settled))
+        return [crc32(" ".join(ids).encode()), len(self.view.pairs)]
 
     def _first(self, units: Sequence[Unit], n_gpus: int) -> tuple[list[Unit], list[Unit]]:
         """Those that could be served if all groups were full, the most valuable first; and the rest."""
@@ -102,7 +117,7 @@ class Pairing:
             host = self.hosts.get(grant.job)
             (guests if host else grants).append(replace(plain, beside=(host,)) if host else plain)
         kept = [[unit.n, *(job.id for job in unit.jobs)] for unit in self.units]
-        memory = {**proposal.memory, "pairing": {"at_s": self.view.now_s, "groups": kept}}
+        memory = {**proposal.memory, "pairing": {"at_s": self.decided_at_s, "scene": self._scene(), "groups": kept}}
         wake_at_s = self._wake_at_s(proposal.wake_at_s)
         return replace(
             proposal, grants=(*grants, *guests), notes=notes, memory=memory, wake_at_s=wake_at_s, is_final=True
