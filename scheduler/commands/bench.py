@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.commands.files import write_json
-from scheduler.commands.options import add_json, add_policy, parameters_in
+from scheduler.commands.files import check_can_write, write_json
+from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
 from scheduler.policies import policy_named
 from scheduler.round import decide
 from scheduler.simulator.busy import BusyCluster
 from scheduler.snapshot import PolicyMemory
 
 PERIOD_S = 60.0
+MOST = 1_000_000  # GPUs or jobs; more would take hours to make up
 WARM_UP = 12  # rounds until as many jobs end as in any later round, and all families have reported
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser("bench", help="how long a round takes, in steady state, and how much memory")
-    parser.add_argument("--gpus", type=int, required=True, metavar="N")
-    parser.add_argument("--jobs", type=int, required=True, metavar="M", help="live jobs: running and waiting")
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds to measure (200 for few jobs, 20 for many)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--gpus", type=count, required=True, metavar="N")
+    parser.add_argument("--jobs", type=count, required=True, metavar="M", help="live jobs: running and waiting")
+    parser.add_argument("--rounds", type=count, metavar="N", help="rounds to measure (200 for few jobs, 20 for many)")
+    parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument(
         "--fair", action="store_true", help="tenants have guarantees, and share the rest fairly, by dominant shares"
     )
@@ -40,7 +41,12 @@ def _bench(arguments: argparse.Namespace) -> int:
 
     cpu_ms: processor time of the same rounds, which other programs on the machine disturb less.
     """
+    check_can_write(arguments.json)
     policy = policy_named(arguments.policy, parameters_in(arguments.param))
+    if max(arguments.gpus, arguments.jobs) > MOST:
+        raise ValueError(
+            f"--gpus {arguments.gpus} and --jobs {arguments.jobs}: at most {MOST:,} of each can be measured"
+        )
     cluster = BusyCluster(
         n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed, shares_fairly=arguments.fair
     )

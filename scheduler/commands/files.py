@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from scheduler.simulator.worlds import Data
 def read_text(path: str) -> str:
     """Raises BadInput for what is not UTF-8, OSError for what cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")  # spreadsheets put a mark at the beginning
     except UnicodeDecodeError as error:
         raise BadInput(path, None, f"not a text file in UTF-8 (byte {error.start})") from error
 
@@ -47,6 +48,8 @@ def check_can_write(path: str | None) -> None:
         raise BadInput(path, None, f"there is no folder {folder}; make it, or write elsewhere")
     if Path(path).is_dir():
         raise BadInput(path, None, "it is a folder; name a file in it")
+    if not os.access(path if Path(path).exists() else folder, os.W_OK):
+        raise BadInput(path, None, "it may not be written; write elsewhere")
 
 
 def check_can_fill(path: str | None) -> None:
@@ -70,10 +73,17 @@ def has_matplotlib() -> bool:
 
 
 def read_rounds(path: str) -> list[RecordedRound]:
+    """Raises BadInput, also for a file without any round."""
+    text = read_text(path)
     try:
-        return rounds_from_json(json.loads(read_text(path)))
+        rounds = rounds_from_json(json.loads(text))
     except json.JSONDecodeError as error:
         raise BadInput(path, error.lineno, f"not JSON: {error.msg}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadInput(path, None, f"{error}; give rounds as the platform or this scheduler recorded them") from error
+    if not rounds:
+        raise BadInput(path, None, "there are no rounds in it; record one first")
+    return rounds
 
 
 def read_cluster(path: str) -> Cluster:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from scheduler.commands.files import read_text, write_json
-from scheduler.commands.options import add_json
+from scheduler.commands.files import check_can_write, read_text, write_json
+from scheduler.commands.options import add_json, count
 from scheduler.models.interference_folds import evaluate
 from scheduler.models.interference_pairs import read_pairs
 
@@ -14,15 +14,19 @@ from scheduler.models.interference_pairs import read_pairs
 def add(commands: Any) -> None:
     parser = commands.add_parser("interference", help="how well the slowdown of pairs left out is predicted")
     parser.add_argument("--pairs", required=True, metavar="FILE", help="CSV: job_a, job_b, norm_a, norm_b ...")
-    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--folds", type=count, default=5)
     parser.add_argument("--group", choices=["pair", "job", "family"], default="pair", help="what is left out")
     add_json(parser)
     parser.set_defaults(command=_interference)
 
 
 def _interference(arguments: argparse.Namespace) -> int:
+    check_can_write(arguments.json)
     found = read_pairs(read_text(arguments.pairs), name=arguments.pairs)
-    figures = evaluate(found.pairs, n_folds=arguments.folds, group=arguments.group)
+    try:
+        figures = evaluate(found.pairs, n_folds=arguments.folds, group=arguments.group)
+    except ValueError as error:
+        raise ValueError(f"{arguments.pairs}: {error}") from error
     if arguments.json:
         write_json(arguments.json, figures)
     if arguments.json != "-":

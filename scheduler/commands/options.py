@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -98,7 +99,17 @@ def parameters_in(pairs: Sequence[str]) -> dict[str, Any]:
             parameters[key] = json.loads(value)
         except json.JSONDecodeError:
             parameters[key] = value
+        if not _is_finite(parameters[key]):
+            raise ValueError(f"--param {pair!r} has a number that is not finite; give one that is")
     return parameters
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict | list):
+        return all(_is_finite(one) for one in (value.values() if isinstance(value, dict) else value))
+    return True
 
 
 def progress_bar() -> Callable[[int, int], None] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from scheduler.commands.files import read_rounds, write_json
+from scheduler.commands.files import check_can_write, read_rounds, write_json
 from scheduler.commands.options import add_json, parameters_in
 from scheduler.policies import policy_named
 from scheduler.records import plan_to_json
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
 
 def _replay(arguments: argparse.Namespace) -> int:
     """Exit status 1 if a round comes out otherwise than recorded."""
+    check_can_write(arguments.json)
     rounds = read_rounds(arguments.rounds)
     policy = policy_named(arguments.policy, parameters_in(arguments.param)) if arguments.policy else None
     plans, n_other = [], 0

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+MOST = 1e15  # of anything: thirty million years in seconds; sums of squares stay finite
+
 
 class BadInput(ValueError):  # noqa: N818 (it says what it is: an input that is bad)
     """A trace, cluster or data file that cannot be used; one line with file, row and remedy."""
@@ -59,11 +61,18 @@ class Rows:
         header = [c.strip() for c in self._reader.fieldnames or []]
         self._reader.fieldnames = header
         missing = [c for c in columns if c not in header]
+        twice = [c for c in header if c and header.count(c) > 1]
+        if twice:
+            raise BadInput(name, 1, f"the column {twice[0]!r} is there twice; rename one")
         if missing:
             raise BadInput(name, 1, f"the column {missing[0]!r} is missing; the format needs {', '.join(columns)}")
 
     def __iter__(self) -> Iterator[Row]:
         for cells in self._reader:
+            if None in cells:
+                n = len(cells[None])
+                problem = f"{n} more cells than the header has columns; put text with commas in double quotes"
+                raise BadInput(self.name, self._reader.line_num, problem)
             if any((cell or "").strip() for cell in cells.values() if isinstance(cell, str)):
                 yield Row(self.name, self._reader.line_num, cells)
 
@@ -94,6 +103,10 @@ class Row:
         if not least <= value < float("inf"):
             problem = f"{column} is {self.text(column)!r}; it must be a number of at least {least:g}"
             raise BadInput(self.name, self.number_in_file, problem)
+        if value > MOST:
+            raise BadInput(
+                self.name, self.number_in_file, f"{column} is {self.text(column)}; at most {MOST:.0e} is read"
+            )
         return value
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scheduler.terminal import MURI, NXGY, TIRESIAS, YAML, lay_out, simulate
+from tests.scheduler.terminal import MURI, NXGY, TIRESIAS, YAML, lay_out, run, simulate
 
 
 @pytest.fixture
@@ -30,6 +30,10 @@ BAD_TRACES = {
     HEADER + "a,0,1,soon\n": "bad, row 2: duration_s is 'soon'; it must be a number of at least 0",
     HEADER + "a,0,1,0\n": "bad, row 2: job 'a' has no duration; the counting world needs one",
     HEADER + "a,0,1,1\n\nb,0,1,1\na,0,1,1\n": "bad, row 5: job 'a' is in row 2 already; give every job its own id",
+    HEADER + "a,0,1,1,9\n": "bad, row 2: 1 more cells than the header has columns; put text with commas in double",
+    "job," + HEADER + "a,b,0,1,1\n": "bad, row 1: the column 'job' is there twice; rename one",
+    HEADER + "a,0,1,1e300\n": "bad, row 2: duration_s is 1e300; at most 1e+15 is read",
+    HEADER + "a,inf,1,1\n": "bad, row 2: submitted_at_s is 'inf'; it must be a number of at least 0",
     HEADER + ",0,1,1\n": "bad, row 2: job is empty; every job needs an id",
     HEADER + "a,0,1,1\nbig,0,5,1\n": "bad, row 3: job 'big' needs 5 GPUs, but n2g2.csv has 4; take the job out, or use",
     HEADER.strip() + ",max_gpus\na,0,2,1,1\n": "bad, row 2: it must be min_gpus <= n_gpus <= max_gpus",
@@ -123,6 +127,7 @@ def test_a_bad_cluster_is_refused(
         ("--policy las --param limits=short", "parameter 'limits' of policy 'las' must be like "),
         ("--policy las --param limits=[-1]", "parameter 'limits' of policy 'las' must be like "),
         ("--policy las --param promote_after=-1", "parameter 'promote_after' of policy 'las' must be like "),
+        ("--policy las --param limits=[1e999]", "--param 'limits=[1e999]' has a number that is not finite; give one"),
         ("--policy las --param limits", "--param 'limits' is not of the form key=value"),
         ("--world moon", "argument --world: invalid choice: 'moon'"),
         ("--world pollux", "day.csv, row 1: the pollux world replays Pollux' own workloads only"),
@@ -150,3 +155,43 @@ def test_pollux_workloads_need_their_measured_profiles(folder: Path, capsys: pyt
     refused(capsys, folder, "w.csv: the pollux world needs measured profiles; give their folder as --data")
     assert simulate("--json out.json --world pollux --data .", trace="w.csv") == 2
     refused(capsys, folder, ".: there is no traces/*/*.csv in it; give the folder of the world's own profiles")
+
+
+PAIRS = "job_a,job_b,norm_a,norm_b\n"
+OTHER_COMMANDS = {
+    "bench --gpus 0 --jobs 5": "argument --gpus: '0' is no whole number of at least 1",
+    "bench --gpus 8 --jobs 0": "argument --jobs: '0' is no whole number of at least 1",
+    "bench --gpus 8 --jobs 5 --rounds -4": "argument --rounds: '-4' is no whole number of at least 1",
+    "bench --gpus 99999999999 --jobs 5": "--gpus 99999999999 and --jobs 5: at most 1,000,000 of each can be measured",
+    "bench --gpus 8 --jobs 5 --json nowhere/out.json": "nowhere/out.json: there is no folder",
+    "bench --gpus 8 --jobs 5 --policy lottery": "there is no policy 'lottery'; known: ",
+    "replay empty.json": "empty.json: there are no rounds in it; record one first",
+    "replay other.json": "other.json: this snapshot has version None; this MLHub reads versions 1 and 2; give",
+    "replay broken.json": "broken.json, row 1: not JSON: ",
+    "replay nowhere.json": "nowhere.json: No such file or directory; check the path",
+    "explain other.json --job a": "other.json: this snapshot has version None",
+    "interference --pairs day.csv": "day.csv, row 1: the column 'job_a' is missing; the file needs job_a, job_b,",
+    "interference --pairs image": "image: not a text file in UTF-8 (byte 0)",
+    "interference --pairs one.csv": "one.csv: all rows are of one pair; at least two are needed to leave one out",
+    "interference --pairs one.csv --folds 0": "argument --folds: '0' is no whole number of at least 1",
+    "interference --pairs one.csv --group lot": "argument --group: invalid choice: 'lot'",
+    "interference --pairs one.csv --json nowhere/out.json": "nowhere/out.json: there is no folder",
+    "interference --pairs slow.csv": "slow.csv, row 2: norm_a is -1; it must lie in 0..1.5: divide the speed by",
+}
+
+
+@pytest.mark.parametrize(("line", "message"), OTHER_COMMANDS.items())
+def test_other_commands_refuse_what_they_cannot_use(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    files = {"empty.json": "[]", "other.json": '{"snapshot": {}}', "broken.json": "[1,", "one.csv": PAIRS + "x,y,1,0.5"}
+    for name, text in {**files, "slow.csv": PAIRS + "x,y,-1,0.5"}.items():
+        (folder / name).write_text(text)
+    (folder / "image").write_bytes(b"\xff\xd8\xff")
+    assert run(line) == 2
+    refused(capsys, folder, message)
+
+
+def test_a_spreadsheet_s_mark_at_the_beginning_of_a_trace_is_no_part_of_its_header(folder: Path) -> None:
+    (folder / "marked.csv").write_text("\ufeff" + HEADER + "a,0,1,10\n", encoding="utf-8")
+    assert simulate("--json out.json", trace="marked.csv") == 0

@@ -238,11 +238,11 @@ def test_a_recorded_round_is_explained_job_by_job(folder: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "round.json, row 1: not JSON: "),
-        ('{"snapshot": {"now_s": 0}}', "this snapshot has version None; this MLHub reads version"),
-        ('{"snapshot": {"version": 1}}', "not a snapshot's record: 'now_s'"),
-        ('{"snapshot": 3}', "3 is no snapshot's record"),
-        ("[{}]", 'round 1 has no "snapshot"; record it as {"snapshot", "policy", "plan"}'),
+        ("{", ", row 1: not JSON: "),
+        ('{"snapshot": {"now_s": 0}}', ": this snapshot has version None; this MLHub reads version"),
+        ('{"snapshot": {"version": 1}}', ": not a snapshot's record: 'now_s'"),
+        ('{"snapshot": 3}', ": 3 is no snapshot's record"),
+        ("[{}]", ': round 1 has no "snapshot"; record it as {"snapshot", "policy", "plan"}'),
     ],
 )
 def test_rounds_that_cannot_be_read_are_refused(
@@ -251,7 +251,7 @@ def test_rounds_that_cannot_be_read_are_refused(
     (folder / "round.json").write_text(text)
     assert run(f"{command} round.json") == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"scheduler: {message}")
+    assert error.startswith(f"scheduler: round.json{message}")
     assert error.count("\n") == 1
 
 
