@@ -146,8 +146,11 @@ def _diff(scene: Scene, targets: Targets) -> dict[str, Decision]:
             decisions[job.id] = Preempt(job.id, ())
         elif job.id not in targets.placed:
             decisions[job.id] = Keep(job.id, _about_staying(targets.kept.get(job.id, ())))
-    runs = {job.id for job in scene.running}
+    runs = {job.id: job.allocation for job in scene.running}
     for job_id, (allocation, explanations) in targets.placed.items():
+        if runs.get(job_id) == allocation:  # a restart on the very same GPUs would gain nothing
+            decisions[job_id] = Keep(job_id, _UNCHANGED)
+            continue
         kind = Resize if job_id in runs else Launch
         decisions[job_id] = kind(job_id, allocation, explanations)
         scene.room_held.hold_gpus(allocation)  # what it adds to what it holds already
