@@ -303,11 +303,14 @@ def test_an_empty_cluster_is_an_empty_plan(policy: str) -> None:
 
 def test_a_gang_is_not_restarted_on_the_very_gpus_that_it_holds() -> None:
     """Found by the histories: servers that have to be spread were asked for anew every third round."""
-    nodes = tuple(
-        Node(name, "r0", "v100", n_gpus=n, cpus=2.0, memory_bytes=4 * GIB, nic_bps=1e9, max_jobs_per_gpu=shared)
-        for name, n, shared in (("n0", 1, 1), ("n1", 4, 2))
+    usual = Node("n0", "r0", "v100", n_gpus=1, cpus=2.0, memory_bytes=4 * GIB, nic_bps=1e9)
+    nodes = (
+        usual,
+        replace(usual, name="n1", n_gpus=4, max_jobs_per_gpu=2),
+        replace(usual, name="n2", is_schedulable=False),
+        replace(usual, name="n3", gpu_type="k80", nic_bps=10e9, is_schedulable=False),
     )
-    alone = JobSnapshot("j0", "bob", 0.0, 10, 8, cpus_per_worker=0.5)
+    alone = JobSnapshot("j0", "bob", 0.0, 10, 8, cpus_per_worker=0.5, start_s=0.0)
     gang = replace(
         alone,
         id="j2",
@@ -318,7 +321,12 @@ def test_a_gang_is_not_restarted_on_the_very_gpus_that_it_holds() -> None:
         parameters_bytes=400_000_000,
     )
     jobs = (alone, replace(alone, id="j1"), gang)
-    tenants = (TenantSnapshot("alice"), TenantSnapshot("bob", max_running_jobs=1))
-    for before, plan in rounds(Case(nodes, (Rack("r0", 10e9),), jobs, tenants), "mlhub", 24):
+    root = TenantSnapshot("root")
+    tenants = (
+        root,
+        replace(root, id="alice", parent="root"),
+        replace(root, id="bob", parent="root", max_running_jobs=1),
+    )
+    for before, plan in rounds(Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants), "mlhub", 24):
         held = {job.id: job.allocation for job in before.jobs}
         assert not [d for d in plan.decisions if isinstance(d, Resize) and d.allocation == held[d.job]]
