@@ -1,4 +1,4 @@
-"""Reads traces; the format is recognised by the first line. MLHub's own is described in docs/guides/scheduling.md."""
+"""Reads traces; the format is recognised by the first line. MLHub's own is described in docs/guides/simulator.md."""
 
 from __future__ import annotations
 
