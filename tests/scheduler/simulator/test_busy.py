@@ -55,9 +55,12 @@ def test_the_bench_command_writes_percentiles_and_memory(tmp_path: Path) -> None
     assert figures["peak_mb"] > 10
 
 
-def test_a_bench_without_gpus_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--gpus", "0", "--jobs", "6"]) == 2
+def test_a_bench_with_too_few_gpus_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--gpus", "7", "--jobs", "6"]) == 2
     assert "needs 8 GPUs and a job at least" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["bench", "--gpus", "0", "--jobs", "6"])
+    assert "argument --gpus: '0' is no whole number of at least 1" in capsys.readouterr().err
 
 
 def test_its_tenants_share_fairly_where_that_is_asked_and_jobs_are_of_teams_only() -> None:
