@@ -137,7 +137,7 @@ def _errors(job: dict[str, Any]) -> list[tuple[int, float]]:
 
 
 def _makespan_s(jobs: Sequence[dict[str, Any]]) -> float:
-    began = min(datetime.fromisoformat(job["created_at"]) for job in jobs)
+    began = min(datetime.fromisoformat(job["submitted_at"]) for job in jobs)
     ended = max(datetime.fromisoformat(job["finished_at"]) for job in jobs)
     return (ended - began).total_seconds()
 

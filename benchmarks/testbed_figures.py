@@ -33,9 +33,11 @@ def draw(runs: Mapping[str, Jobs], folder: Path, *, stem: str) -> list[str]:
 
 def _attempts(ax: Any, policy: str, jobs: Jobs) -> None:
     """A row for every job: grey from its submission on, a bar for every attempt from its first step."""
-    began = min(_at(job["created_at"]) for job in jobs)
+    began = min(_at(job["submitted_at"]) for job in jobs)
     for row, job in enumerate(jobs):
-        ax.barh(row, _at(job["finished_at"]) - _at(job["created_at"]), left=_at(job["created_at"]) - began, color="0.9")
+        ax.barh(
+            row, _at(job["finished_at"]) - _at(job["submitted_at"]), left=_at(job["submitted_at"]) - began, color="0.9"
+        )
         for attempt in job["attempts"]:
             if attempt["training_at"] is None or attempt["ended_at"] is None:
                 continue

@@ -104,23 +104,33 @@ class Hub:
         return found
 
     async def _hear(self) -> None:
-        while True:
+        """Until it is cancelled. redis-py loses a cancellation that comes together with an answer: whoever was
+        replaced, or has nobody left to wake, therefore ends by itself at the next step."""
+        while self._is_wanted():
             client = redis.asyncio.Redis.from_url(self._url)
             try:
                 async with client.pubsub() as subscription:
                     await subscription.psubscribe(f"{PREFIX}*")
+                    if not self._is_wanted():
+                        return
                     self.is_connected = True
                     self._wake_all()  # what was told before this moment went unheard
                     async for message in subscription.listen():
+                        if not self._is_wanted():
+                            return
                         if message["type"] == "pmessage":
                             self._wake(message["channel"].decode().removeprefix(PREFIX))
             except (RedisError, OSError) as error:
                 logger.warning("stream.redis_away error=%s", error)
             finally:
-                self.is_connected = False
+                if self._task is None or self._is_wanted():
+                    self.is_connected = False
                 with contextlib.suppress(RedisError, OSError):
                     await client.aclose()
             await asyncio.sleep(RECONNECT_S)
+
+    def _is_wanted(self) -> bool:
+        return asyncio.current_task() is self._task
 
     def _wake(self, topic: str) -> None:
         for listener in self._listeners.get(topic, ()):
