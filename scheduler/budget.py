@@ -68,9 +68,14 @@ class Budget:
     def left_by_type(self) -> dict[str, int]:
         return dict(self._left)
 
-    def refusal(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> Explanation | None:
-        """Why the job may not have n workers in all (of this type, if one is said), or None if it may."""
-        refused = self._over_quota(job, n_workers)
+    def refusal(
+        self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None, is_wish: bool = True
+    ) -> Explanation | None:
+        """Why the job may not have n workers in all (of this type, if one is said), or None if it may.
+
+        is_wish: the policy would give them; False = it is asked for a reason only, and changes nothing.
+        """
+        refused = self._over_quota(job, n_workers, is_wish=is_wish)
         if refused is not None:
             return refused
         if self._type_for(job, n_workers, gpu_type) is None:
@@ -81,14 +86,14 @@ class Budget:
             return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": free, "total": free, "need": more})
         return None
 
-    def _over_quota(self, job: JobSnapshot, n_workers: int) -> Explanation | None:
+    def _over_quota(self, job: JobSnapshot, n_workers: int, *, is_wish: bool = True) -> Explanation | None:
         had = self.granted(job)
         more = n_workers - had
         if more <= 0:
             return None
         refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
         if self.entitlement is not None:
-            refused = self.entitlement.refusal(job, n_workers, had=had) or refused
+            refused = self.entitlement.refusal(job, n_workers, had=had, is_wish=is_wish) or refused
         return refused
 
     def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:

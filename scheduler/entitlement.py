@@ -80,9 +80,9 @@ class Entitlement:
         own = self.reserve.unserved(job.tenant, claim.gpu_type)
         return own + self.fair.reserve.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
 
-    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int) -> Explanation | None:
+    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_wish: bool = True) -> Explanation | None:
         """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
-        has its part."""
+        has its part. A wish for more than that part is noted (FairRights.refused)."""
         cap = self.caps.get(job.id)
         if cap is not None and n_workers > cap.n_workers:
             return cap.why
@@ -90,7 +90,7 @@ class Entitlement:
             refused = self.strict.refusal(job.tenant, _new(job, n_workers) - _new(job, had))
             if refused is not None:
                 return refused
-        return self._about_part(job, n_workers - had)
+        return self._about_part(job, n_workers - had, is_wish=is_wish)
 
     def kept(self, tenant: str, gpu_type: str) -> int:
         """GPUs of the type that are other tenants' jobs' own."""
@@ -127,13 +127,14 @@ class Entitlement:
             new = _new(job, abs(n_workers))
             self.strict.take(job.tenant, new if n_workers > 0 else -new)
 
-    def _about_part(self, job: JobSnapshot, more: int) -> Explanation | None:
+    def _about_part(self, job: JobSnapshot, more: int, *, is_wish: bool) -> Explanation | None:
         group = self._group(job.tenant)
         most = self.fair.ceilings.get(group)
         used = self.fair.used.get(group, 0)
         if most is None or more <= 0 or used + more <= most:
             return None
-        self.fair.refused.add(group)
+        if is_wish:
+            self.fair.refused.add(group)
         facts = {"tenant": self.names.get(group, group), "part": most, "weight": self.fair.weights.get(group, 1.0)}
         return Explanation(Reason.FAIR_PART, facts)
 

@@ -257,7 +257,7 @@ class _Reasons:
 
     def _why_not_larger(self, job: JobSnapshot) -> Explanation:
         case, had = self._case, n_held(job)
-        larger = [n for n in case.sizes[job.id] if n > had and self._budget.refusal(job, n) is None]
+        larger = [n for n in case.sizes[job.id] if n > had and self._budget.refusal(job, n, is_wish=False) is None]
         best = min(larger, key=lambda n: (case.left_s(job, n), n), default=had)
         gain_s = case.left_s(job, had) - case.left_s(job, best)
         cost_s = restart_cost_s(job)

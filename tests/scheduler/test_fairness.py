@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, PolicyMemory, Preempt, TenantSnapshot, Wait
+from scheduler.decisions import Reason
+from scheduler.entitlement import Entitlement, FairRights
 from scheduler.fairness import Shares, demand_R, dominant_share, fair_parts
 from scheduler.lending import Lending
 from scheduler.use import Uses, decayed, entry_penalty
@@ -326,3 +328,13 @@ def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
     assert "use" not in plan.memory.values
     assert isinstance(plan.of("a"), Launch | Keep | Wait)
     assert sizes(plan) == {"a": 2}
+
+
+def test_a_question_for_a_reason_is_no_wish_for_more_than_the_tenant_s_part() -> None:
+    entitlement = Entitlement(fair=FairRights(ceilings={"a": 2}, used={"a": 2}))
+    asking = job("j", tenant="a", gpus=4)
+    for is_wish, noted in ((False, set[str]()), (True, {"a"})):
+        why = entitlement.refusal(asking, 4, had=2, is_wish=is_wish)
+        assert why is not None
+        assert why.reason is Reason.FAIR_PART
+        assert entitlement.fair.refused == noted
