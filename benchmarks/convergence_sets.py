@@ -42,12 +42,23 @@ def build_model(given):
         nn.Embedding(size, 48), Before(48), nn.Linear(48, 96), nn.ReLU(), nn.Linear(96, 48), nn.Linear(48, size)
     )
 """
+STRAGGLERS: Mapping[str, str] = {
+    "even": "all workers alike",
+    "slow": "the last worker {slow_ms:.0f} ms slower at every batch",
+    "stalls": "every worker stands still for {stall_ms:.0f} ms at one batch of {one_of}, at random",
+}
+SLOW_S, STALL_S, ONE_OF = 0.02, 0.1, 15
 SLOW = """
-import os, time
+import os, random, time
+
+KIND, RANK = os.environ.get("STRAGGLER"), os.environ.get("RANK", "0")
+DICE = random.Random(f"{{os.environ.get('STRAGGLER_SEED')}} {{RANK}}")
 
 def preprocess(inputs):
-    if os.environ.get("SLOW") and os.environ.get("RANK") == "{last}":
+    if KIND == "slow" and RANK == "{last}":
         time.sleep({slow_s})
+    if KIND == "stalls" and DICE.random() < 1 / {one_of}:
+        time.sleep({stall_s})
     return inputs
 """
 N_CHARACTERS = 120_000
@@ -55,18 +66,26 @@ N_CHARACTERS = 120_000
 
 @dataclass(frozen=True)
 class Task:
+    """n_classes: whoever guesses has a loss of its logarithm."""
+
     about: str
+    n_classes: int
     model: str
     write: Callable[[Path], Path]
     format: str
     epochs: int
     batch_size: int
-    learning_rate: float
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def code(self, *, n_workers: int, slow_s: float) -> str:
-        """The model's module; its last worker is slow where the environment says SLOW."""
-        return self.model + SLOW.format(last=n_workers - 1, slow_s=slow_s)
+    def code(self, *, n_workers: int) -> str:
+        """The model's module; who is slow is said by the environment."""
+        last = n_workers - 1
+        return self.model + SLOW.format(last=last, slow_s=SLOW_S, stall_s=STALL_S, one_of=ONE_OF)
+
+
+def told(kind: str) -> str:
+    """A kind of straggler, in words."""
+    return STRAGGLERS[kind].format(slow_ms=1e3 * SLOW_S, stall_ms=1e3 * STALL_S, one_of=ONE_OF)
 
 
 def write_digits(folder: Path) -> Path:
@@ -84,15 +103,15 @@ def write_prose(folder: Path) -> Path:
 
 
 TASKS: Mapping[str, Task] = {
-    "digits": Task("1,797 digits of 8 x 8 pixels (UCI)", DIGITS_MODEL, write_digits, "npz", 5, 32, 0.1),
+    "digits": Task("1,797 digits of 8 x 8 pixels (UCI)", 10, DIGITS_MODEL, write_digits, "npz", 5, 32),
     "prose": Task(
         f"the first {N_CHARACTERS:,} characters of Python's language reference, the next byte out of the last 8",
+        256,
         PROSE_MODEL,
         write_prose,
         "text",
-        3,
+        2,
         32,
-        0.5,
         {"tokenizer": "byte", "context_length": 64},
     ),
 }

@@ -167,6 +167,11 @@ class Gang:
             sent, before = sent + report["bytes_sent"] * (report["steps_done"] - before), report["steps_done"]
         return sent / before
 
+    def processor_s(self) -> float:
+        """Seconds of processor time of all its processes that have ended by themselves."""
+        files = [self.work(name) / "processor_s" for name in self.processes]
+        return sum(float(path.read_text()) for path in files if path.exists())
+
     def weights(self) -> dict[str, Any]:
         from safetensors.numpy import load_file
 

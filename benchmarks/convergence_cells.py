@@ -1,0 +1,238 @@
+"""The runs of benchmarks/results/convergence.md: which there are, and one of them with real processes.
+
+A cell is one training. Its figures stay in the working folder under a name that changes with what it is made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.convergence_sets import TASKS
+from mlhub.runtime.strategies.schema import SCHEMES, parse
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from tests.runtime.gang import Gang
+
+N_WORKERS = 3
+SEEDS = (0, 1, 2)  # of the comparison beside stragglers
+RATES = tuple(2.0**k for k in range(-4, 3))  # tried by one process, smallest first
+LATE = math.sin(math.pi / (2 * (2 * (N_WORKERS - 1) + 1)))
+"""Descent on a parabola by gradients that are t versions late stays stable up to sin(pi / (4 t + 2)) of the rate that
+it bears with fresh ones (Levin and May, 1976); in a gang of n at its own pace t is about n - 1."""
+NOT_COMPARED = {"auto", "single", "hybrid", "sparse_rows"}  # hybrid needs four workers, sparse_rows embeddings
+ONE_PROCESS: Mapping[str, Any] = {}
+STRATEGIES: tuple[Mapping[str, Any], ...] = (
+    {"name": "all_reduce"},
+    {"name": "all_reduce", "compression": "fp16"},
+    {"name": "all_reduce", "compression": "one_bit"},
+    {"name": "all_reduce", "compression": "two_bit", "threshold": 0.01},
+    {"name": "all_reduce", "compression": "top_k", "density": 0.05},
+    {"name": "all_reduce", "compression": "power_sgd", "rank": 2},
+    {"name": "all_reduce", "reduction": "adasum"},
+    {"name": "main_worker"},
+    {"name": "sharded"},
+    {"name": "fully_sharded"},
+    {"name": "pipeline"},
+    {"name": "tensor"},
+    {"name": "bsp"},
+    {"name": "bsp", "compression": "one_bit"},
+    {"name": "bsp", "compression": "random_k", "density": 0.05},
+    {"name": "hierarchical"},
+    {"name": "asp"},
+    {"name": "asp", "staleness_scaling": "zhang"},
+    {"name": "asp", "staleness_scaling": "dynsgd"},
+    {"name": "asp", "staleness_scaling": "dc"},
+    {"name": "bounded_delay"},
+    {"name": "ssp", "staleness": 0},
+    {"name": "ssp", "staleness": 3},
+    {"name": "softsync", "group": 2},
+    {"name": "softsync", "group": 3},
+    {"name": "softsync", "group": 3, "block": True},
+    {"name": "k_of_n", "k": 2},
+    {"name": "downpour", "n_push": 5, "n_fetch": 5},
+    {"name": "adag", "window": 5},
+    {"name": "dynsgd", "window": 5},
+    {"name": "easgd", "window": 5},
+    {"name": "averaging", "period": 10},
+    {"name": "block_momentum", "period": 10},
+    {"name": "gossip"},
+    {"name": "random_gossip"},
+    {"name": "push_sum"},
+    {"name": "gosgd", "probability": 0.2},
+    {"name": "ensemble"},
+    {"name": "ensemble", "examples": "parts"},
+)
+BESIDE_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
+    {"name": "bsp"},
+    {"name": "k_of_n", "k": 2},
+    {"name": "softsync", "group": 3},
+    {"name": "softsync", "group": 2},
+    {"name": "ssp", "staleness": 0},
+    {"name": "ssp", "staleness": 3},
+    {"name": "asp"},
+    {"name": "asp", "staleness_scaling": "zhang"},
+    {"name": "asp", "staleness_scaling": "dynsgd"},
+    {"name": "asp", "staleness_scaling": "dc"},
+)
+SAME_STEPS = (
+    "all_reduce", "main_worker", "sharded", "fully_sharded", "pipeline", "tensor", "bsp", "hierarchical",
+    "softsync, group 3, block True",
+)  # fmt: skip
+"""One process's training in another form: by the names of named()."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """kind: of straggler (convergence_sets.STRAGGLERS). rate: the learning rate."""
+
+    task: str
+    strategy: Mapping[str, Any]
+    rate: float
+    kind: str = "even"
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        task = TASKS[self.task]
+        made_of = {k: str(v) for k, v in asdict(task).items() if k != "write"} | {
+            "code": task.code(n_workers=N_WORKERS)
+        }
+        told = json.dumps([made_of, dict(self.strategy), self.rate], sort_keys=True)
+        parts = (self.task, self.kind, named(self.strategy), f"seed {self.seed}", f"rate {self.rate}")
+        digest = hashlib.sha256(told.encode()).hexdigest()[:6]
+        return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(parts)} {digest}".lower())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """losses: on held-out examples, after each epoch that was evaluated. diverged_at: the step at which the loss was
+    not a number. seconds: from the first step to the last evaluation. bytes_a_step: sent by worker 0, as the kernel
+    counted."""
+
+    accuracy: float
+    losses: tuple[float, ...]
+    seconds: float
+    processor_s: float
+    bytes_a_step: float
+    diverged_at: int | None = None
+
+    @property
+    def loss(self) -> float:
+        return self.losses[-1] if self.losses else math.nan
+
+    def has_diverged(self, task: str) -> bool:
+        """Not a number, or no better than guessing."""
+        return self.diverged_at is not None or not self.loss < math.log(TASKS[task].n_classes)
+
+
+def named(strategy: Mapping[str, Any]) -> str:
+    return ", ".join(str(v) if k == "name" else f"{k} {v}" for k, v in strategy.items()) or "one process"
+
+
+def rate_cells(task: str) -> list[Cell]:
+    return [Cell(task, ONE_PROCESS, rate) for rate in RATES]
+
+
+def rate_for(task: str, tried: Mapping[float, Outcome]) -> float:
+    """The part LATE of the largest rate at which one process's loss falls in every epoch: one rule for all schemes.
+
+    Raises ValueError when it does at none.
+    """
+    borne = [rate for rate, outcome in tried.items() if is_stable(task, outcome)]
+    if not borne:
+        raise ValueError(f"{task}: one process bears none of the rates {', '.join(map(str, tried))}")
+    return float(f"{LATE * max(borne):.2g}")
+
+
+def is_stable(task: str, outcome: Outcome) -> bool:
+    losses = (math.log(TASKS[task].n_classes), *outcome.losses)
+    return outcome.diverged_at is None and all(b < a for a, b in pairwise(losses))
+
+
+def cells(rates: Mapping[str, float]) -> list[Cell]:
+    """All but those that find the rates; what a shorter run should have comes first."""
+    found = [Cell(task, strategy, rate) for task, rate in rates.items() for strategy in (ONE_PROCESS, *STRATEGIES)]
+    for seed in SEEDS:
+        for task, rate in rates.items():
+            if seed and task != "digits":
+                continue
+            for kind in ("even", "slow", "stalls"):
+                found += [Cell(task, strategy, rate, kind, seed) for strategy in BESIDE_STRAGGLERS]
+    found += [Cell("digits", strategy, rates["digits"], "slow") for strategy in STRATEGIES]
+    return list({cell.key: cell for cell in found}.values())
+
+
+def kept(cell: Cell, work: Path) -> Outcome | None:
+    path = work / f"{cell.key}.json"
+    if not path.exists():
+        return None
+    raw = json.loads(path.read_text())
+    return Outcome(**{**raw, "losses": tuple(raw["losses"])})
+
+
+def keep(cell: Cell, outcome: Outcome, work: Path) -> None:
+    part = work / f"{cell.key}.part"
+    part.write_text(json.dumps(asdict(outcome)))
+    part.rename(work / f"{cell.key}.json")
+
+
+def train(cell: Cell, data: Path) -> Outcome:
+    """Raises RuntimeError when the gang ends otherwise than well or with a loss that is not a number."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _train(cell, data, Path(folder))
+
+
+def _train(cell: Cell, data: Path, folder: Path) -> Outcome:
+    task = TASKS[cell.task]
+    with zipfile.ZipFile(folder / "code.zip", "w") as archive:
+        archive.writestr("compared_model.py", task.code(n_workers=N_WORKERS))
+    hyperparameters = {"optimizer": "sgd", "learning_rate": cell.rate, "momentum": 0.0}
+    gang = Gang(
+        folder,
+        data,
+        format=task.format,
+        options=dict(task.options),
+        model=ModelSpec(kind="package", entry="compared_model", package="code"),
+        package=folder / "code.zip",
+        training=TrainingSpec(
+            task.epochs,
+            task.batch_size,
+            seed=cell.seed,
+            hyperparameters=hyperparameters,
+            strategy=dict(cell.strategy),
+        ),
+    )
+    spec = parse(cell.strategy)
+    mode = spec.mode or Mode.ALL_REDUCE
+    n_servers = int(spec.parameters.get("leaves", 0)) + 1 if mode is Mode.PARAMETER_SERVER else 0
+    os.environ |= {"STRAGGLER": cell.kind, "STRAGGLER_SEED": str(cell.seed)}
+    gang.start(mode, n_workers=N_WORKERS if cell.strategy else 1, n_servers=n_servers)
+    codes = gang.wait(seconds=300)
+    told = [report["values"] for report in gang.reports("metrics")]
+    losses = tuple(values["eval/loss"] for values in told if "eval/loss" in values)
+    if ExitCode.NOT_A_NUMBER in codes.values() or any(not math.isfinite(loss) for loss in losses):
+        steps = [report["steps_done"] for report in gang.reports("progress")]
+        return Outcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0))
+    if any(codes.values()):
+        raise RuntimeError(gang.said())
+    phases = {report["phase"]: report["at"] for report in gang.reports("phase")}
+    metrics = gang.result()["metrics"]
+    seconds = phases["done"] - phases["training"]
+    return Outcome(metrics["eval/accuracy"], losses, seconds, gang.processor_s(), gang.bytes_sent())
+
+
+def check_complete() -> None:
+    missing = set(SCHEMES) - {s["name"] for s in STRATEGIES} - NOT_COMPARED
+    if missing:
+        raise ValueError(f"not compared: {', '.join(sorted(missing))}")
