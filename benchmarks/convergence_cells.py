@@ -14,7 +14,6 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,19 +144,14 @@ def rate_cells(task: str) -> list[Cell]:
 
 
 def rate_for(task: str, tried: Mapping[float, Outcome]) -> float:
-    """The part LATE of the largest rate at which one process's loss falls in every epoch: one rule for all schemes.
+    """The part LATE of the rate at which one process ends with the lowest loss: one rule for all schemes.
 
-    Raises ValueError when it does at none.
+    Raises ValueError when it learns at none.
     """
-    borne = [rate for rate, outcome in tried.items() if is_stable(task, outcome)]
-    if not borne:
-        raise ValueError(f"{task}: one process bears none of the rates {', '.join(map(str, tried))}")
-    return float(f"{LATE * max(borne):.2g}")
-
-
-def is_stable(task: str, outcome: Outcome) -> bool:
-    losses = (math.log(TASKS[task].n_classes), *outcome.losses)
-    return outcome.diverged_at is None and all(b < a for a, b in pairwise(losses))
+    learnt = {rate: outcome.loss for rate, outcome in tried.items() if not outcome.has_diverged(task)}
+    if not learnt:
+        raise ValueError(f"{task}: one process learns at none of the rates {', '.join(map(str, tried))}")
+    return float(f"{LATE * min(learnt, key=lambda rate: learnt[rate]):.2g}")
 
 
 def cells(rates: Mapping[str, float]) -> list[Cell]:

@@ -39,7 +39,8 @@ class Before(nn.Module):
 def build_model(given):
     size = given["vocabulary_size"]
     return nn.Sequential(
-        nn.Embedding(size, 48), Before(48), nn.Linear(48, 96), nn.ReLU(), nn.Linear(96, 48), nn.Linear(48, size)
+        nn.Embedding(size, 48), Before(48), nn.LayerNorm(48),
+        nn.Linear(48, 96), nn.ReLU(), nn.Linear(96, 48), nn.Linear(48, size)
     )
 """
 STRAGGLERS: Mapping[str, str] = {
@@ -110,8 +111,8 @@ TASKS: Mapping[str, Task] = {
         PROSE_MODEL,
         write_prose,
         "text",
-        2,
-        32,
+        3,
+        16,
         {"tokenizer": "byte", "context_length": 64},
     ),
 }
