@@ -116,8 +116,8 @@ bench-predictions: setup  ## Step times and ends, foretold and true; writes benc
 bench-models: setup  ## What each model says, drawn; writes the figures of docs/guides/scheduling.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.models $(if $(DATA),--data $(DATA))
 
-bench-convergence: setup  ## How well every scheme learns, beside a slow worker; writes benchmarks/results/convergence.md
-	@OMP_NUM_THREADS=1 python -m benchmarks.convergence
+bench-convergence: setup  ## How well every scheme learns, beside stragglers; writes benchmarks/results/convergence.md (WORK=folder)
+	@OMP_NUM_THREADS=1 python -m benchmarks.convergence $(if $(WORK),--work $(WORK)) $(ARGS)
 
 bench-slow-network: setup  ## Speed over workers and servers on slow links (root); writes benchmarks/results/slow-network.md
 	@python -m benchmarks.slow_network $(ARGS)

@@ -100,7 +100,7 @@ class Page:
             alone = self.one(task, ONE_PROCESS)
             runs = {named(s): self.one(task, s) for s in STRATEGIES if named(s) in SAME_STEPS}
             there = {name: run for name, run in runs.items() if run is not None}
-            if alone is None or not there:
+            if alone is None or len(there) < 2:
                 continue
             name, run = max(there.items(), key=lambda item: _apart(item[1].loss, alone.loss))
             out.append(
@@ -182,7 +182,7 @@ class Page:
     def _bytes(self) -> list[str]:
         runs = {named(s): self.one("prose", s) for s in STRATEGIES}
         sent = {n: r.bytes_a_step / 1024 for n, r in runs.items() if r is not None and r.bytes_a_step > 0}
-        if len(sent) < 2:
+        if len(sent) < 4:
             return []
         ranked = sorted(sent, key=lambda name: sent[name])
         shown = [f"{name} {sent[name]:.0f}" for name in (*ranked[:3], ranked[-1])]
@@ -227,7 +227,8 @@ class Page:
             axis.title.set_fontsize(8)
             axis.grid(linewidth=0.3)
         axis.set_xlabel("seconds")
-        axis.legend(fontsize=6, ncols=2)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=6, ncols=2)
         figure.savefig(path, dpi=90)
         pyplot.close(figure)
 
