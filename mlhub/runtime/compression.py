@@ -3,11 +3,13 @@
 A codec is a pure function both ways, and its size depends on the number of elements only: pushes to servers announce
 it, and an all-gather of encoded gradients needs it to be the same on every rank. ErrorFeedback adds what a codec lost
 to the next gradient, so that in the long run everything is sent: sum of gradients = sum of what arrived + residual.
+What is random comes from a seed that is given, so that a training can be repeated and resumed.
 """
 
 from __future__ import annotations
 
-import secrets
+import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,7 +27,8 @@ class Codec(Protocol):
 
     def n_bytes(self, n: int) -> int: ...
 
-    def encode(self, values: Tensor) -> Tensor: ...
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:
+        """seed: of what is chosen at random, below 2 ** 63."""
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
         """Shape (n,), float32. Raises ValueError for a payload that no encoder wrote."""
@@ -38,7 +41,7 @@ class Half:
     def n_bytes(self, n: int) -> int:
         return 2 * n
 
-    def encode(self, values: Tensor) -> Tensor:
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
         return values.clamp(-HALF_MAX, HALF_MAX).half().view(torch.uint8)
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
@@ -58,7 +61,7 @@ class OneBit:
     def n_bytes(self, n: int) -> int:
         return 8 * _parts(n, self.column) + _parts(n, 8)
 
-    def encode(self, values: Tensor) -> Tensor:
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
         n, n_columns = values.numel(), _parts(values.numel(), self.column)
         columns = _padded(values, n_columns * self.column).view(n_columns, self.column)
         is_positive = columns >= 0
@@ -92,7 +95,7 @@ class TwoBit:
     def n_bytes(self, n: int) -> int:
         return _parts(n, 4)
 
-    def encode(self, values: Tensor) -> Tensor:
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
         # 11: plus, 10: minus, 00: nothing
         up, down = (values >= self.threshold).to(torch.uint8), (values <= -self.threshold).to(torch.uint8)
         return _pack(up * 3 + down * 2, bits=2)
@@ -111,7 +114,7 @@ class TopK:
     def n_bytes(self, n: int) -> int:
         return 8 * _k(n, self.density)
 
-    def encode(self, values: Tensor) -> Tensor:
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
         found = torch.topk(values.abs(), _k(values.numel(), self.density), sorted=False).indices
         return torch.cat([found.int().view(torch.uint8), values[found].view(torch.uint8)])
 
@@ -137,8 +140,7 @@ class RandomK:
     def n_bytes(self, n: int) -> int:
         return SEED_BYTES + 4 * _k(n, self.density)
 
-    def encode(self, values: Tensor) -> Tensor:
-        seed = secrets.randbits(63)
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:
         found = self._positions(values.numel(), seed).to(values.device)
         return torch.cat([_seed_bytes(seed).to(values.device), values[found].view(torch.uint8)])
 
@@ -160,14 +162,17 @@ class RandomK:
 class ErrorFeedback:
     """One sender's: codec and residual, shape (n,). The residual is state: a checkpoint without it loses gradients."""
 
-    def __init__(self, codec: Codec, residual: Tensor) -> None:
+    def __init__(self, codec: Codec, residual: Tensor, *, seed: str = "", turn: int = 0) -> None:
+        """seed: the job's and the sender's. turn: how many gradients were encoded before, by an earlier attempt."""
         self.codec, self.residual = codec, residual
+        self._seed, self._turns, self._start = seed, Counter[int](), turn
 
     def encode(self, gradient: Tensor, *, begin: int = 0) -> Tensor:
         """Of elements [begin, begin + length) of the whole; together with what they were owed."""
         owed = self.residual[begin : begin + gradient.numel()]
         owed += gradient
-        payload = self.codec.encode(owed)
+        payload = self.codec.encode(owed, seed=seed_of(self._seed, self._start + self._turns[begin], begin))
+        self._turns[begin] += 1
         owed -= self.codec.decode(payload, n=gradient.numel())
         return payload
 
@@ -189,6 +194,11 @@ def codec_for(parameters: Mapping[str, Any]) -> Codec | None:
             return None
         case name:
             raise KeyError(f"there is no compression {name!r}")
+
+
+def seed_of(*parts: object) -> int:
+    """The same for the same parts, on every machine."""
+    return random.Random("/".join(map(str, parts))).getrandbits(63)
 
 
 def _k(n: int, density: float) -> int:

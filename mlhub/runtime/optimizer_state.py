@@ -75,10 +75,14 @@ def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joi
                 found[key] = value.clone()
 
 
-def owed(saved: Joined, sizes: Sequence[tuple[str, int]], *, worker: int, n_workers: int) -> Tensor:
+def owed(
+    saved: Joined, sizes: Sequence[tuple[str, int]], *,
+    worker: int, n_workers: int, mean: Mapping[str, Tensor] | None = None,
+) -> Tensor:  # fmt: skip
     """The residual to go on with, shape (n_elements,): its own, or an equal part of all when the gang was another.
 
-    sizes: names and elements of the parameters, in the order of the flat vector. Nothing that is owed gets lost.
+    sizes: names and elements of the parameters, in the order of the flat vector. mean: by parameter, what workers
+    without servers owed, who average where servers add up. Nothing that is owed gets lost.
     """
     owners = sorted({key for _, key in saved.flat if key.startswith(OWED)})
     if owners == sorted(f"{OWED}{i}" for i in range(n_workers)):
@@ -91,5 +95,16 @@ def owed(saved: Joined, sizes: Sequence[tuple[str, int]], *, worker: int, n_work
         for owner in owners:
             if (name, owner) in saved.flat:
                 out[begin : begin + size] += share * saved.flat[name, owner]
+        if mean is not None and name in mean:
+            out[begin : begin + size] += mean[name].reshape(-1) / n_workers
         begin += size
+    return out
+
+
+def owed_by_all(saved: Joined) -> dict[str, Tensor]:
+    """By parameter, flat: the sum over workers; empty where nothing is owed."""
+    out: dict[str, Tensor] = {}
+    for (name, state), value in saved.flat.items():
+        if state.startswith(OWED):
+            out[name] = out[name] + value if name in out else value
     return out

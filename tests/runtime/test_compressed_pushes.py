@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mlhub.runtime.optimizer_state import join, owed
+from mlhub.runtime.optimizer_state import join, owed, owed_by_all
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
@@ -80,13 +80,26 @@ def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
     torch.testing.assert_close(sum(thirds), sum(residuals))
 
 
+def test_what_is_owed_moves_between_servers_and_all_reduce() -> None:
+    """Servers add up what workers push, all-reduce averages: what counts is the sum here, and the mean there."""
+    shapes = [("a", 6), ("b", 2)]
+    pushed = join({"a|owed-by-0|0": torch.arange(6.0), "a|owed-by-1|0": torch.ones(6), "b|owed-by-1|0": torch.ones(2)})
+    mean = owed_by_all(pushed)
+    assert mean["a"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert mean["b"].tolist() == [1.0, 1.0]
+    back = [owed(join({}), shapes, worker=worker, n_workers=4, mean=mean) for worker in range(4)]
+    torch.testing.assert_close(sum(back), torch.cat([mean["a"], mean["b"]]))
+    assert owed_by_all(join({"a|momentum_buffer|0": torch.ones(6)})) == {}
+
+
 @pytest.mark.dist
-def test_a_compressed_training_resumes_as_if_nothing_had_happened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compression", ["top_k", "random_k"])
+def test_a_compressed_training_resumes_as_if_nothing_had_happened(compression: str, tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=400)
     training = TrainingSpec(
         epochs=20,
         batch_size=8,
-        strategy={"name": "bsp", "compression": "top_k", "density": 0.05},
+        strategy={"name": "bsp", "compression": compression, "density": 0.05},
         hyperparameters={"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.0},
     )
     whole = processes.Gang(tmp_path / "whole", data, training=training)

@@ -75,10 +75,21 @@ def test_top_k_takes_the_largest_and_a_random_part_takes_all_in_turn() -> None:
     assert TopK(0.02).decode(TopK(0.02).encode(values), n=100).nonzero().view(-1).tolist() == [0, 1]
     codec = RandomK(0.1)
     seen = torch.zeros(100)
-    for _ in range(200):
-        seen += codec.decode(codec.encode(torch.ones(100)), n=100)
+    for seed in range(200):
+        seen += codec.decode(codec.encode(torch.ones(100), seed=seed), n=100)
     assert seen.min() > 0
     assert float(seen.sum()) == 2000
+
+
+def test_a_random_part_is_the_same_for_the_same_job_worker_and_step_and_no_other() -> None:
+    def payloads(seed: str, *, turn: int = 0, n: int = 6) -> list[bytes]:
+        feedback = ErrorFeedback(RandomK(0.1), torch.zeros(100), seed=seed, turn=turn)
+        return [feedback.encode(torch.ones(50), begin=50)[:8].numpy().tobytes() for _ in range(n)]
+
+    whole = payloads("job 7/worker 0")
+    assert payloads("job 7/worker 0") == whole
+    assert payloads("job 7/worker 0", turn=4, n=2) == whole[4:]  # resumed after four steps
+    assert len({*whole, *payloads("job 7/worker 1"), *payloads("job 8/worker 0")}) == 18
 
 
 def test_numbers_beyond_half_precision_wait_for_the_next_step() -> None:

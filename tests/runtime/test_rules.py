@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.rules import Outstanding, Push, Rule
-from mlhub.runtime.ps.staleness import SCALES, compensate_adaptively, dynsgd, zhang
+from mlhub.runtime.ps.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
 from tests.runtime.virtual import Delay, VirtualGang, pull_to, targets
 
 POINTS = targets(4)
@@ -123,6 +123,7 @@ def test_stale_gradients_count_less() -> None:
     assert [dynsgd(t) for t in (0, 1, 2, 5)] == [1, 1 / 2, 1 / 3, 1 / 6]
     for scale in SCALES.values():
         assert torch.equal(gang(rules.asynchronous(scale=scale), 1).weights, descent(40, n=1))
+    assert [gupta(n_workers=8, group=size)(99) for size in (1, 2, 8)] == [1 / 8, 1 / 4, 1]
     scaled = gang(rules.asynchronous(scale=zhang), 4, uneven)
     assert all(c.scale == zhang(c.staleness) for a in scaled.applied for c in a.contributions)
 

@@ -16,7 +16,7 @@ from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.frames import CHUNK_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.rules import Rule
-from mlhub.runtime.ps.staleness import SCALES, compensate, compensate_adaptively
+from mlhub.runtime.ps.staleness import SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, PlainStep, Update
 from mlhub.runtime.rates import Scheduled
 
@@ -145,7 +145,8 @@ def push_bytes(n_elements: int, codec: Codec | None) -> int:
 
 def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
     """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
-    scale = SCALES[strategy.get("staleness_scaling", "none")]
+    scaling = strategy.get("staleness_scaling", "none")
+    scale = gupta(n_workers=n_workers, group=strategy.get("group", 1)) if scaling == "gupta" else SCALES[scaling]
     match strategy["name"]:
         case "bsp" | "hierarchical" | "auto":
             return rules.bulk_synchronous(n_workers)

@@ -22,6 +22,15 @@ def dynsgd(staleness: int) -> float:
     return 1.0 / (staleness + 1)
 
 
+def gupta(*, n_workers: int, group: int) -> Callable[[int], float]:
+    """One factor for the whole training: 1 / the mean staleness, which is about n_workers / group.
+
+    Source: Gupta, Zhang and Wang, Rudra, 2015: rate / n for n-softsync, whose groups are of n_workers / n gradients.
+    """
+    factor = 1.0 / max(1, n_workers // group)
+    return lambda _: factor
+
+
 SCALES: Mapping[str, Callable[[int], float]] = {
     "none": unscaled,
     "zhang": zhang,

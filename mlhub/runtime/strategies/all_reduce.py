@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from mlhub.runtime.checkpoints import RESIDUALS, Checkpoint
+from mlhub.runtime.optimizer_state import join, owed_by_all
 from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
@@ -28,11 +29,14 @@ class AllReduce(Grouped):
         # a mean of compressed gradients is not the workers' mean
         given = self.spec.parameters
         self._is_whole = given["compression"] in ("none", "fp16") and given["reduction"] == "mean"
-        self._residuals = {} if resume is None else resume.residuals()
+        self._residuals = {} if resume is None else mean_owed(resume)
         self._scaler = torch.amp.GradScaler(self.device().type, enabled=course.scales_loss)
         if self.n_workers == 1:
             return model
-        self._hook = hook_for(named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers)
+        self._hook = hook_for(
+            named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers,
+            seed=self.pod.spec.training.seed, start=course.start,
+        )  # fmt: skip
         self._wrapped = DistributedDataParallel(model, forward_sync_buffers=False)
         self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
         return self._wrapped
@@ -93,3 +97,9 @@ class AllReduce(Grouped):
             self.jury.look_at_own(bucket.buffer())
         self._hook_ended_at = time.perf_counter()
         return self._hook.reduce(bucket)
+
+
+def mean_owed(saved: Checkpoint) -> dict[str, Tensor]:
+    """By parameter, what each of any number of workers goes on with. Servers add up what workers send, and here it is
+    averaged: what all owed to servers together is what each owes here."""
+    return saved.residuals() or owed_by_all(join(saved.optimizer()))

@@ -50,18 +50,22 @@ class Encoded(Hook):
     """
 
     def __init__(
-        self, named: Named, codec: Codec, residuals: Mapping[str, Tensor], *, rank: int, n_workers: int
-    ) -> None:
+        self, named: Named, codec: Codec, residuals: Mapping[str, Tensor], *,
+        rank: int, n_workers: int, seed: int = 0, start: int = 0,
+    ) -> None:  # fmt: skip
+        """start: how many steps were made before."""
         super().__init__(rank=rank, n_workers=n_workers)
-        self._codec = codec
+        self._codec, self._seed, self._step = codec, f"{seed}/{rank}", start
         self._name = {id(p): name for name, p in named}
         self._owed = {name: _residual(p, residuals.get(name)) for name, p in named}
 
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
         gradient = bucket.buffer()
         owed = [self._owed[self._name[id(p)]] for p in bucket.parameters()]
-        feedback = ErrorFeedback(self._codec, torch.cat([o.reshape(-1) for o in owed]))
+        seed = f"{self._seed}/{bucket.index()}"
+        feedback = ErrorFeedback(self._codec, torch.cat([o.reshape(-1) for o in owed]), seed=seed, turn=self._step)
         payload = feedback.encode(gradient)
+        self._step += bucket.is_last()
         for residual, left in zip(owed, torch.split(feedback.residual, [o.numel() for o in owed]), strict=True):
             residual.copy_(left.view_as(residual))
         everybody = payload.new_empty(self.n_workers, payload.numel())
@@ -124,9 +128,13 @@ class Adasum(Hook):
 
 
 def hook_for(
-    named: Named, parameters: Mapping[str, Any], residuals: Mapping[str, Tensor], *, rank: int, n_workers: int
-) -> Hook:
-    """parameters: of a validated all_reduce. residuals: of a checkpoint; each worker goes on with their mean."""
+    named: Named, parameters: Mapping[str, Any], residuals: Mapping[str, Tensor], *,
+    rank: int, n_workers: int, seed: int = 0, start: int = 0,
+) -> Hook:  # fmt: skip
+    """parameters: of a validated all_reduce. residuals: of a checkpoint; each worker goes on with their mean.
+
+    seed: the job's. start: how many steps were made before.
+    """
     if parameters["reduction"] == "adasum":
         return Adasum(rank=rank, n_workers=n_workers)
     if parameters["compression"] == "power_sgd":
@@ -136,7 +144,7 @@ def hook_for(
     codec = codec_for(parameters)
     if codec is None:
         return Hook(rank=rank, n_workers=n_workers)
-    return Encoded(named, codec, residuals, rank=rank, n_workers=n_workers)
+    return Encoded(named, codec, residuals, rank=rank, n_workers=n_workers, seed=seed, start=start)
 
 
 def _residual(parameter: Tensor, saved: Tensor | None) -> Tensor:

@@ -112,11 +112,12 @@ class Connected(OneModel):
         codec = codec_for(self.spec.parameters)
         if codec is None:
             return None
-        if resume is None:
-            return ErrorFeedback(codec, torch.zeros_like(self.gradient))
         spec, sizes = self.pod.spec, [(name, p.numel()) for name, p in named]
-        residual = owed(join(resume.optimizer()), sizes, worker=spec.index, n_workers=spec.n_workers)
-        return ErrorFeedback(codec, residual)
+        residual = torch.zeros_like(self.gradient)
+        if resume is not None:
+            saved, mean = join(resume.optimizer()), resume.residuals()
+            residual = owed(saved, sizes, worker=spec.index, n_workers=spec.n_workers, mean=mean)
+        return ErrorFeedback(codec, residual, seed=f"{spec.training.seed}/{spec.index}", turn=self.course.start)
 
     def differentiate(self, losses: Losses, *, n: int) -> tuple[float, float]:
         """Into self.gradient, clipped. Returns the sum of losses by their shares, and the sum of shares."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
-_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "dc", "dc_adaptive"))
+_SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
 _STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
 _FEWER_BYTES = {
     "compression": Parameter(str, "none", choices=COMPRESSIONS),
@@ -37,8 +37,8 @@ WITH_SERVERS: Mapping[str, Scheme] = {
     "bounded_delay": _on_servers(
         "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are under way: hides slow "
         "links behind staleness.",
-        max_outstanding=Parameter(int, 2, minimum=0, maximum=64),
-        staleness_scaling=Parameter(str, "none", choices=("none", "zhang", "dynsgd")),
+        max_outstanding=Parameter(int, 1, minimum=0, maximum=64),
+        staleness_scaling=Parameter(str, "dynsgd", choices=("none", "zhang", "dynsgd")),
         **_FEWER_BYTES,
     ),
     "ssp": _on_servers(
@@ -79,7 +79,7 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "hogwild": Preset("asp"),
     "mxnet-dist-sync": Preset("bsp"),
     "mxnet-dist-async": Preset("asp"),
-    "rudra-softsync": Preset("softsync", aliases={"s": "group"}),
+    "rudra-softsync": Preset("softsync", {"staleness_scaling": "gupta"}, aliases={"s": "group"}),
     "dc-asgd": Preset("asp", {"staleness_scaling": "dc"}, aliases={"lambda": "dc_strength"}),
     "dc-asgd-a": Preset(
         "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
