@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
+from mlhub.runtime.compression import ErrorFeedback, codec_for
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.leaf import Leaf
@@ -16,10 +18,12 @@ from mlhub.wire.launch import DataPlane
 def server_of(pod: Pod) -> Server:
     """Raises BadInputError for a strategy that means nothing, OSError when its port is taken."""
     spec, is_encrypted = pod.spec, pod.spec.data_plane is DataPlane.TLS
-    tree = Tree.of(parse(spec.training.strategy).parameters, n_workers=spec.n_workers, n_servers=spec.n_servers)
+    strategy = parse(spec.training.strategy).parameters
+    tree = Tree.of(strategy, n_workers=spec.n_workers, n_servers=spec.n_servers)
     host, _, port = spec.server_addresses[spec.index].rpartition(":")
 
     def to_roots(weights: Tensor, gradient: Tensor) -> Client:
+        codec, seed = codec_for(strategy), f"{spec.training.seed}/leaf {spec.index}/{spec.attempt_number}"
         return Client(
             spec.server_addresses[: tree.n_roots],
             weights,
@@ -29,6 +33,7 @@ def server_of(pod: Pod) -> Server:
             secret=pod.secret,
             start_timeout_s=spec.start_timeout_s,
             is_encrypted=is_encrypted,
+            feedback=None if codec is None else ErrorFeedback(codec, torch.zeros_like(gradient), seed=seed),
         )
 
     n_clients = tree.n_clients(spec.index)

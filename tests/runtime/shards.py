@@ -100,6 +100,6 @@ class Gang:
         for thread in threads:
             thread.start()
         for thread in [*threads, *self._threads]:
-            thread.join(60)
+            thread.join(180)
             assert not thread.is_alive(), "it hangs"
         return out

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from torch import nn
 
+from mlhub.runtime.compression import ErrorFeedback, codec_for
 from mlhub.runtime.errors import PeerLostError
+from mlhub.runtime.optimizer_state import join, owed_by_all
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leaf import Leaf, leaf_plan
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
 from mlhub.runtime.ps.server import Server
 from mlhub.runtime.ps.tree import Tree
+from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime import gang as processes
@@ -46,7 +53,8 @@ def test_every_worker_has_one_leaf_and_no_leaf_is_without_workers(n_workers: int
 class TreeGang:
     """Roots, leaves and workers on threads of this process."""
 
-    def __init__(self, n_elements: int) -> None:
+    def __init__(self, n_elements: int, **strategy: Any) -> None:
+        self.strategy = parse({"name": "hierarchical", **strategy}).to_json()
         self.tree = Tree(N_WORKERS, N_ROOTS + N_LEAVES, N_LEAVES)
         self.n_elements, self.errors = n_elements, []
         self.servers: list[Server] = []
@@ -73,14 +81,19 @@ class TreeGang:
         client = Client(
             self.tree.servers_of(worker, self.addresses), weights, gradient, index=self.tree.index_of(worker),
             attempt="a", secret=SECRET, start_timeout_s=20, roots=self.addresses[:N_ROOTS] if worker == 0 else None,
+            feedback=self._feedback(),
         )  # fmt: skip
         if worker == 0:
             parameter = nn.Parameter(weights.clone())
-            optimizer = torch.optim.Adam([parameter], lr=0.1)
-            plans = plan_shards([("w", parameter)], optimizer, n_shards=N_ROOTS, n_workers=N_LEAVES, resume_from=None)
+            optimizer = self.optimizer([parameter])
+            plans = plan_shards(
+                [("w", parameter)], optimizer, n_shards=N_ROOTS, n_workers=N_LEAVES, resume_from=None,
+                strategy=self.strategy,
+            )  # fmt: skip
             client.start_roots(plans, weights)
         if self.tree.index_of(worker) == 0:
-            client.start([leaf_plan(self.n_elements, n_workers=self.tree.n_clients(N_ROOTS + worker))])
+            n_workers = self.tree.n_clients(N_ROOTS + worker)
+            client.start([leaf_plan(self.n_elements, n_workers=n_workers, strategy=self.strategy)])
         client.pull()
         return client, weights, gradient
 
@@ -88,10 +101,14 @@ class TreeGang:
         def connect(weights: torch.Tensor, gradient: torch.Tensor) -> Client:
             return Client(
                 self.addresses[:N_ROOTS], weights, gradient, index=index - N_ROOTS, attempt="a", secret=SECRET,
-                start_timeout_s=20,
+                start_timeout_s=20, feedback=self._feedback(),
             )  # fmt: skip
 
         return connect
+
+    def _feedback(self) -> ErrorFeedback | None:
+        codec = codec_for(self.strategy)
+        return codec and ErrorFeedback(codec, torch.zeros(self.n_elements))
 
     def _serve(self, server: Server) -> None:
         try:
@@ -99,6 +116,7 @@ class TreeGang:
         except Exception as error:
             self.errors.append(error)
 
+    optimizer: Callable[..., torch.optim.Optimizer] = partial(torch.optim.Adam, lr=0.1)
     each = Gang.each
     n_workers = N_WORKERS
     _threads = property(lambda self: self.threads)
@@ -127,6 +145,38 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
     received = [server._shard.bytes_pushed for server in tree.servers[:N_ROOTS]]
     assert sum(received) == 4 * N_LEAVES * n_elements * 4
     assert flat.servers[0]._shard.bytes_pushed == 4 * N_WORKERS * n_elements * 4
+
+
+@pytest.mark.parametrize("n_elements", [11, PIECE_ELEMENTS + 17])
+def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
+    n_elements: int, tmp_path: Path
+) -> None:
+    """With a rate of 1, the weights are minus what arrived: the rest is owed, by workers and by leaves."""
+    gradients = torch.randn(4, N_WORKERS, n_elements, generator=torch.Generator().manual_seed(0))
+
+    def act(worker, client, weights, gradient):
+        for step in range(4):
+            gradient[:] = gradients[step, worker]
+            client.exchange()
+        client.tell_owed()
+        client.total([0.0])
+        if worker == 0:
+            client.take_snapshot()
+            client.write_snapshot(tmp_path)
+        client.total([0.0])
+        return weights
+
+    tree = TreeGang(n_elements, compression="top_k", density=0.2)
+    tree.optimizer = partial(torch.optim.SGD, lr=1.0)
+    weights = tree.each(act)
+    assert not tree.errors
+    assert all(torch.equal(weights[0], each) for each in weights)
+    files = [load_file(tmp_path / f"optimizer-{root}-of-{N_ROOTS}.safetensors") for root in range(N_ROOTS)]
+    owed = owed_by_all(join({**files[0], **files[1]}))["w"]
+    assert owed.count_nonzero() > 0
+    torch.testing.assert_close(owed - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
+    received = sum(server._shard.bytes_pushed for server in tree.servers[:N_ROOTS])
+    assert received < 4 * N_LEAVES * n_elements * 4 * 0.5
 
 
 def test_the_death_of_a_worker_ends_the_tree() -> None:

@@ -143,10 +143,14 @@ class Client:
 
         self._each(one)
 
-    def tell_owed(self) -> None:
-        """Hands over what compressed pushes left out so far, so that the next snapshot holds it."""
+    def tell_owed(self, more: torch.Tensor | None = None) -> None:
+        """Hands over what compressed pushes left out so far, so that the next snapshot holds it.
+
+        more: what others owe who push by way of this one, shape (n_elements,).
+        """
         assert self._feedback is not None
-        residual = self._views(self._feedback.residual)
+        own = self._feedback.residual
+        residual = self._views(own if more is None else own + more)
 
         def one(shard: int) -> None:
             header = Header(Operation.OWED, len(residual[shard]), sender=self._index)

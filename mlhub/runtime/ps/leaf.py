@@ -1,18 +1,24 @@
-"""A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum."""
+"""A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum.
+
+Where pushes are compressed, those of a leaf are, too, and what they leave out is owed by the leaf. A checkpoint holds,
+by leaf, what it and its workers owe together.
+"""
 
 from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from mlhub.runtime.compression import codec_for
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.deliveries import Making
 from mlhub.runtime.ps.layout import Segment, ShardPlan
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, push_bytes
 from mlhub.runtime.ps.rules import Answer, bulk_synchronous
 from mlhub.runtime.ps.shard import Shard
 from mlhub.runtime.ps.updates import Gather
@@ -37,7 +43,8 @@ class Leaf(Shard):
         client.pull()
         with self._changed:
             self._client, self.plan, self.weights = client, plan, weights
-            self.push_bytes = weights.nbytes
+            self.codec = codec_for(plan.strategy)
+            self.push_bytes = push_bytes(plan.size, self.codec)
             for begin in range(0, plan.size, PIECE_ELEMENTS):
                 end = min(begin + PIECE_ELEMENTS, plan.size)
                 self.pieces.append(Piece(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
@@ -66,6 +73,9 @@ class Leaf(Shard):
         with self._passing_on:
             if self._above[0] != number:
                 assert self._client is not None
+                if self.owed:
+                    self._client.tell_owed(torch.stack(list(self.owed.values())).sum(0))
+                    self.owed = {}
                 told = self._client.total(struct.unpack(f"{len(summed) // 8}d", summed))
                 self._above = (number, struct.pack(f"{len(told)}d", *told))
             return self._above[1]
@@ -89,7 +99,7 @@ class Leaf(Shard):
             self._is_made(making)
 
 
-def leaf_plan(n_elements: int, *, n_workers: int) -> ShardPlan:
-    """What a leaf is told at START: how large the model is."""
+def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:
+    """What a leaf is told at START: how large the model is, and how it is pushed."""
     segments = (Segment("all", 0, n_elements, 0, 0),)
-    return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},))
+    return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},), strategy=strategy)

@@ -86,7 +86,8 @@ class Connected(OneModel):
                 self.client.start(plans, self.table_weights())
         if tree.n_leaves and tree.index_of(spec.index) == 0:
             n_workers = tree.n_clients(tree.n_roots + spec.index)
-            self.client.start([leaf_plan(self.weights.numel(), n_workers=n_workers)])
+            plan = leaf_plan(self.weights.numel(), n_workers=n_workers, strategy=self.spec.to_json())
+            self.client.start([plan])
         self.client.pull()
         self.connected()
 

@@ -27,7 +27,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "bsp with `leaves` of the servers between: each adds up its workers' gradients and forwards the sum, so that "
         "the roots receive as many gradients as there are leaves. For many workers.",
         _SERVERS,
-        {"leaves": Parameter(int, 2, minimum=1, maximum=1024)},
+        {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **_FEWER_BYTES},
     ),
     "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
     "sparse_rows": _on_servers(
