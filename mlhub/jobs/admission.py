@@ -10,11 +10,12 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.settings import read_settings
-from mlhub.runtime.strategies.schema import StrategySpec, parse
+from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
@@ -52,7 +53,9 @@ def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersio
             )
 
 
-def check_request(organisation: Organisation, model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
+def check_request(
+    organisation: Organisation, dataset: DatasetVersion, model: ModelVersion, request: dict[str, Any]
+) -> dict[str, Any]:
     """The request, with the mode that its strategy needs.
 
     Raises InvalidInputError or QuotaExceededError naming field, limit and remedy.
@@ -82,6 +85,7 @@ def check_request(organisation: Organisation, model: ModelVersion, request: dict
         )
     if model.kind != Kind.SCRIPT:
         _check_settings(request)
+        _check_fit(dataset.schema or {}, request)
     request = {**request, **_strategy(model, request)}
     _check_room(organisation, request.get("min_workers", 1))
     return request
@@ -97,6 +101,25 @@ def _check_settings(request: dict[str, Any]) -> None:
         )
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
+
+
+def _check_fit(schema: dict[str, Any], request: dict[str, Any]) -> None:
+    """What inspection found out about the dataset, against what was asked for."""
+    n_examples = int(schema.get("n_examples") or 0)
+    n_train = n_examples - n_held_out(schema) if n_examples else None
+    if n_train is not None and request["batch_size"] > n_train:
+        raise InvalidInputError(
+            f"The batch size {request['batch_size']} is larger than the {n_train} training examples.",
+            field="batch_size",
+            remedy=f"Give at most {n_train}; the other {n_examples - n_train} examples are held out.",
+        )
+    shape = schema.get("input_shape")
+    if (request.get("hyperparameters") or {}).get("augment") and isinstance(shape, list) and len(shape) != 3:
+        raise InvalidInputError(
+            f"Examples have the shape {shape}, which is no image.",
+            field="hyperparameters.augment",
+            remedy="Leave augment out, or give images of shape (channels, height, width).",
+        )
 
 
 def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
@@ -121,6 +144,28 @@ def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
     return {"strategy": spec.to_json(), "mode": mode, **_numbers(spec, request)}
 
 
+def _least(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
+    """A version of k gradients of different workers needs k workers, on every attempt."""
+    key = next((key for key in COUNTED if spec.parameters.get(key, 0) > 1), None)
+    if key is None:
+        return {}
+    needed, least, most = int(spec.parameters[key]), request.get("min_workers"), request.get("max_workers")
+    for name, given in (("max_workers", most), ("min_workers", least)):
+        if given is not None and given < needed:
+            raise InvalidInputError(
+                f"{key} is {needed}, and {name} is {given}.",
+                field=f"strategy.{key}",
+                remedy=f"Give at most {given}, or {name} of at least {needed}.",
+            )
+    if needed > request["batch_size"]:
+        raise InvalidInputError(
+            f"{key} is {needed}, and {needed} workers cannot share a batch of {request['batch_size']} examples.",
+            field=f"strategy.{key}",
+            remedy=f"Give at most {request['batch_size']}, or a larger batch_size.",
+        )
+    return {"min_workers": needed}
+
+
 def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
     """Where a strategy cannot be resized, or has a number of its own."""
     least, most = request.get("min_workers"), request.get("max_workers")
@@ -132,7 +177,7 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
             )
         return {"min_workers": least or 1, "max_workers": min(most or limit, limit)}
     if spec.scheme.is_resizable:
-        return {}
+        return _least(spec, request)
     n = least or most
     if n is None or (most or n) != n:
         raise InvalidInputError(

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from mlhub.datasets.models import DatasetVersion
+from mlhub.wire.launch import TrainingSpec
+
+if TYPE_CHECKING:  # what benchmarks measure needs no database
+    from mlhub.datasets.models import DatasetVersion
+    from mlhub.registry.models import ModelVersion
 
 LEAST_EPOCHS, MOST_EPOCHS = 10, 60
 LEAST_STEPS = 200  # fewer, and not even a small model has learnt what there is
 BATCH_SIZES = ((2000, 64), (300, 32), (64, 16), (0, 4))  # from so many examples on
 
 
-def with_usual_course(version: DatasetVersion, request: dict[str, Any]) -> dict[str, Any]:
-    """The request, with epochs and batch_size where they were left out."""
-    n_examples = int((version.schema or {}).get("n_examples") or 0)
+def with_usual_course(version: DatasetVersion, model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+    """The request, with what was left out of epochs and batch_size."""
+    return {**request, **usual_course(version.schema or {}, request)}
+
+
+def usual_course(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """epochs and batch_size: those of the request, or by the number of examples in the dataset's schema."""
+    n_examples = int(schema.get("n_examples") or 0)
     usual = next(size for least, size in BATCH_SIZES if n_examples >= least)
     batch_size = request.get("batch_size") or max(usual, request.get("min_workers") or 1)
     n_steps = max(1, math.ceil(n_examples / batch_size))
     epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, math.ceil(LEAST_STEPS / n_steps)))
-    return {**request, "batch_size": batch_size, "epochs": request.get("epochs") or epochs}
+    return {"batch_size": batch_size, "epochs": request.get("epochs") or epochs}
+
+
+def n_held_out(schema: Mapping[str, Any]) -> int:
+    """Of the dataset's examples: its own test part, or the part that the runtime holds out (sampling.split)."""
+    n_examples = int(schema.get("n_examples") or 0)
+    own = int(schema.get("n_held_out") or 0)
+    return own or min(max(1, round(n_examples * TrainingSpec.evaluation_fraction)), max(0, n_examples - 1))

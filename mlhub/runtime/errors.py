@@ -54,3 +54,14 @@ def classify(error: BaseException) -> tuple[ExitCode, Cause]:
     if is_network or (isinstance(error, RuntimeError) and _PEER.search(str(error))):
         return ExitCode.PEER_LOST, Cause.PEER_LOST
     return ExitCode.USER_CODE, Cause.USER_CODE
+
+
+def told(error: BaseException) -> str:
+    """What a person reads of it, with the remedy where one is known."""
+    if isinstance(error, BadInputError):
+        return f"{error.message} {error.remedy}"
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        said += f". The image has no {package}: put it into the zip, or ask an administrator to add it to the image."
+    return said

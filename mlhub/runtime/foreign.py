@@ -1,5 +1,6 @@
 """What scripts of other frameworks look for in their environment, beside torch's variables of the backend. Pure.
 
+TORCHELASTIC_* and what goes with it: by these Lightning and others know that torchrun, not they, starts the workers.
 TF_CONFIG: TensorFlow's MultiWorkerMirroredStrategy. DMLC_*: ps-lite, MXNet, BytePS; whose scheduler a script starts
 itself, on worker 0.
 """
@@ -15,6 +16,16 @@ def variables(spec: PodSpec) -> dict[str, str]:
     """Of a worker whose gang runs a script."""
     host, _, port = spec.master_address.rpartition(":")
     found = {
+        "LOCAL_WORLD_SIZE": "1",
+        "GROUP_RANK": str(spec.index),
+        "GROUP_WORLD_SIZE": str(spec.n_workers),
+        "ROLE_RANK": str(spec.index),
+        "ROLE_WORLD_SIZE": str(spec.n_workers),
+        "ROLE_NAME": "default",
+        "NODE_RANK": str(spec.index),
+        "TORCHELASTIC_RUN_ID": spec.job_id,
+        "TORCHELASTIC_RESTART_COUNT": str(max(0, spec.attempt_number - 1)),
+        "TORCHELASTIC_MAX_RESTARTS": "0",
         "DMLC_ROLE": "worker",
         "DMLC_PS_ROOT_URI": host,
         "DMLC_PS_ROOT_PORT": port,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import shlex
 import signal
 import sys
 import traceback
@@ -14,7 +15,8 @@ import traceback
 import torch
 
 from mlhub.runtime import archives, foreign, script
-from mlhub.runtime.errors import BadInputError, PreemptedError, classify
+from mlhub.runtime.arguments import command_line
+from mlhub.runtime.errors import PreemptedError, classify, told
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter, Telling
 from mlhub.runtime.serving import server_of
@@ -39,9 +41,8 @@ def main() -> int:
         return ExitCode.PREEMPTED
     except Exception as error:
         code, cause = classify(error)
-        message = error.message if isinstance(error, BadInputError) else str(error)
         traceback.print_exc()
-        reporter.failure(cause, f"{type(error).__name__}: {message}"[:2000], traceback.format_exc())
+        reporter.failure(cause, told(error)[:2000], traceback.format_exc())
         return code
 
 
@@ -78,7 +79,9 @@ def _run_script(pod: Pod) -> int:
     os.environ.update(foreign.variables(pod.spec))
     os.chdir(pod.code)
     sys.path.insert(0, str(pod.code))
-    sys.argv = [pod.spec.model.entry]
+    sys.argv = [pod.spec.model.entry, *command_line(pod.code / pod.spec.model.entry, script.hyperparameters())]
+    if len(sys.argv) > 1:
+        print("$ python", shlex.join(sys.argv), flush=True)
     try:
         runpy.run_path(pod.spec.model.entry, run_name="__main__")
     except SystemExit as ended:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
+import pytest
 from torch.utils.tensorboard import SummaryWriter
 
 from mlhub.runtime.launcher.pickup import MLFLOW_STORE, Pickup, variables
@@ -52,6 +54,25 @@ def test_metrics_of_mlflow_become_metrics(tmp_path: Path) -> None:
     log(tmp_path, "loss", f"{now_ms} 0.5 0\n", f"{now_ms} 0.25 1\n", f"{now_ms} 0.1")
     log(tmp_path, "eval/accuracy", f"{now_ms} 0.9 1\n")
     assert looked_at(tmp_path) == {(0, "train/loss"): 0.5, (1, "train/loss"): 0.25, (1, "eval/accuracy"): 0.9}
+
+
+def test_damaged_files_leave_the_rest_as_it_is(tmp_path: Path) -> None:
+    now_ms = int(time.time() * 1000) + 500
+    log(tmp_path, "broken", "no line of its own\n", "\n", f"{now_ms} many 1\n")
+    log(tmp_path, "loss", f"{now_ms} 0.5 3\n")
+    (tmp_path / "events.out.tfevents.1").write_bytes(b"\x01" * 64)
+    assert looked_at(tmp_path) == {(3, "train/loss"): 0.5}
+
+
+def test_an_image_without_tensorboard_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.backend.event_processing.event_file_loader", None)
+    log(tmp_path, "loss", f"{int(time.time() * 1000) + 500} 0.5 3\n")
+    (tmp_path / "events.out.tfevents.1").touch()
+    pickup = Pickup(tmp_path, Reporter(tmp_path / "reports.jsonl"), log=tmp_path / "output.log")
+    pickup.start()
+    pickup.end()
+    assert points(tmp_path / "reports.jsonl") == {(3, "train/loss"): 0.5}
+    assert "this image has no package tensorboard" in (tmp_path / "output.log").read_text()
 
 
 def test_what_a_package_brings_along_is_not_the_jobs(tmp_path: Path) -> None:

@@ -38,13 +38,16 @@ finish(step=given["n_steps"], metrics={"eval/accuracy": 0.5}, weights="w.safeten
 """
 
 GATHERING = """
-import os
+import argparse, os
+given = argparse.ArgumentParser()
+given.add_argument("--scale", type=float, default=1.0)
+scale = given.parse_args().scale
 import torch.distributed as dist, torch
 dist.init_process_group("gloo")
 value = torch.tensor([float(os.environ["RANK"]) + 1])
 dist.all_reduce(value)
 from mlhub.runtime import report
-report(1, loss=float(value))
+report(1, loss=scale * float(value))
 dist.destroy_process_group()
 """
 
@@ -87,11 +90,11 @@ def test_a_script_that_is_asked_to_leave_goes_on_where_it_was(tmp_path: Path) ->
     assert [r["steps_done"] for r in found.reports("progress")] == [done + 1, done + 2]
 
 
-def test_ranks_of_a_script_find_each_other_and_only_the_first_is_heard(tmp_path: Path) -> None:
-    found = gang(tmp_path, GATHERING)
+def test_ranks_of_a_script_find_each_other_their_options_are_set_and_only_the_first_is_heard(tmp_path: Path) -> None:
+    found = gang(tmp_path, GATHERING, scale=2.0)
     found.start(n_workers=2)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    assert found.reports("metrics")[0]["values"] == {"train/loss": 3.0}
+    assert found.reports("metrics")[0]["values"] == {"train/loss": 6.0}
     assert found.reports("metrics", "worker-1") == []
 
 
@@ -101,6 +104,9 @@ from mlhub.runtime import report
 cluster = json.loads(os.environ["TF_CONFIG"])
 assert cluster["task"] == {"type": "worker", "index": int(os.environ["RANK"])}, cluster
 assert os.environ["DMLC_PS_ROOT_URI"] == os.environ["MASTER_ADDR"]
+import torch.distributed as dist
+assert dist.is_torchelastic_launched() and os.environ["LOCAL_WORLD_SIZE"] == "1"
+assert os.environ["GROUP_RANK"] == os.environ["RANK"] and os.environ["GROUP_WORLD_SIZE"] == os.environ["WORLD_SIZE"]
 report(1, n_listed=len(cluster["cluster"]["worker"]), n_told=int(os.environ["DMLC_NUM_WORKER"]))
 """
 

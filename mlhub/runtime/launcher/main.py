@@ -63,7 +63,9 @@ class Launcher:
 
     def _train(self) -> int:
         is_script = self.pod.spec.model.kind == "script"
-        pickup = Pickup(self.pod.work, self.reporter) if is_script and self.pod.is_reporter else None
+        pickup = (
+            Pickup(self.pod.work, self.reporter, log=self.pod.output) if is_script and self.pod.is_reporter else None
+        )
         with self.pod.output.open("ab") as output:
             self.trainer = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.runtime.trainer"],

@@ -30,9 +30,11 @@ def variables(work: Path) -> dict[str, str]:
 class Pickup(threading.Thread):
     """Looks below `work` once a second until told to end; then once more."""
 
-    def __init__(self, work: Path, reporter: Reporter) -> None:
+    def __init__(self, work: Path, reporter: Reporter, *, log: Path | None = None) -> None:
+        """log: what the script prints into; what cannot be picked up is told there, once."""
         super().__init__(name="pickup", daemon=True)
-        self._work, self._reporter = work, reporter
+        self._work, self._reporter, self._log = work, reporter, log
+        self._unread: set[str] = set()
         self._since_s = time.time()
         self._events: dict[Path, Any] = {}
         self._offsets: dict[Path, int] = {}
@@ -57,9 +59,12 @@ class Pickup(threading.Thread):
     def _tensorboard(self) -> Iterator[Point]:
         for path in sorted(self._work.rglob(EVENT_FILES)):
             if path not in self._events:
-                # late: only pods that need it pay for the import
-                from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-
+                try:
+                    # late: only pods that need it pay for the import
+                    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+                except ImportError:
+                    self._tell("TensorBoard's files are not read: this image has no package tensorboard.")
+                    return
                 self._events[path] = EventFileLoader(str(path))
             for event in self._events[path].Load():
                 if event.wall_time >= self._since_s:
@@ -70,9 +75,15 @@ class Pickup(threading.Thread):
         for metrics in sorted((self._work / MLFLOW_STORE).glob("*/*/metrics")):
             for path in sorted(path for path in metrics.rglob("*") if path.is_file()):
                 for line in self._new_lines(path):
-                    at_ms, value, *step = line.split()
-                    if float(at_ms) / 1000 >= self._since_s - 1:
-                        yield int(step[0]) if step else 0, str(path.relative_to(metrics)), float(value)
+                    point = _point(line, str(path.relative_to(metrics)), since_s=self._since_s - 1)
+                    if point is not None:
+                        yield point
+
+    def _tell(self, words: str) -> None:
+        if self._log is not None and words not in self._unread:
+            self._unread.add(words)
+            with self._log.open("a") as file:
+                file.write(f"mlhub: {words}\n")
 
     def _new_lines(self, path: Path) -> list[bytes]:
         """Whole lines since the last look."""
@@ -82,6 +93,15 @@ class Pickup(threading.Thread):
             whole, end, _ = file.read().rpartition(b"\n")
         self._offsets[path] = offset + len(whole) + len(end)
         return whole.splitlines()
+
+
+def _point(line: bytes, name: str, *, since_s: float) -> Point | None:
+    """None: it is older, or no line of MLflow's."""
+    at_ms, value, *step = [*line.split(), b"", b""]
+    try:
+        return (int(step[0] or 0), name, float(value)) if float(at_ms) / 1000 >= since_s else None
+    except ValueError:
+        return None
 
 
 def _scalars(event: Any) -> Iterator[Point]:

@@ -47,6 +47,7 @@ class StrategySpec:
 
 
 AUTO = "auto"
+COUNTED = ("group", "k")  # of workers: parameters that no gang may fall below
 SCHEMES: Mapping[str, Scheme] = {
     AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
     **WITH_SERVERS,
@@ -129,7 +130,7 @@ def _check_workers(spec: StrategySpec, n_workers: int) -> None:
     most = spec.scheme.most_workers
     if most is not None and n_workers > most:
         raise _bad("max_workers", f"{spec.name} has {most} worker, not {n_workers}.", f"Give max_workers {most}.")
-    for key in ("group", "k"):
+    for key in COUNTED:
         if spec.parameters.get(key, 0) > n_workers:
             raise _bad(
                 f"strategy.{key}",

@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
-import { api, isRecord, unwrap } from "@/api/client";
+import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
 import { BackLink } from "@/components/BackLink";
 import { ConfirmButton } from "@/components/ConfirmButton";
@@ -58,7 +58,7 @@ export function DatasetPage() {
             )}
             <NewVersion
               datasetId={id}
-              target={targetOf(latest?.options)}
+              options={latest?.options}
               onUploaded={(version) => setParameters({ version: version.id })}
             />
             {canDelete(me, project.organisation.id, maker) && (
@@ -79,8 +79,4 @@ export function DatasetPage() {
       </Section>
     </Page>
   );
-}
-
-function targetOf(options: unknown): string {
-  return isRecord(options) && typeof options.target === "string" ? options.target : "";
 }

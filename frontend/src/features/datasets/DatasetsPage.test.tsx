@@ -62,6 +62,42 @@ describe("Uploading a dataset", () => {
     expect(screen.queryByRole("link", { name: "Train on it" })).not.toBeInTheDocument();
   });
 
+  it("asks of a text how it becomes tokens, and sends only what was chosen", async () => {
+    const sent: Record<string, FormDataEntryValue>[] = [];
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", async ({ request }) => {
+        sent.push(Object.fromEntries(await request.formData()));
+        return problem(422, {
+          title: "Refused",
+          detail: "Too long.",
+          errors: [{ field: "context_length", message: "Too long.", remedy: "Give at most 8192." }],
+        });
+      }),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    expect(within(dialog).queryByLabelText("Tokens")).not.toBeInTheDocument();
+    await user.upload(within(dialog).getByLabelText("Data file"), new File(["Once"], "tale.txt"));
+    await user.selectOptions(within(dialog).getByLabelText("Tokens"), "word");
+    await user.type(within(dialog).getByLabelText("Vocabulary"), "500");
+    await user.type(within(dialog).getByLabelText("Length of an example"), "128");
+    await user.selectOptions(within(dialog).getByLabelText("Documents"), "lines");
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await within(dialog).findByText("Too long. Give at most 8192.")).toBeVisible();
+    const { file: _, project: __, ...words } = sent[0] ?? {};
+    expect(words).toEqual({
+      name: "tale",
+      tokenizer: "word",
+      vocabulary_size: "500",
+      context_length: "128",
+      documents: "lines",
+    });
+  });
+
   it("keeps what was typed and shows the API's words when the upload itself is refused", async () => {
     server.use(
       answers("/api/v1/datasets", page<Dataset>([])),

@@ -1,26 +1,53 @@
-// The part that a new dataset and a new version share: the file, its format and its target column.
+// The part that a new dataset and a new version share: the file, its format, and how to take it.
 import { NativeSelect, TextInput } from "@mantine/core";
 
+import { isRecord } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
 import { DropZone } from "@/components/DropZone";
 import type { Sending } from "@/components/UploadForm";
 import { ACCEPT, FORMATS, guessed, hasTarget } from "@/features/datasets/formats";
+import { AS_USUAL, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
 
 export interface FileValues {
   file: File | null;
   format: DatasetFormat | "";
   target: string;
+  text: TextValues;
 }
 
-export const NO_FILE: FileValues = { file: null, format: "", target: "" };
+export const NO_FILE: FileValues = { file: null, format: "", target: "", text: AS_USUAL };
 
-/** What of the values to send: a target only of tables. */
-export function fileFields({ file, format, target }: FileValues) {
-  return { file: file ?? undefined, format, target: asksForTarget(file, format) ? target.trim() : "" };
+/** What an earlier version was uploaded with, most likely the next one's too. */
+export function valuesOf(options: unknown): FileValues {
+  const given = isRecord(options) ? options : {};
+  const word = (name: string) => (typeof given[name] === "string" ? given[name] : "");
+  const count = (name: string) => (typeof given[name] === "number" ? given[name] : "");
+  return {
+    ...NO_FILE,
+    target: word("target"),
+    text: {
+      tokenizer: word("tokenizer"),
+      vocabulary_size: count("vocabulary_size"),
+      context_length: count("context_length"),
+      documents: word("documents"),
+    },
+  };
 }
 
-function asksForTarget(file: File | null, format: DatasetFormat | ""): boolean {
-  return hasTarget(format === "" ? file !== null ? guessed(file.name) : undefined : format);
+/** What of the values to send: a target only of tables, tokens only of texts. */
+export function fileFields({ file, format, target, text }: FileValues) {
+  const taken = formatOf(file, format);
+  return {
+    file: file ?? undefined,
+    format,
+    target: hasTarget(taken) ? target.trim() : "",
+    ...textFields(taken === "text" ? text : AS_USUAL),
+  };
+}
+
+function formatOf(file: File | null, format: DatasetFormat | ""): DatasetFormat | undefined {
+  if (format !== "") return format;
+  return file === null ? undefined : guessed(file.name);
 }
 
 interface Props extends Sending {
@@ -30,6 +57,7 @@ interface Props extends Sending {
 
 export function FileFields({ values, onChange, isDisabled, problem }: Props) {
   const guess = values.file === null ? undefined : guessed(values.file.name);
+  const taken = formatOf(values.file, values.format);
   return (
     <>
       <DropZone
@@ -52,7 +80,7 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
         ]}
         error={problem?.of("format")}
       />
-      {asksForTarget(values.file, values.format) && (
+      {hasTarget(taken) && (
         <TextInput
           label="Target column"
           description="The column to predict. Left empty: the one called target, label, class or y."
@@ -60,6 +88,14 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, target: event.currentTarget.value })}
           error={problem?.of("target")}
+        />
+      )}
+      {taken === "text" && (
+        <TextFields
+          values={values.text}
+          onChange={(part) => onChange({ ...values, text: { ...values.text, ...part } })}
+          isDisabled={isDisabled}
+          problem={problem}
         />
       )}
     </>

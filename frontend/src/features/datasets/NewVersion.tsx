@@ -4,12 +4,12 @@ import { useState } from "react";
 import type { DatasetVersion } from "@/api/types";
 import { UploadDialog } from "@/components/UploadDialog";
 import { UploadForm } from "@/components/UploadForm";
-import { FileFields, fileFields, NO_FILE } from "@/features/datasets/FileFields";
+import { FileFields, fileFields, valuesOf } from "@/features/datasets/FileFields";
 
 interface Props {
   datasetId: string;
-  /** The target column of the version before, most likely this one's too. */
-  target: string;
+  /** Of the version before. */
+  options: unknown;
   onUploaded: (version: DatasetVersion) => void;
 }
 
@@ -29,8 +29,8 @@ export function NewVersion({ onUploaded, ...rest }: Props) {
   );
 }
 
-function Form({ datasetId, target, onUploaded }: Props) {
-  const [values, setValues] = useState({ ...NO_FILE, target });
+function Form({ datasetId, options, onUploaded }: Props) {
+  const [values, setValues] = useState(() => valuesOf(options));
   return (
     <UploadForm<DatasetVersion>
       path={`/api/v1/datasets/${datasetId}/versions`}

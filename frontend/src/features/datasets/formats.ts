@@ -31,3 +31,18 @@ export function guessed(filename: string): DatasetFormat | undefined {
 export function hasTarget(format: DatasetFormat | undefined): boolean {
   return format === "csv" || format === "parquet";
 }
+
+/** What becomes one token of a text; "" is MLHub's choice. */
+export const TOKENIZERS = [
+  { value: "", label: "Automatic: by the length of the text" },
+  { value: "bpe", label: "Byte pairs learnt from the text" },
+  { value: "word", label: "Whole words" },
+  { value: "byte", label: "Single bytes" },
+];
+
+/** What of a text is one document; "" is the whole. */
+export const DOCUMENTS = [
+  { value: "", label: "The whole file is one" },
+  { value: "paragraphs", label: "Each paragraph is one" },
+  { value: "lines", label: "Each line is one" },
+];

@@ -13,6 +13,12 @@ const TASKS: Record<string, string> = {
   language_modelling: "Language modelling",
 };
 
+const TOKENS: Record<string, string> = {
+  bpe: "Byte pairs learnt from the text",
+  word: "Whole words",
+  byte: "Single bytes",
+};
+
 /** "1,797 examples, 10 classes"; "–" before inspection. */
 export function summary(schema: unknown): string {
   if (!isRecord(schema)) return "–";
@@ -30,8 +36,12 @@ export function schemaFacts(schema: unknown): [string, string][] {
   if (typeof schema.n_classes === "number") facts.push(["Classes", number(schema.n_classes)]);
   if (Array.isArray(schema.input_shape)) facts.push(["Shape of an input", schema.input_shape.map(String).join(" × ")]);
   if (Array.isArray(schema.columns)) facts.push(["Columns", number(schema.columns.length)]);
+  const tokens = isRecord(schema.tokenizer) ? schema.tokenizer.kind : undefined;
+  if (typeof tokens === "string") facts.push(["Tokens", TOKENS[tokens] ?? tokens]);
   if (typeof schema.vocabulary_size === "number") facts.push(["Vocabulary", number(schema.vocabulary_size)]);
-  if (typeof schema.context_length === "number") facts.push(["Length of an example", number(schema.context_length)]);
+  if (typeof schema.context_length === "number") {
+    facts.push(["Length of an example", `${number(schema.context_length)} tokens`]);
+  }
   return facts;
 }
 

@@ -52,8 +52,8 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
       <StrategyFields draft={draft} errors={errors} onChange={onChange} />
       <Textarea
         label="Hyperparameters"
-        description="A JSON object, passed to the model as it is"
-        placeholder={'{"lr": 0.01}'}
+        description="A JSON object: the training loop's own words (learning_rate, lr_schedule, patience, ...) and the model's"
+        placeholder={'{"learning_rate": 0.01}'}
         rows={3}
         resize="vertical"
         spellCheck={false}
@@ -66,6 +66,8 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         <TextInput
           label="Target metric"
           placeholder="eval/accuracy"
+          description="Its value on held-out examples is what counts"
+          inputWrapperOrder={["label", "input", "description", "error"]}
           value={draft.target_metric}
           onChange={(event) => onChange({ target_metric: event.currentTarget.value })}
           error={errors.target_metric}
@@ -73,6 +75,8 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         <NumberInput
           label="Target value"
           placeholder="0.95"
+          description="What it should reach"
+          inputWrapperOrder={["label", "input", "description", "error"]}
           value={draft.target_value}
           onChange={(target_value) => onChange({ target_value })}
           error={errors.target_value}

@@ -52,7 +52,15 @@ beforeEach(() => {
   );
 });
 
-it("starts a job from a dataset, a built-in model, epochs and a batch size, and goes to it", async () => {
+it("starts a job from a dataset and a built-in model alone, and leaves the rest to MLHub", async () => {
+  const sent = submissions(created);
+  const { user, router } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent.map(({ body }) => body)).toEqual([{ dataset: dataset().id, model: builtin.id, mode: "auto" }]);
+});
+
+it("starts a job with a number of epochs, and goes to it", async () => {
   const sent = submissions(created);
   const { user, router } = renderPage("/jobs/new");
   await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
@@ -60,13 +68,12 @@ it("starts a job from a dataset, a built-in model, epochs and a batch size, and 
   await user.click(screen.getByRole("combobox", { name: /Model/ }));
   await user.click(await screen.findByRole("option", { name: "MLP" }));
   const epochs = screen.getByRole("textbox", { name: /Epochs/ });
-  await user.clear(epochs);
   await user.type(epochs, "7");
   expect(screen.getByText(/In the project Acme \/ Vision/)).toBeInTheDocument();
   await user.click(screen.getByRole("button", { name: "Start job" }));
   await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
   expect(sent.map(({ body }) => body)).toEqual([
-    { dataset: dataset().id, model: builtin.id, epochs: 7, batch_size: 64, mode: "auto" },
+    { dataset: dataset().id, model: builtin.id, epochs: 7, mode: "auto" },
   ]);
 });
 

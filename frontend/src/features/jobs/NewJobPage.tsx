@@ -1,4 +1,4 @@
-// Starts a job: a dataset, a model, epochs and batch size are enough; everything else is decided by MLHub.
+// Starts a job: a dataset and a model are enough; everything else is decided by MLHub.
 import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -114,8 +114,10 @@ function NewJobForm() {
         <Group grow align="start">
           <NumberInput
             label="Epochs"
-            required
+            description="Passes over the examples"
+            placeholder="By the size of the dataset"
             min={1}
+            inputWrapperOrder={["label", "input", "description", "error"]}
             allowDecimal={false}
             value={draft.epochs}
             onChange={(epochs) => change({ epochs })}
@@ -124,7 +126,7 @@ function NewJobForm() {
           <NumberInput
             label="Batch size"
             description="Over all workers together"
-            required
+            placeholder="By the size of the dataset"
             min={1}
             allowDecimal={false}
             inputWrapperOrder={["label", "input", "description", "error"]}

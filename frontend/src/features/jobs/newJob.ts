@@ -34,8 +34,8 @@ export function emptyDraft(dataset: string, model: string): Draft {
   return {
     dataset,
     model,
-    epochs: 10,
-    batch_size: 64,
+    epochs: "",
+    batch_size: "",
     name: "",
     mode: "auto",
     min_workers: "",
@@ -50,6 +50,9 @@ export function emptyDraft(dataset: string, model: string): Draft {
   };
 }
 
+const NUMBERS = [
+  "epochs", "batch_size", "min_workers", "max_workers", "seed", "priority", "target_value",
+] as const;
 const SIMPLE: readonly Field[] = ["dataset", "model", "epochs", "batch_size"];
 
 export function isAdvanced(field: Field): boolean {
@@ -62,10 +65,10 @@ export function check(draft: Draft): Errors {
   if (draft.dataset === "") errors.dataset = "Choose a dataset.";
   if (draft.model === "") errors.model = "Choose a model.";
   for (const field of ["epochs", "batch_size"] as const) {
-    if (!(Number(draft[field]) >= 1)) errors[field] = "At least 1.";
+    if (draft[field] !== "" && !(Number(draft[field]) >= 1)) errors[field] = "At least 1.";
   }
   if (parsed(draft.hyperparameters) === null) {
-    errors.hyperparameters = 'This is not a JSON object. Write it like {"lr": 0.01}.';
+    errors.hyperparameters = 'This is not a JSON object. Write it like {"learning_rate": 0.01}.';
   }
   if (parsed(draft.parameters) === null) {
     errors.parameters = 'This is not a JSON object. Write it like {"staleness": 3}.';
@@ -83,8 +86,6 @@ export function requestOf(draft: Draft): JobSubmit {
   const request: JobSubmit = {
     dataset: draft.dataset,
     model: draft.model,
-    epochs: Number(draft.epochs),
-    batch_size: Number(draft.batch_size),
     mode: draft.mode,
   };
   if (draft.name.trim() !== "") request.name = draft.name.trim();
@@ -92,7 +93,7 @@ export function requestOf(draft: Draft): JobSubmit {
   if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
   if (draft.strategy !== "") request.strategy = { name: draft.strategy, ...parsed(draft.parameters) };
   if (draft.target_metric.trim() !== "") request.target_metric = draft.target_metric.trim();
-  for (const field of ["min_workers", "max_workers", "seed", "priority", "target_value"] as const) {
+  for (const field of NUMBERS) {
     const value = whole(draft[field]);
     if (value !== undefined) request[field] = value;
   }

@@ -1,0 +1,92 @@
+"""Hyperparameters as a script's command line: argparse and click options that it declares are given what the job says.
+
+A script that calls mlhub.runtime.hyperparameters() needs none of it. Options are found by reading the code, so that
+nothing is passed that the script would refuse. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DECLARING = {"add_argument", "option"}  # argparse's method, click's decorator
+FLAGS = {"store_true": True, "store_false": False}
+VERBATIM = "arguments"  # a hyperparameter that is passed on as it is, for scripts that read their options otherwise
+
+
+@dataclass(frozen=True)
+class Option:
+    """flag: its longest spelling. is_set_by: None for one that takes a value; else what passing it means.
+    opposite: of an option that is on or off, how it is turned off."""
+
+    flag: str
+    is_set_by: bool | None = None
+    opposite: str | None = None
+
+
+def command_line(script: Path, values: Mapping[str, Any]) -> list[str]:
+    """sys.argv[1:] of the script: the values that it has options for, and what `arguments` lists."""
+    options = declared(script)
+    found: list[str] = []
+    for name, value in values.items():
+        if name in options and value is not None:
+            found += _given(options[name], value)
+    verbatim = values.get(VERBATIM)
+    if isinstance(verbatim, Sequence) and VERBATIM not in options:
+        found += verbatim.split() if isinstance(verbatim, str) else [str(word) for word in verbatim]
+    return found
+
+
+def declared(script: Path) -> dict[str, Option]:
+    """The options of a script by name, with _ for -; of one that cannot be read: none."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    found: dict[str, Option] = {}
+    for call in _calls(tree):
+        words = [word.value for word in call.args if isinstance(word, ast.Constant) and isinstance(word.value, str)]
+        flags = [word for word in words if word.startswith("--") and len(word) > 2]
+        if not flags:
+            continue
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        option = _option(max(flags, key=len), given)
+        found[option.flag[2:].replace("-", "_")] = option
+        if isinstance(named := given.get("dest"), ast.Constant):
+            found[str(named.value)] = option
+    return found
+
+
+def _option(flag: str, given: Mapping[str | None, ast.expr]) -> Option:
+    on, _, off = flag.partition("/")  # click writes --quiet/--loud
+    if off:
+        return Option(on, True, off)
+    action = given.get("action")
+    if isinstance(action, ast.Constant) and action.value in FLAGS:
+        return Option(flag, FLAGS[action.value])
+    if action is not None and "BooleanOptionalAction" in ast.unparse(action):
+        return Option(flag, True, f"--no-{flag[2:]}")
+    is_flag = given.get("is_flag")
+    return Option(flag, True if isinstance(is_flag, ast.Constant) and is_flag.value else None)
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in DECLARING:
+                yield node
+
+
+def _given(option: Option, value: Any) -> list[str]:
+    if option.is_set_by is not None and isinstance(value, bool):
+        if value == option.is_set_by:
+            return [option.flag]
+        return [option.opposite] if option.opposite else []
+    values = value if isinstance(value, list | tuple) else [value]
+    words = [str(each) for each in values]
+    # --rate=-1: a value that begins with a dash would pass for an option
+    return [f"{option.flag}={words[0]}"] if len(words) == 1 else [option.flag, *words]

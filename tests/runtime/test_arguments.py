@@ -1,0 +1,80 @@
+"""What of a job's hyperparameters becomes a script's command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.runtime.arguments import command_line, declared
+
+SCRIPT = """
+import argparse
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", "--learning-rate", type=float, default=0.1, dest="rate")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--layers", type=int, nargs="+", default=[1])
+    parser.add_argument("--fp16", action="store_true")
+    parser.add_argument("--no-cache", action="store_false", dest="cache")
+    parser.add_argument("--shuffle", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("folder", nargs="?")
+    return vars(parser.parse_args())
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def parsed(script: Path, values: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(sys, "argv", ["train.py", *command_line(script, values)])
+    module: dict[str, Any] = {"argparse": argparse}
+    exec(script.read_text(), module)
+    found: dict[str, Any] = module["options"]()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, {}),
+        ({"learning_rate": 0.01}, {"rate": 0.01}),
+        ({"rate": -1.5}, {"rate": -1.5}),
+        ({"epochs": 7, "seed": 1, "unknown": "x"}, {"epochs": 7}),
+        ({"layers": [8, 4]}, {"layers": [8, 4]}),
+        ({"fp16": True, "shuffle": False, "cache": False}, {"fp16": True, "shuffle": False, "cache": False}),
+        ({"fp16": False, "shuffle": True, "cache": True}, {}),
+        ({"arguments": ["--epochs", "9", "here"]}, {"epochs": 9, "folder": "here"}),
+        ({"arguments": "--epochs 9"}, {"epochs": 9}),
+        ({"epochs": None}, {}),
+    ],
+)
+def test_a_script_is_given_what_it_has_options_for(
+    values: dict[str, Any], told: dict[str, Any], script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = {"rate": 0.1, "epochs": 3, "layers": [1], "fp16": False, "cache": True, "shuffle": True, "folder": None}
+    assert parsed(script, values, monkeypatch) == usual | told
+
+
+def test_click_options_are_found_too(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        'import click\n@click.option("--rate", "-r")\n@click.option("--wet/--dry")\n'
+        '@click.option("--fast", is_flag=True)\ndef main(rate, wet, fast): ...\n'
+    )
+    assert command_line(path, {"rate": 2, "wet": False, "fast": True}) == ["--rate=2", "--dry", "--fast"]
+
+
+def test_a_script_that_cannot_be_read_has_no_options(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("def broken(:")
+    assert declared(tmp_path / "train.py") == {}
+    assert declared(tmp_path / "absent.py") == {}
