@@ -77,6 +77,15 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"hyperparameters": {"learning_rate": -1}}, "hyperparameters.learning_rate"),
         ({"hyperparameters": {"lr_schedule": "wild"}}, "hyperparameters.lr_schedule"),
         ({"dataset": None}, "dataset"),
+        ({"batch_size": 81}, "batch_size"),
+        ({"min_workers": 9, "batch_size": 8}, "min_workers"),
+        ({"hyperparameters": {"augment": ["flip"]}}, "hyperparameters.augment"),
+        ({"strategy": {"name": "luck"}}, "strategy.name"),
+        ({"strategy": {"name": "ssp", "stale": 1}}, "strategy.stale"),
+        ({"strategy": {"name": "averaging", "period": 0}}, "strategy.period"),
+        ({"strategy": {"name": "softsync", "group": 3}, "max_workers": 2}, "strategy.group"),
+        ({"strategy": {"name": "k_of_n", "k": 4}, "min_workers": 2}, "strategy.k"),
+        ({"strategy": {"name": "k_of_n", "k": 4}, "batch_size": 2}, "strategy.k"),
     ],
 )
 def test_what_can_never_run_is_refused_naming_the_field(cast: Cast, fields: dict[str, Any], field: str) -> None:
@@ -84,6 +93,19 @@ def test_what_can_never_run_is_refused_naming_the_field(cast: Cast, fields: dict
     assert answer.status_code == 422, answer.content
     assert answer["Content-Type"] == "application/problem+json"
     assert field in [error["field"] for error in answer.json()["errors"]]
+
+
+def test_what_is_refused_says_what_to_do(cast: Cast) -> None:
+    answer = submit(cast, batch_size=81).json()
+    (error,) = answer["errors"]
+    assert "80 training examples" in error["message"]
+    assert error["remedy"].startswith("Give at most 80")
+
+
+def test_a_version_of_so_many_gradients_is_never_given_fewer_workers(cast: Cast) -> None:
+    taken = submit(cast, strategy={"name": "softsync", "group": 3}).json()
+    assert taken["min_workers"] == 3
+    assert submit(cast, strategy={"name": "softsync", "group": 1}).json()["min_workers"] == 1
 
 
 def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None:
