@@ -10,18 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Read = Callable[[Any], tuple[Any, Tensor]]
+Read = Callable[[], tuple[Any, Tensor]]
 
 
 class MicroBatches:
     """An iterator over losses with their shares of the step's batch.
 
-    read: positions -> inputs and targets, ready for the model. forward: the module to train. input_s: spent reading.
+    read: inputs and targets of the next one, ready for the model. forward: the module to train. input_s: spent reading.
     """
 
     def __init__(
         self,
-        positions: Sequence[Any],
+        sizes: Sequence[int],
         share: float,
         *,
         read: Read,
@@ -30,10 +30,10 @@ class MicroBatches:
         autocast: torch.dtype | None = None,
         device: str = "cpu",
     ) -> None:
-        """positions: of each micro-batch. share: of all of them in the step's batch."""
+        """sizes: examples of each micro-batch. share: of all of them in the step's batch."""
         self.input_s = 0.0
         self.loss = loss
-        self._positions, self._share, self._read, self._forward = positions, share, read, forward
+        self._sizes, self._share, self._read, self._forward = sizes, share, read, forward
         self._autocast, self._device = autocast, device
         self._losses = self._each()
 
@@ -45,7 +45,7 @@ class MicroBatches:
 
     def whole(self) -> tuple[Any, Tensor]:
         """Inputs and targets of all micro-batches together, for who computes the loss in another way."""
-        found = [self._timed(positions) for positions in self._positions]
+        found = [self._timed() for _ in self._sizes]
         inputs, targets = zip(*found, strict=True)
         return (inputs[0], targets[0]) if len(found) == 1 else (torch.cat(inputs), torch.cat(targets))
 
@@ -53,15 +53,15 @@ class MicroBatches:
         return nullcontext() if self._autocast is None else torch.autocast(self._device, dtype=self._autocast)
 
     def _each(self) -> Iterator[tuple[Tensor, float]]:
-        n = sum(len(positions) for positions in self._positions)
-        for positions in self._positions:
-            inputs, targets = self._timed(positions)
+        n = sum(self._sizes)
+        for size in self._sizes:
+            inputs, targets = self._timed()
             with self.precision():
                 loss = self.loss(self._forward(inputs), targets)
-            yield loss, self._share * len(positions) / n
+            yield loss, self._share * (size / n)
 
-    def _timed(self, positions: Any) -> tuple[Any, Tensor]:
+    def _timed(self) -> tuple[Any, Tensor]:
         began = time.perf_counter()
-        found = self._read(positions)
+        found = self._read()
         self.input_s += time.perf_counter() - began
         return found

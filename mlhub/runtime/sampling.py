@@ -48,7 +48,10 @@ class Schedule:
 
     def share(self, step: int, *, rank: int, n_workers: int) -> Indices:
         """One worker's part of a batch: contiguous, sizes differ by one at most; empty when there are too few."""
-        return np.array_split(self.batch(step), n_workers)[rank]
+        whole = self.batch(step)
+        size, n_larger = divmod(len(whole), n_workers)
+        start = rank * size + min(rank, n_larger)
+        return whole[start : start + size + (rank < n_larger)]
 
 
 @lru_cache(maxsize=2)

@@ -170,31 +170,50 @@ def test_what_nobody_uses_is_given_up_for_room_longest_unused_first(tmp_path: Pa
     assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} == {"in use", "new"}
 
 
-def test_the_next_batch_is_made_while_this_one_is_learnt_from() -> None:
-    threads: dict[int, str] = {}
+def test_the_next_batches_are_made_while_this_one_is_learnt_from() -> None:
+    threads: dict[Batch, str] = {}
 
     def make(order: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        threads[order.step] = threading.current_thread().name
-        return [(torch.full((1,), order.step), torch.zeros(1))]
+        threads[order] = threading.current_thread().name
+        return [(torch.full((1,), order.step), torch.full((1,), order.part))]
 
     def foresee(order: Batch) -> Batch | None:
-        return Batch(order.step + 1, 0, 1) if order.step < 5 else None
+        return Batch(order.step + 1, 0, 2) if order.step < 40 else None
 
+    orders = [Batch(step, 0, 2) for step in range(20)] + [Batch(20, 1, 2)] + [Batch(step, 0, 2) for step in (21, 40)]
     feed = Feed(make, foresee)
-    taken = [int(feed.take(Batch(step, 0, 1))[0][0]) for step in (0, 1, 2, 4, 5)]  # 3 was foreseen, and never came
+    for order in orders:
+        ((inputs, targets),) = feed.take(order)
+        assert (int(inputs), int(targets)) == (order.step, order.part)
     feed.close()
-    assert taken == [0, 1, 2, 4, 5]
-    assert [step for step, name in sorted(threads.items()) if name.startswith("feed")] == [1, 2, 3, 5]
+    assert {order.step for order in orders if not threads[order].startswith("feed")} == {0, 20}, (
+        "20 was foreseen wrongly"
+    )
+
+
+def test_batches_are_not_made_far_ahead() -> None:
+    made = []
+
+    def make(order: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        made.append(order.step)
+        return [(torch.zeros(2**22), torch.zeros(1))]
+
+    feed = Feed(make, lambda order: Batch(order.step + 1, 0, 1))
+    for step in range(10):
+        feed.take(Batch(step, 0, 1))
+        assert len(made) <= step + 1 + 2 * 2, "two stretches of at most two batches of 16 MB"
+    feed.close()
 
 
 def test_what_goes_wrong_while_reading_is_told_when_it_is_needed() -> None:
     def make(order: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        if order.step == 1:
+        if order.step == 2:
             raise ValueError("broken picture")
         return []
 
     feed = Feed(make, lambda order: Batch(order.step + 1, 0, 1))
     feed.take(Batch(0, 0, 1))
+    feed.take(Batch(1, 0, 1))
     with pytest.raises(ValueError, match="broken picture"):
-        feed.take(Batch(1, 0, 1))
+        feed.take(Batch(2, 0, 1))
     feed.close()

@@ -2,17 +2,20 @@
 
 # No deferred annotations here: DDP looks at those of its hook.
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd import Variable
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.hooks import RemovableHandle
 
 from mlhub.runtime.checkpoints import RESIDUALS, Checkpoint
 from mlhub.runtime.optimizer_state import join, owed_by_all
-from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for
+from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for, ring_bytes
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
 
@@ -21,7 +24,7 @@ class AllReduce(Grouped):
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
     ) -> nn.Module:
-        self._hook_ended_at = 0.0
+        self._waits_from = 0.0
         named = self.join(model, optimizer, resume=resume, course=course)
         self._trained = [p for _, p in named]
         self._wrapped: DistributedDataParallel | None = None
@@ -37,37 +40,37 @@ class AllReduce(Grouped):
             named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers,
             seed=self.pod.spec.training.seed, start=course.start,
         )  # fmt: skip
-        self._wrapped = DistributedDataParallel(model, forward_sync_buffers=False)
-        self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
+        # gradients live where they are sent from: nothing is copied back
+        self._wrapped = DistributedDataParallel(model, forward_sync_buffers=False, gradient_as_bucket_view=True)
+        if self._hook is not None:
+            self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
         return self._wrapped
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.optimizer.zero_grad(set_to_none=True)
-        self._hook_ended_at = 0.0
-        told, weight = 0.0, 0.0
+        self._waits_from = 0.0
+        told, weight = torch.zeros((), device=self.device()), 0.0
         is_scaled = self.course.scales_loss  # enlarged gradients tell no noise scale
         self._is_judged = self._is_whole and not is_scaled and self.jury.is_due and self.is_asking
         for index in range(n):
             is_last = index == n - 1
             with nullcontext() if is_last or self._wrapped is None else self._wrapped.no_sync():
                 loss, share = next(losses)
+                told = told + loss.detach() * share
                 # DDP averages over workers, the batch's mean weighs by examples
-                torch.autograd.backward(self._scaler.scale(loss * (share * self.n_workers)))
-                told += float(loss.detach()) * share
+                factor = share * self.n_workers
+                self._backward(self._scaler.scale(loss if factor == 1.0 else loss * factor), is_last=is_last)
             weight += share
             if self._wrapped is None and not is_scaled:
                 grads = [p.grad for p in self._trained]
                 self.gauge.look(grads, weight=weight, is_first=index == 0, is_last=is_last)
-        sync_s = max(0.0, time.perf_counter() - self._hook_ended_at) if self._hook_ended_at else 0.0
+        sync_s = max(0.0, time.perf_counter() - self._waits_from) if self._waits_from else 0.0
         if self._is_judged:
             self.jury.look_at_mean([p.grad for p in self._trained])
         if self.course.clip_norm is not None:
             self._scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
-        if self._hook is None:
-            return self.conclude(told, sync_s, n_bytes=0.0)
-        n_bytes, self._hook.n_bytes = self._hook.n_bytes, 0.0
-        return self.conclude(told, sync_s, n_bytes=n_bytes)
+        return self.conclude(told, sync_s, n_bytes=self._n_bytes())
 
     def make_step(self) -> None:
         """In half precision a step whose gradient overflowed is left out, on all workers alike."""
@@ -89,14 +92,45 @@ class AllReduce(Grouped):
             saving.files[RESIDUALS] = self._residuals
         return saving
 
-    def _timed_hook(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
-        """When the last bucket is handed over, computation is done: what follows in backward is waiting."""
-        assert self._hook is not None
+    def _backward(self, loss: Tensor, *, is_last: bool) -> None:
+        if self._wrapped is None or self._hook is not None or not is_last:
+            torch.autograd.backward(loss)
+            return
+        looking = [_after(p, self._look) for p in self._trained] if self._is_judged else []
+        # called back before DDP is, which then waits for the last bucket
+        loss.register_hook(lambda _: Variable._execution_engine.queue_callback(self._wait))  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
+        for handle in looking:
+            handle.remove()
+
+    def _look(self, parameter: Tensor) -> None:
+        """At a gradient which is not yet averaged."""
+        assert parameter.grad is not None
+        self.jury.look_at_own(parameter.grad)
+
+    def _wait(self) -> None:
+        """Computation is done: what follows in backward is waiting."""
         self.course.pulse.beat("sync")
+        self._waits_from = time.perf_counter()
+
+    def _timed_hook(self, _: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+        assert self._hook is not None
         if self._is_judged:
             self.jury.look_at_own(bucket.buffer())
-        self._hook_ended_at = time.perf_counter()
+        self._wait()
         return self._hook.reduce(bucket)
+
+    def _n_bytes(self) -> float:
+        if self._hook is None:
+            return ring_bytes(sum(p.nbytes for p in self._trained), self.n_workers)
+        n_bytes, self._hook.n_bytes = self._hook.n_bytes, 0.0
+        return n_bytes
+
+
+def _after(parameter: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Called when the parameter's gradient is there."""
+    handle: RemovableHandle = parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+    return handle
 
 
 def mean_owed(saved: Checkpoint) -> dict[str, Tensor]:

@@ -1,9 +1,10 @@
-"""How DistributedDataParallel's buckets of gradients become one gradient: plain, in fewer bytes, or by Adasum.
+"""How DistributedDataParallel's buckets of gradients become one gradient otherwise: in fewer bytes, or by Adasum.
 
 Hooks that keep what they could not send keep it by parameter, since DDP arranges its buckets anew after the first step.
 """
 
 # No deferred annotations here: DDP looks at those of its hooks.
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,22 +20,22 @@ Reduced = torch.futures.Future[Tensor]
 Named = Sequence[tuple[str, nn.Parameter]]
 
 
-class Hook:
-    """Plain averages. n_bytes: what this worker sent since it was last set to 0, by the ring's arithmetic."""
+class Hook(ABC):
+    """n_bytes: what this worker sent since it was last set to 0."""
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers, self.n_bytes = rank, n_workers, 0.0
 
+    @abstractmethod
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
-        self.count_ring(bucket.buffer().nbytes)
-        return default_hooks.allreduce_hook(_world(), bucket)
+        """What all workers' gradients of the bucket become."""
 
     def owed(self) -> dict[str, Tensor]:
         """By parameter: what this worker has not yet been able to send; empty when it sends everything."""
         return {}
 
     def count_ring(self, n_bytes: float) -> None:
-        self.n_bytes += 2.0 * n_bytes * (self.n_workers - 1) / self.n_workers
+        self.n_bytes += ring_bytes(n_bytes, self.n_workers)
 
 
 class Half(Hook):
@@ -130,8 +131,10 @@ class Adasum(Hook):
 def hook_for(
     named: Named, parameters: Mapping[str, Any], residuals: Mapping[str, Tensor], *,
     rank: int, n_workers: int, seed: int = 0, start: int = 0,
-) -> Hook:  # fmt: skip
-    """parameters: of a validated all_reduce. residuals: of a checkpoint; each worker goes on with their mean.
+) -> Hook | None:  # fmt: skip
+    """None: plain averages, which DDP forms by itself with fewer copies than any hook.
+
+    parameters: of a validated all_reduce. residuals: of a checkpoint; each worker goes on with their mean.
 
     seed: the job's. start: how many steps were made before.
     """
@@ -143,8 +146,13 @@ def hook_for(
         return Half(rank=rank, n_workers=n_workers)
     codec = codec_for(parameters)
     if codec is None:
-        return Hook(rank=rank, n_workers=n_workers)
+        return None
     return Encoded(named, codec, residuals, rank=rank, n_workers=n_workers, seed=seed, start=start)
+
+
+def ring_bytes(n_bytes: float, n_workers: int) -> float:
+    """What each of them sends when a ring sums up so many bytes."""
+    return 2.0 * n_bytes * (n_workers - 1) / n_workers
 
 
 def _residual(parameter: Tensor, saved: Tensor | None) -> Tensor:

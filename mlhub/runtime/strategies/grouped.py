@@ -33,7 +33,8 @@ class Grouped(Lockstep):
         super().__init__(rank=pod.spec.index, n_workers=pod.spec.n_workers)
         self.pod, self.spec = pod, spec
         self._wishes = [False, False]
-        self._loss_sum, self._n_losses, self._sync_s = 0.0, 0, 0.0
+        self._loss_sum: Tensor | float = 0.0
+        self._n_losses, self._sync_s = 0, 0.0
         self._steps_until_asking = 1
         self._asked_at: float | None = None
         self.gauge, self.jury = Gauge(), Jury(self.n_workers)
@@ -56,8 +57,9 @@ class Grouped(Lockstep):
             self.join_group()
         return named
 
-    def conclude(self, loss: float, sync_s: float, *, n_bytes: float) -> StepResult:
-        """The gradient is ready: one step of the optimiser. loss: weighed by this worker's share of the batch."""
+    def conclude(self, loss: Tensor | float, sync_s: float, *, n_bytes: float) -> StepResult:
+        """The gradient is ready: one step of the optimiser. loss: weighed by this worker's share of the batch; a tensor
+        is not looked at before the workers ask each other, so that a GPU need not be waited for."""
         self.scheduled.set(self.done)
         self.make_step()
         return self.told(loss, sync_s, n_bytes=n_bytes)
@@ -65,11 +67,13 @@ class Grouped(Lockstep):
     def make_step(self) -> None:
         self.optimizer.step()
 
-    def told(self, loss: float, sync_s: float, *, n_bytes: float, n_received: float | None = None) -> StepResult:
+    def told(
+        self, loss: Tensor | float, sync_s: float, *, n_bytes: float, n_received: float | None = None
+    ) -> StepResult:
         """n_bytes: sent; and received, unless n_received says otherwise."""
         self._wishes[0] |= self.wishes.stop
         self._wishes[1] |= self.wishes.checkpoint
-        self._loss_sum += loss
+        self._loss_sum = self._loss_sum + loss
         self._sync_s += sync_s
         self._n_losses += 1
         agreed, mean, wait_s = self._agree()
@@ -90,7 +94,7 @@ class Grouped(Lockstep):
         self.course.pulse.beat("sync")
         summed = torch.tensor(values, dtype=torch.float64, device=self.device())
         dist.all_reduce(summed)
-        return [float(v) for v in summed]
+        return [float(v) for v in summed.tolist()]
 
     def average_buffers(self, model: nn.Module) -> None:
         flat.average_buffers(model, self.total, self.n_workers)
@@ -128,7 +132,7 @@ class Grouped(Lockstep):
         now = time.perf_counter()
         step_s = AGREE_EVERY_S if self._asked_at is None else (now - self._asked_at) / self._n_losses
         self._asked_at = now
-        told = [float(self._wishes[0]), float(self._wishes[1]), self._loss_sum, step_s, *self.jury.told()]
+        told = [float(self._wishes[0]), float(self._wishes[1]), float(self._loss_sum), step_s, *self.jury.told()]
         told += [self._sync_s if rank == self.rank else 0.0 for rank in range(self.n_workers)]
         stop, checkpoint, loss_sum, step_s, own, cost_s, *syncs_s = self.total(told)
         mean = loss_sum / self._n_losses
