@@ -1,10 +1,11 @@
 """python -m benchmarks.training: what the training runtime costs, each line a ratio of two things measured in turn.
 
-    python -m benchmarks.training [--zeromq PYTHON] [--elephas PYTHON]
+    python -m benchmarks.training [--quick] [--zeromq PYTHON] [--elephas PYTHON]
 
 Writes benchmarks/results/training.md. Everything runs on this machine over loopback, with one thread a process.
 PYTHON: an interpreter of an environment of its own that has pyzmq and numpy, or elephas 7.3 (and a Java on the path);
 they are none of this project's requirements, and without them their lines are left out and say so.
+--quick: whole trainings with two workers only, in fewer and shorter turns.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import os
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,16 +33,10 @@ from benchmarks.training_exchanges import (
     push_and_pull,
     zeromq,
 )
-from benchmarks.training_gangs import (
-    BATCH_SIZE,
-    EPOCH_STEPS,
-    N_RUNS,
-    elephas_examples_per_s,
-    our_examples_per_s,
-    our_steps_per_s,
-    torchrun_steps_per_s,
-    write_examples,
-)
+from benchmarks.training_inputs import HEADS as INPUT_HEADS
+from benchmarks.training_inputs import input_rows
+from benchmarks.training_whole import HEADS as WHOLE_HEADS
+from benchmarks.training_whole import all_reduce_rows, elephas_row
 from tests.runtime.gang import free_ports
 
 RESULTS = Path(__file__).parent / "results" / "training.md"
@@ -87,30 +82,8 @@ def exchanges(zeromq_python: str | None) -> Iterator[str]:
         yield line(f"an exchange of 25 M, {n_workers} workers, {n_shards} shards", many, "1 worker, 1 shard", alone)
 
 
-def whole_trainings(elephas_python: str | None) -> Iterator[str]:
-    """Rows of steps or examples a second against others', in turn; the best where there are several runs."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for size, steps in EPOCH_STEPS.items():
-            data = write_examples(folder / f"{steps}.npz", steps * BATCH_SIZE * 5 // 4)
-            for n_workers in (2, 4):
-                ours, theirs = [], []
-                for repeat in range(N_RUNS[size]):
-                    place = folder / f"{steps}-{n_workers}-{repeat}"
-                    theirs.append(torchrun_steps_per_s(data, size, n_workers=n_workers))
-                    ours.append(our_steps_per_s(place, data, size, n_workers=n_workers))
-                what, told = f"all-reduce, {size} parameters, {n_workers} workers", "torchrun and DDP"
-                yield (
-                    f"| {what} | {max(ours):.1f} steps/s | {told} | {max(theirs):.1f} | {max(ours) / max(theirs):.2f} |"
-                )
-        if elephas_python is not None:
-            data = write_examples(folder / "elephas.npz", 8000)
-            theirs_per_s = elephas_examples_per_s(elephas_python, data, "1 M", epochs=(1, 4))
-            ours_per_s = our_examples_per_s(folder / "asp", data, "1 M", epochs=8)
-            yield (
-                f"| asynchronous, 1 M parameters, 2 workers, an update every 64 examples | {ours_per_s:.0f} examples/s "
-                f"| Elephas 7.3, asynchronous, batch, http | {theirs_per_s:.0f} | {ours_per_s / theirs_per_s:.1f} |"
-            )
+def table(heads: Sequence[str], rows: Sequence[str]) -> str:
+    return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
 
 def told(rows: Iterator[str]) -> list[str]:
@@ -124,6 +97,7 @@ def told(rows: Iterator[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter trainings")
     parser.add_argument("--zeromq", metavar="PYTHON", help="an interpreter with pyzmq and numpy")
     parser.add_argument("--elephas", metavar="PYTHON", help="an interpreter with elephas 7.3")
     given = parser.parse_args()
@@ -133,7 +107,12 @@ def main() -> None:
     rows.append(line("BSP on one server, 2 workers, 25 M", bsp, "gloo all-reduce of 2 ranks", reduced))
     _, sent_by_four = all_reduce(4, LARGE // 4, 3)
     absent = [name for name in ("zeromq", "elephas") if getattr(given, name) is None]
-    trainings = told(whole_trainings(given.elephas))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        trainings = told(all_reduce_rows(folder, is_quick=given.quick))
+        if given.elephas is not None:
+            trainings += told(iter([elephas_row(given.elephas, folder)]))
+        inputs = told(input_rows(folder))
 
     n_cpus, load = os.cpu_count(), os.getloadavg()[0]
     where = f"{n_cpus} CPUs shared with other work (load {load:.1f} at the end), torch {torch.__version__}"
@@ -147,11 +126,16 @@ loopback. Times vary with the machine's load; the ratios compare what ran back t
 |---|---|---|---|---|---|
 {breaks.join(rows)}
 
-Whole trainings, with everything that MLHub does beside (reports, agreement on when to stop, totals of the loss):
+Whole trainings, with everything that MLHub does beside (reports, agreement on when to stop, totals of the loss). Both
+sides are alive at once and take turns, one stopped while the other trains; the same stopwatch, in the model's loss,
+counts steps, their time and the processor time of all ranks. The median over turns, and what half of the turns lie
+between. Goals: a ratio of speeds of at least 0.98 each.
 
-| what | speed | against | speed | ratio |
-|---|---|---|---|---|
-{breaks.join(trainings)}
+{table(WHOLE_HEADS, trainings)}
+
+How long a step waits for its examples, which another thread makes ready meanwhile:
+
+{table(INPUT_HEADS, inputs)}
 
 | bytes that a worker sends a step | counted by the kernel | 2X(n-1)/n | ratio |
 |---|---|---|---|

@@ -6,19 +6,24 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.training_turns import Runner
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, free_ports
 
 PEERS = Path(__file__).parent / "peers"
+MODEL = "watched_model"
+ALONE = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 N_FEATURES, BATCH_SIZE = 64, 64
 WIDTHS = {"1 M": 970, "25 M": 4960}  # of two hidden layers: parameters
-EPOCH_STEPS = {"1 M": 400, "25 M": 30}
-N_RUNS = {"1 M": 2, "25 M": 1}
+MANY_EPOCHS = 100_000
 
 
 def write_examples(path: Path, n: int) -> Path:
@@ -46,20 +51,68 @@ def trained(
     return gang
 
 
-def our_steps_per_s(folder: Path, data: Path, size: str, *, n_workers: int) -> float:
-    """Through MLHub's all-reduce: from the first report of progress to the last."""
-    gang = trained(folder, data, size, {}, Mode.ALL_REDUCE, n_workers=n_workers)
-    first, *_, last = gang.reports("progress")
-    return float((last["steps_done"] - first["steps_done"]) / (last["at"] - first["at"]))
+def watched(
+    folder: Path, data: Path, size: str, *, n_workers: int, strategy: dict[str, Any] | None = None, entry: str = MODEL
+) -> Runner:
+    """Through MLHub's all-reduce, on and on. entry: the model, one of the modules of PEERS."""
+    marks = _fresh(folder / "marks")
+    with zipfile.ZipFile(folder / "model.zip", "w") as archive:
+        for name in {MODEL, entry}:
+            archive.write(PEERS / f"{name}.py", f"{name}.py")
+    training = TrainingSpec(
+        epochs=MANY_EPOCHS,
+        batch_size=BATCH_SIZE,
+        strategy=strategy or {},
+        hyperparameters={"width": WIDTHS[size]},
+        evaluation_fraction=0.001,
+        checkpoint_every_s=1e6,
+    )
+    model = ModelSpec(kind="package", entry=entry, package="code")
+    gang = Gang(folder, data, model=model, package=folder / "model.zip", training=training)
+    with _set("STOPWATCH", str(marks)):
+        gang.start(Mode.ALL_REDUCE, n_workers=n_workers)
+
+    def end() -> None:
+        for process in gang.processes.values():
+            process.kill()
+            process.wait()
+
+    return Runner(marks, n_ranks=n_workers, end=end, said=gang.said)
 
 
-def torchrun_steps_per_s(data: Path, size: str, *, n_workers: int) -> float:
-    out = _said(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n_workers), "--master-addr",
-         "127.0.0.1", "--master-port", str(free_ports(1)[0]), str(PEERS / "plain_ddp.py"), str(data),
-         str(WIDTHS[size]), str(BATCH_SIZE)]
-    )  # fmt: skip
-    return float(out.split("steps_per_s")[1].split()[0])
+def torchrun(folder: Path, data: Path, size: str, *, n_workers: int) -> Runner:
+    """The same without MLHub (peers/plain_ddp.py), on and on."""
+    marks = _fresh(folder / "marks")
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n_workers), "--master-addr",
+        "127.0.0.1", "--master-port", str(free_ports(1)[0]), str(PEERS / "plain_ddp.py"), str(data),
+        str(WIDTHS[size]), str(BATCH_SIZE),
+    ]  # fmt: skip
+    output = folder / "output.log"
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            command, env=ALONE | {"STOPWATCH": str(marks)}, cwd=folder, stdout=file, stderr=subprocess.STDOUT
+        )
+
+    def end() -> None:
+        process.terminate()
+        process.wait(60)
+
+    return Runner(marks, n_ranks=n_workers, end=end, said=output.read_text)
+
+
+def _fresh(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+@contextmanager
+def _set(name: str, value: str) -> Iterator[None]:
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def elephas_examples_per_s(python: str, data: Path, size: str, *, epochs: tuple[int, int]) -> float:
@@ -85,11 +138,8 @@ def our_examples_per_s(folder: Path, data: Path, size: str, *, epochs: int) -> f
 
 
 def _said(command: list[str]) -> str:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     with tempfile.TemporaryDirectory() as folder:  # where no folder has the name of a package
-        done = subprocess.run(
-            command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=False
-        )
+        done = subprocess.run(command, env=ALONE, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
     return done.stdout

@@ -1,16 +1,15 @@
-"""torchrun plain_ddp.py DATA WIDTH BATCH_SIZE: what a person writes without MLHub; rank 0 prints its steps a second."""
+"""torchrun plain_ddp.py DATA WIDTH BATCH_SIZE: what a person writes without MLHub; trains until it is stopped."""
 
 from __future__ import annotations
 
+import itertools
 import sys
-import time
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
+from watched_model import build_model, build_optimizer, loss
 
 
 def main(path: str, width: int, batch_size: int) -> None:
@@ -19,24 +18,18 @@ def main(path: str, width: int, batch_size: int) -> None:
     rank, n_ranks = dist.get_rank(), dist.get_world_size()
     with np.load(path) as file:
         x, y = torch.from_numpy(file["x"]), torch.from_numpy(file["y"])
-    layers = [nn.Linear(x.shape[1], width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)]
-    model = DistributedDataParallel(nn.Sequential(nn.Flatten(), *layers))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
-    n_steps, began, first = len(x) * 4 // 5 // batch_size, 0.0, 0
-    for step in range(n_steps):
-        if step == n_steps // 5:
-            began, first = time.perf_counter(), step
-        own = order[step * batch_size : (step + 1) * batch_size][rank::n_ranks]
-        optimizer.zero_grad()
-        loss = cross_entropy(model(x[own]), y[own])
-        loss.backward()
-        optimizer.step()
-        if step % 10 == 0:
-            loss.item()
-    if rank == 0:
-        print("steps_per_s", (n_steps - first) / (time.perf_counter() - began))
-    dist.destroy_process_group()
+    model = DistributedDataParallel(build_model({"width": width, "input_shape": x.shape[1:]}))
+    optimizer = build_optimizer(model, {})
+    for epoch in itertools.count():
+        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(epoch))
+        for step, batch in enumerate(order.split(batch_size)):
+            own = batch[rank::n_ranks]
+            optimizer.zero_grad()
+            found = loss(model(x[own]), y[own])
+            found.backward()
+            optimizer.step()
+            if rank == 0 and step % 100 == 0:
+                print(f"epoch {epoch}, step {step}: {found.item():.4f}", flush=True)
 
 
 if __name__ == "__main__":
