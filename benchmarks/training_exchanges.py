@@ -21,7 +21,8 @@ from torch import nn
 from benchmarks.training_gangs import PEERS
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.server import BUFFER_BYTES, Server, size_buffers, tune
+from mlhub.runtime.ps.server import Server
+from mlhub.runtime.ps.sockets import BUFFER_BYTES, size_buffers, tune
 from mlhub.runtime.strategies.schema import parse
 
 LARGE, SMALL = 25_000_000, 10_000  # parameters

@@ -19,12 +19,12 @@ from mlhub.runtime.compression import ErrorFeedback
 from mlhub.runtime.errors import GangTimeoutError, PeerLostError
 from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.frames import Header, Operation
-from mlhub.runtime.ps.handshake import StrangerError, greet
+from mlhub.runtime.ps.handshake import Purpose, StrangerError, greet
 from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.rows import RowClient
-from mlhub.runtime.ps.server import bytes_of, size_buffers, tune
+from mlhub.runtime.ps.sockets import bytes_of, size_buffers, tune
 from mlhub.runtime.ps.tls import context_for
 
 RETRY_S = 0.1
@@ -56,15 +56,18 @@ class Client:
         self._waited_s = [0.0] * len(addresses)  # by shard: from asking to the first byte of the answer
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         self._tls = context_for(secret, is_server=False) if is_encrypted else None
-        # one thread at a time may use a TLS connection, and weights come while gradients go
-        lines = [self._connect(address, "answers") for address in addresses] if is_encrypted else None
-        self._connections = [self._connect(address, "training") for address in addresses]
-        self._lines = self._connections if lines is None else lines
-        self._orders = self._connect(addresses[0], "orders") if overlaps else self._connections[0]
-        holders = addresses if roots is None and index == 0 else roots or ()
-        self._snapshots = [self._connect(address, "snapshots") for address in holders]
         codec = None if feedback is None else feedback.codec
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
+        # Weights come while gradients go. On one connection each would wait for the other's lock in the kernel, and
+        # one of TLS may be used by one thread at a time.
+        is_apart = max(4 * (end - begin) for begin, end in self._cuts) > INLINE_BYTES
+        lines = [self._connect(address, Purpose.ANSWERS) for address in addresses] if is_apart else None
+        training = Purpose.TRAINING_APART if is_apart else Purpose.TRAINING
+        self._connections = [self._connect(address, training) for address in addresses]
+        self._lines = self._connections if lines is None else lines
+        self._orders = self._connect(addresses[0], Purpose.ORDERS) if overlaps else self._connections[0]
+        holders = addresses if roots is None and index == 0 else roots or ()
+        self._snapshots = [self._connect(address, Purpose.SNAPSHOTS) for address in holders]
         self.bytes_pulled, self.bytes_pushed = weights.nbytes, sum(self._push_bytes)  # of one exchange
 
     def start(self, plans: Sequence[ShardPlan], tables: Sequence[torch.Tensor] = ()) -> None:
@@ -270,7 +273,7 @@ class Client:
         self._versions[shard] = header.step
         return header.flags, header.value
 
-    def _connect(self, address: str, purpose: str) -> socket.socket:
+    def _connect(self, address: str, purpose: Purpose) -> socket.socket:
         host, _, port = address.rpartition(":")
         while True:
             try:

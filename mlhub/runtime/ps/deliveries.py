@@ -11,13 +11,13 @@ from mlhub.runtime.ps.rules import Contribution
 
 @dataclass
 class Delivery:
-    """A push under way. n_arrived: pieces. buffer: a whole shard, or one piece's room when nothing has to wait."""
+    """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces."""
 
     worker: int
-    buffer: Tensor
-    is_whole: bool = False
+    rooms: list[Tensor | None]
     n_arrived: int = 0
     is_over: bool = False  # nothing more of it will come
+    is_discarded: bool = False
     version: int | None = None  # that it goes into, once this is decided
 
 

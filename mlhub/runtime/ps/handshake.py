@@ -10,6 +10,7 @@ import hmac
 import secrets
 import socket
 from contextlib import suppress
+from enum import StrEnum
 
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.frames import FrameError, Header, Operation, receive_json, send, send_json
@@ -17,11 +18,25 @@ from mlhub.runtime.ps.frames import FrameError, Header, Operation, receive_json,
 TIMEOUT_S = 5.0
 
 
+class Purpose(StrEnum):
+    """What a connection is for."""
+
+    TRAINING = "training"
+    TRAINING_APART = "training apart"  # weights go by another, which was made before
+    ANSWERS = "answers"  # that other
+    ORDERS = "orders"  # work, while an exchange is under way
+    SNAPSHOTS = "snapshots"
+
+    @property
+    def is_training(self) -> bool:
+        return self in (Purpose.TRAINING, Purpose.TRAINING_APART)
+
+
 class StrangerError(Exception):
     """The other end does not know the gang's secret, or belongs to another attempt."""
 
 
-def greet(connection: socket.socket, *, secret: bytes, attempt: str, index: int, purpose: str) -> None:
+def greet(connection: socket.socket, *, secret: bytes, attempt: str, index: int, purpose: Purpose) -> None:
     """The worker's side. Raises StrangerError, PeerLostError."""
     nonce = secrets.token_hex(16)
     hello = {"attempt": attempt, "index": index, "nonce": nonce, "purpose": purpose}
@@ -36,12 +51,12 @@ def greet(connection: socket.socket, *, secret: bytes, attempt: str, index: int,
         raise StrangerError(f"The parameter server did not accept this worker: {error}") from error
 
 
-def admit(connection: socket.socket, *, secret: bytes, attempt: str) -> tuple[int, str]:
+def admit(connection: socket.socket, *, secret: bytes, attempt: str) -> tuple[int, Purpose]:
     """The server's side: who the worker is, and what the connection is for. Raises StrangerError."""
     connection.settimeout(TIMEOUT_S)
     try:
         hello = receive_json(connection, Operation.HELLO)
-        index, purpose, theirs = int(hello["index"]), str(hello["purpose"]), str(hello["nonce"])
+        index, purpose, theirs = int(hello["index"]), Purpose(hello["purpose"]), str(hello["nonce"])
         if hello["attempt"] != attempt:
             raise StrangerError("It belongs to another attempt.")
         nonce = secrets.token_hex(16)

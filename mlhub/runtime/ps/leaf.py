@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.compression import codec_for
+from mlhub.runtime.ps.assembly import Assembly
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.deliveries import Making
 from mlhub.runtime.ps.layout import Segment, ShardPlan
@@ -22,8 +23,29 @@ from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, push_bytes
 from mlhub.runtime.ps.rules import Answer, bulk_synchronous
 from mlhub.runtime.ps.shard import Shard
 from mlhub.runtime.ps.updates import Gather
+from mlhub.runtime.ps.waiting import Waiting
 
 Connect = Callable[[Tensor, Tensor], Client]  # to the roots, with weights and gradient of the whole model
+
+
+class Branch(Assembly):
+    """Sums go on to the roots; what comes back is the sum over all workers. sum_above: one at a time."""
+
+    def __init__(self, n_workers: int, waiting: Waiting, sum_above: Callable[[Sequence[float]], list[float]]) -> None:
+        super().__init__(n_workers, waiting)
+        self._sum_above = sum_above
+        self._passing_on = threading.Lock()
+        self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
+
+    def total(self, worker: int, values: bytes) -> bytes:
+        with self._waiting.changed:
+            number = self.n_totals + 1
+        summed = super().total(worker, values)
+        with self._passing_on:
+            if self._above[0] != number:
+                told = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
+                self._above = (number, struct.pack(f"{len(told)}d", *told))
+            return self._above[1]
 
 
 class Leaf(Shard):
@@ -33,8 +55,7 @@ class Leaf(Shard):
         super().__init__(n_workers)
         self._connect = connect
         self._client: Client | None = None
-        self._passing_on = threading.Lock()
-        self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
+        self.assembly = Branch(n_workers, self.waiting, self._sum_above)
 
     def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:  # noqa: ARG002
         """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
@@ -63,22 +84,15 @@ class Leaf(Shard):
 
         with self._changed:
             if wait:
-                self._wait(is_there)
+                self.waiting.wait(is_there)
             return self._answers[worker] if is_there() else None
 
-    def total(self, worker: int, values: bytes) -> bytes:
-        with self._changed:
-            number = self._totals.generation + 1
-        summed = super().total(worker, values)
-        with self._passing_on:
-            if self._above[0] != number:
-                assert self._client is not None
-                if self.owed:
-                    self._client.tell_owed(torch.stack(list(self.owed.values())).sum(0))
-                    self.owed = {}
-                told = self._client.total(struct.unpack(f"{len(summed) // 8}d", summed))
-                self._above = (number, struct.pack(f"{len(told)}d", *told))
-            return self._above[1]
+    def _sum_above(self, values: Sequence[float]) -> list[float]:
+        assert self._client is not None
+        owed, self.snapshots.owed = self.snapshots.owed, {}
+        if owed:
+            self._client.tell_owed(torch.stack(list(owed.values())).sum(0))
+        return self._client.total(values)
 
     def close(self) -> None:
         """A goodbye to the roots, unless something failed: then the broken line tells them."""

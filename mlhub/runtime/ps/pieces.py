@@ -50,6 +50,11 @@ class Piece:
     def owned(self) -> list[Owned]:
         return [Owned(place.parameter, place.start, place.tensor) for place in self._places]
 
+    @property
+    def answers_pushes(self) -> bool:
+        """What a worker pushed goes back to it, changed: it may not be dropped before."""
+        return isinstance(self._update, Elastic)
+
     def collect(self) -> dict[str, Tensor]:
         with self.lock:
             return collect(self._optimizer, self.owned)
