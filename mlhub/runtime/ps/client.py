@@ -278,7 +278,7 @@ class Client:
         while True:
             try:
                 connection = socket.socket()
-                size_buffers(connection)
+                size_buffers(connection, host=host)
                 connection.settimeout(5)
                 connection.connect((host, int(port)))
                 if self._tls is not None:

@@ -22,6 +22,7 @@ REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
     Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.BYE,
 )  # fmt: skip
+N_AHEAD = 2  # pieces that may wait for other workers' while more are received
 
 
 class Conversation:
@@ -108,7 +109,11 @@ class Conversation:
         return vector
 
     def _exchange(self, header: Header) -> None:
-        """Receive, apply and answer piece by piece; what cannot be sent yet is sent when all is received."""
+        """Receive, apply and answer piece by piece.
+
+        A worker that is ahead of those whose pushes go into the same version is received from no faster than it can
+        be answered: what waits for the others then waits in the worker, not here.
+        """
         shard, worker = self._shard, self._worker
         if header.length != shard.push_bytes:
             raise FrameError(f"{header.length} bytes pushed to a shard that takes {shard.push_bytes}.")
@@ -124,7 +129,9 @@ class Conversation:
             if answer is None:
                 answer = shard.answer_for(worker, wait=False)
                 head = self._head(answer) if answer is not None else b""
-            while answer is not None and n_sent <= index and shard.ready(answer, delivery, n_sent, wait=False):
+            while answer is not None and n_sent <= index:
+                if not shard.ready(answer, delivery, n_sent, wait=index - n_sent >= N_AHEAD):
+                    break
                 self._send_piece(delivery, n_sent, head=head)
                 head, n_sent = b"", n_sent + 1
         if answer is None:

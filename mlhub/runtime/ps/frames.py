@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 import zlib
 from dataclasses import dataclass
@@ -128,10 +129,10 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
 def receive_into(connection: socket.socket, target: memoryview) -> None:
     """Fills target. Raises PeerLostError."""
     view = target.cast("B")
-    done = 0
+    done, flags = 0, 0 if isinstance(connection, ssl.SSLSocket) else socket.MSG_WAITALL  # wake up once
     while done < len(view):
         try:
-            n = connection.recv_into(view[done : done + CHUNK_BYTES])
+            n = connection.recv_into(view[done : done + CHUNK_BYTES], 0, flags)
         except OSError as error:
             raise PeerLostError(f"The connection to a peer broke: {error}") from error
         if n == 0:

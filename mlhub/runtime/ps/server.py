@@ -33,7 +33,7 @@ class Server:
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._shard = shard or Shard(n_workers)
         self._listener = socket.create_server(address, backlog=N_WAITING)
-        size_buffers(self._listener)  # connections inherit them
+        size_buffers(self._listener)  # connections inherit their windows' scale
         self._listener.settimeout(0.2)
         self._connections: list[socket.socket] = []
         self._lines: dict[int, socket.socket] = {}  # by worker: for weights, until its training connection takes it
@@ -89,9 +89,10 @@ class Server:
 
     def _accept(self) -> None:
         try:
-            connection, _ = self._listener.accept()
+            connection, (host, *_) = self._listener.accept()
         except TimeoutError:
             return
+        size_buffers(connection, host=host)
         threading.Thread(target=self._meet, args=(connection,), daemon=True).start()
 
     def _meet(self, connection: socket.socket) -> None:
