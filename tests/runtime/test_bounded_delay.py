@@ -46,7 +46,9 @@ def test_no_more_than_the_bound_is_under_way_whatever_the_network_does(bound: in
 
 @pytest.mark.parametrize("bound", [0, 2])
 def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: int) -> None:
-    gang = Gang({"name": "bounded_delay", "max_outstanding": bound}, n_workers=1, n_shards=2)
+    gang = Gang(
+        {"name": "bounded_delay", "max_outstanding": bound, "staleness_scaling": "none"}, n_workers=1, n_shards=2
+    )
     client, weights, gradient = gang.client(0)
     pipeline = Pipeline(client, weights, max_outstanding=bound)
     gate, blocked = threading.Event(), client.exchange
@@ -76,7 +78,7 @@ def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: 
 
 
 def test_two_workers_lose_no_push() -> None:
-    gang = Gang({"name": "bounded_delay"}, n_workers=2)
+    gang = Gang({"name": "bounded_delay", "max_outstanding": 2, "staleness_scaling": "none"}, n_workers=2)
 
     def act(worker, client, weights, gradient):
         pipeline = Pipeline(client, weights, max_outstanding=3)

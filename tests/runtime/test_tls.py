@@ -21,10 +21,12 @@ from tests.runtime import gang as processes
 from tests.runtime.shards import SECRET, Gang
 
 
-@pytest.mark.parametrize("name", ["bsp", "asp", "bounded_delay"])
-def test_over_tls_every_push_counts_once(name: str) -> None:
+@pytest.mark.parametrize(
+    "strategy", [{"name": "bsp"}, {"name": "asp"}, {"name": "bounded_delay", "staleness_scaling": "none"}], ids=str
+)
+def test_over_tls_every_push_counts_once(strategy: dict) -> None:
     n = 2 * PIECE_ELEMENTS + 17
-    gang = Gang({"name": name}, n_workers=2, n_shards=2, n_elements=n, is_encrypted=True)
+    gang = Gang(strategy, n_workers=2, n_shards=2, n_elements=n, is_encrypted=True)
 
     def act(worker, client, weights, gradient):
         gradient[:] = 1.0
