@@ -14,7 +14,7 @@ import traceback
 
 import torch
 
-from mlhub.runtime import archives, foreign, script
+from mlhub.runtime import archives, foreign, hvd, script
 from mlhub.runtime.arguments import command_line
 from mlhub.runtime.errors import PreemptedError, classify, told
 from mlhub.runtime.pod import Pod
@@ -77,6 +77,7 @@ def _run_script(pod: Pod) -> int:
     archives.extract(pod.input(pod.spec.model.package), pod.code)
     script.watch_for_preemption()
     os.environ.update(foreign.variables(pod.spec))
+    hvd.stand_in()
     os.chdir(pod.code)
     sys.path.insert(0, str(pod.code))
     sys.argv = [pod.spec.model.entry, *command_line(pod.code / pod.spec.model.entry, script.hyperparameters())]
