@@ -64,6 +64,25 @@ def test_averaging_at_every_step_is_descent_on_the_whole_batch(momentum: float, 
     torch.testing.assert_close(replicas[0], whole, rtol=0, atol=1e-12)
 
 
+def test_averaging_at_every_second_step_is_another_training() -> None:
+    """As soon as workers' losses are curved differently; at every step it is not."""
+    points, curvatures = random(3, 4), torch.tensor([0.5, 1.0, 2.0]).double()
+
+    def trained(period: int) -> torch.Tensor:
+        replicas = torch.zeros(3, 4, dtype=torch.float64)
+        for step in range(10):
+            replicas -= 0.1 * curvatures[:, None] * (replicas - points)
+            if (step + 1) % period == 0:
+                replicas[:] = mixing.weighted_mean(list(replicas), [1, 1, 1])
+        return replicas[0]
+
+    whole = torch.zeros(4, dtype=torch.float64)
+    for _ in range(10):
+        whole -= 0.1 * (curvatures[:, None] * (whole - points)).mean(0)
+    torch.testing.assert_close(trained(1), whole, rtol=0, atol=1e-12)
+    assert (trained(2) - whole).abs().max() > 1e-3
+
+
 def test_means_weigh_by_examples() -> None:
     found = mixing.weighted_mean([torch.tensor([0.0]), torch.tensor([4.0])], [3, 1])
     assert found.tolist() == [1.0]
@@ -100,6 +119,16 @@ def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
         values = matrix @ values
     torch.testing.assert_close(values, mean.expand(n, 3), rtol=0, atol=2e-5)
     torch.testing.assert_close(values.mean(0), mean, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n: int) -> None:
+    values, matrix = random(n, 3), mixing.mixing_matrix("ring", n_workers=n)
+    second = torch.linalg.eigvalsh(matrix.double()).abs().sort().values[-2].item()
+    mean, apart = values.mean(0), (values - values.mean(0)).norm()
+    for k in range(1, 15):
+        values = matrix.to(values.dtype) @ values
+        assert (values - mean).norm() <= apart * second**k + 1e-12
 
 
 def test_gossip_with_everybody_is_averaging() -> None:

@@ -34,6 +34,8 @@ def test_a_scheme_says_what_it_runs_on() -> None:
 
 def test_presets_speak_their_own_words() -> None:
     assert parse({"name": "aeasgd", "communication_window": 7}).parameters["window"] == 7
+    assert parse({"name": "aeasgd", "rho": 2.5, "learning_rate": 0.2}).parameters["alpha"] == 0.5
+    assert parse({"name": "eamsgd", "rho": 2.0}).parameters["alpha"] == 0.2
     assert parse({"name": "dc-asgd", "lambda": 2}).parameters["dc_strength"] == 2.0
     assert parse({"name": "rudra-softsync", "s": 3}).parameters["group"] == 3
 
@@ -53,6 +55,10 @@ def test_presets_speak_their_own_words() -> None:
         ({"name": "bounded_delay", "staleness_scaling": "dc"}, "strategy.staleness_scaling"),
         ({"name": "averaging", "period": 0}, "strategy.period"),
         ({"name": "easgd", "alpha": 0}, "strategy.alpha"),
+        ({"name": "easgd", "rho": 5.0}, "strategy.rho"),
+        ({"name": "aeasgd", "rho": 50.0}, "strategy.alpha"),
+        ({"name": "aeasgd", "rho": "5"}, "strategy.rho"),
+        ({"name": "aeasgd", "rho": 5.0, "alpha": 0.5}, "strategy.alpha"),
         ({"name": "easgd", "alpha": 1.1}, "strategy.alpha"),
         ({"name": "easgd", "alpha": float("nan")}, "strategy.alpha"),
         ({"name": "asp", "dc_strength": 0.1}, "strategy.dc_strength"),

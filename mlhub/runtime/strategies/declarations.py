@@ -38,11 +38,13 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Preset:
-    """given: parameter values it stands for. aliases: its own parameter names -> ours."""
+    """given: parameter values it stands for. aliases: its own parameter names -> ours. products: a parameter of ours
+    -> its own names, with their defaults, that make it when multiplied."""
 
     scheme: str
     given: Mapping[str, Any] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    products: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 COMPRESSIONS = ("none", "fp16", "one_bit", "two_bit", "top_k", "random_k")  # compression.py

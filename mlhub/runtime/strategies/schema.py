@@ -9,6 +9,7 @@ Standard library only: whoever accepts a job validates by it without torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,7 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
         raise _bad("strategy.name", f"The name is {name!r}.", "Give a word, such as asp.")
     if name in PRESETS:
         preset = PRESETS[name]
+        given = _multiplied(name, given, preset)
         ours = {preset.aliases.get(key, key): value for key, value in given.items()}
         if len(ours) < len(given):
             raise _bad("strategy", f"{name} was given one parameter by two names.", "Give it once.")
@@ -88,6 +90,20 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
     if n_workers is not None:
         _check_workers(spec, n_workers)
     return spec
+
+
+def _multiplied(name: str, given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
+    """Without the preset's factors, and with what they make."""
+    out = dict(given)
+    for ours, factors in preset.products.items():
+        there = {key: out.pop(key) for key in factors if key in out}
+        if there and ours in out:
+            raise _bad(f"strategy.{ours}", f"{name} was given {ours} and {', '.join(there)}.", "Give one or the other.")
+        for key, value in there.items():
+            _value(key, value, Parameter(float, 0.0, minimum=0.0, above_minimum=True))
+        if there:
+            out[ours] = math.prod(float(there.get(key, default)) for key, default in factors.items())
+    return out
 
 
 def _value(key: str, value: Any, parameter: Parameter) -> Any:

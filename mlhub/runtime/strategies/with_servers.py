@@ -74,6 +74,9 @@ WITH_SERVERS: Mapping[str, Scheme] = {
     ),
 }  # fmt: skip
 
+_ELASTIC_NAMES = {"communication_window": "window"}
+_ELASTIC_PRODUCTS = {"alpha": {"rho": 5.0, "learning_rate": 0.1}}  # dist-keras' defaults
+
 NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "elephas-asynchronous": Preset("asp"),
     "hogwild": Preset("asp"),
@@ -93,6 +96,6 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "dist-keras-downpour": Preset("downpour", {"n_push": 5, "n_fetch": 5}),
     "dist-keras-adag": Preset("adag", {"window": 12}, aliases={"communication_window": "window"}),
     "dist-keras-dynsgd": Preset("dynsgd", {"window": 5}, aliases={"communication_window": "window"}),
-    "aeasgd": Preset("easgd", {"window": 32, "alpha": 0.5}, aliases={"communication_window": "window"}),
-    "eamsgd": Preset("easgd", {"window": 32, "momentum": 0.9}, aliases={"communication_window": "window"}),
+    "aeasgd": Preset("easgd", {"window": 32, "alpha": 0.5}, _ELASTIC_NAMES, products=_ELASTIC_PRODUCTS),
+    "eamsgd": Preset("easgd", {"window": 32, "momentum": 0.9}, _ELASTIC_NAMES, products=_ELASTIC_PRODUCTS),
 }
