@@ -104,7 +104,7 @@ class Page:
                 continue
             name, run = max(there.items(), key=lambda item: _apart(item[1].loss, alone.loss))
             out.append(
-                f"{task}: {len(there)} schemes make one process's steps in another form ({', '.join(there)}). Their "
+                f"{task}: {len(there)} schemes make one process's steps in another form ({'; '.join(there)}). Their "
                 f"losses differ from its {alone.loss:.4f} by at most {abs(run.loss - alone.loss):.4f} ({name})."
             )
         return out
@@ -223,12 +223,12 @@ class Page:
                 if runs:
                     place = fmean(r.seconds for r in runs), fmean(r.loss for r in runs)
                     axis.plot(*place, "osD^v<>Pp*"[index % 10], color=f"C{index}", label=named(strategy))
-            axis.set(title=f"digits, {told(kind)}", ylabel="loss")
-            axis.title.set_fontsize(8)
+            axis.set_title(f"digits, {told(kind)}", fontsize=7)
+            axis.set_ylabel("loss")
             axis.grid(linewidth=0.3)
         axis.set_xlabel("seconds")
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=6, ncols=2)
+            figure.legend(*axis.get_legend_handles_labels(), loc="outside lower right", fontsize=7, ncols=5)
         figure.savefig(path, dpi=90)
         pyplot.close(figure)
 

@@ -104,7 +104,7 @@ def write_prose(folder: Path) -> Path:
 
 
 TASKS: Mapping[str, Task] = {
-    "digits": Task("1,797 digits of 8 x 8 pixels (UCI)", 10, DIGITS_MODEL, write_digits, "npz", 5, 32),
+    "digits": Task("1,797 digits of 8 x 8 pixels (UCI)", 10, DIGITS_MODEL, write_digits, "npz", 10, 32),
     "prose": Task(
         f"the first {N_CHARACTERS:,} characters of Python's language reference, the next byte out of the last 8",
         256,
