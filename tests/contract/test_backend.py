@@ -17,6 +17,7 @@ from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
 from tests.backends.specs import gang, program
@@ -24,10 +25,16 @@ from tests.backends.specs import gang, program
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
 
-@pytest.fixture(params=["fake", "local", "kubernetes"])
+BACKENDS = ["fake", "local", "kubernetes", *(["cluster"] if real.is_there() else [])]
+
+
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     if request.param == "fake":
         yield FakeBackend(read_cluster(CLUSTER).nodes)
+        return
+    if request.param == "cluster":
+        yield from real.backend_on_it()
         return
     if request.param == "kubernetes":
         yield from kubernetes_backend(tmp_path)

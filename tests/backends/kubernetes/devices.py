@@ -36,7 +36,7 @@ class Devices:
 
     def why_not(self, pod: Object, node: str) -> str:
         """What the scheduler says of a pod whose GPUs are not to be had there; "" = they are, and are the pod's now."""
-        for resource, n_wanted in _extended(pod).items():
+        for resource, n_wanted in _requests(pod).items():
             room = self.store.get("nodes", "", node)["status"]["allocatable"]
             if n_wanted > quantity(room.get(resource)) - self._n_held(resource, node):
                 return f"0/2 nodes are available: 1 Insufficient {resource}."
@@ -117,7 +117,7 @@ class Devices:
 
     def _n_held(self, resource: str, node: str) -> float:
         return sum(
-            _extended(pod).get(resource, 0.0)
+            _requests(pod).get(resource, 0.0)
             for (plural, _, _), pod in self.store.objects.items()
             if plural == "pods"
             and pod["spec"].get("nodeName") == node
@@ -125,11 +125,11 @@ class Devices:
         )
 
 
-def _extended(pod: Object) -> dict[str, float]:
-    """What a pod asks of device plugins."""
+def _requests(pod: Object) -> dict[str, float]:
+    """What a pod asks a node for: CPUs, bytes of memory and of disk, devices of plugins."""
     found: dict[str, float] = {}
     for container in pod["spec"]["containers"]:
-        for name, amount in (container.get("resources", {}).get("limits") or {}).items():
-            if "/" in name:
-                found[name] = found.get(name, 0.0) + quantity(amount)
+        asked = container.get("resources", {})
+        for name, amount in {**(asked.get("limits") or {}), **(asked.get("requests") or {})}.items():
+            found[name] = found.get(name, 0.0) + quantity(amount)
     return found

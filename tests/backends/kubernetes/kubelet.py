@@ -16,7 +16,13 @@ CONDITION = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
 
 def node(name: str, *, gpus: int = 4, cpus: str = "16", memory: str = "64Gi", **more: Any) -> Object:
-    room = {"cpu": cpus, "memory": memory, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    room = {
+        "cpu": cpus,
+        "memory": memory,
+        "ephemeral-storage": "100Gi",
+        "pods": "110",
+        **({"nvidia.com/gpu": str(gpus)} if gpus else {}),
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",

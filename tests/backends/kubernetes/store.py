@@ -36,6 +36,7 @@ class Store:
         self.version = 100
         self.oldest = 0  # watches from before are answered 410
         self.changed = threading.Condition(threading.RLock())
+        self.namespaces_end_after_s = 0.0  # controllers empty them, and come late
         self.on_pod: Callable[[Object], None] = lambda pod: None
         self.on_gone: Callable[[Object], None] = lambda pod: None
 
@@ -165,10 +166,19 @@ class Store:
             found["metadata"]["deletionTimestamp"] = stamp()
             found["status"] = {"phase": "Terminating"}
             self._write(("namespaces", "", name), found, "MODIFIED", self.objects[("namespaces", "", name)])
-        for key in [k for k in self.objects if k[1] == name]:
-            if key in self.objects:
-                self.delete(*key, None)
+        if self.namespaces_end_after_s:
+            threading.Timer(self.namespaces_end_after_s, self._empty, (name,)).start()
+        else:
+            self._empty(name)
         return self.objects.get(("namespaces", "", name), found)
+
+    def _empty(self, name: str) -> None:
+        with self.changed:
+            for key in [k for k in self.objects if k[1] == name]:
+                if key in self.objects:
+                    self.delete(*key, None)
+            if ("namespaces", "", name) in self.objects and not any(k[1] == name for k in self.objects):
+                self._erase(("namespaces", "", name), self.objects[("namespaces", "", name)])
 
     def _write(self, key: Key, found: Object, kind: str, before: Object | None) -> None:
         self.version += 1

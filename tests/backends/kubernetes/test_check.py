@@ -118,3 +118,21 @@ def test_what_keeps_gpus_from_being_shared_is_told(server: ApiServer, kubelet: K
     assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 nodes." in told
     assert "ok       GPUs of 1 nodes (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in told
     assert "missing  Node node-1: Its GPUs are offered twice" in told
+
+
+def test_the_check_waits_until_its_namespaces_have_gone(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+    """Until then a second check could not begin."""
+    server.store.namespaces_end_after_s = 0.5
+    for _ in range(2):
+        code, told = run(server, tmp_path)
+        assert code == 0, told
+        assert not [key for key in server.store.objects if key[0] == "namespaces"]
+
+
+def test_pods_of_the_check_fit_on_the_node_that_it_makes(tmp_path: Path) -> None:
+    server = ApiServer(rules=RULES)
+    Kubelet(server.store)
+    code, told = run(server, tmp_path)
+    server.stop()
+    assert code == 0, told
+    assert "2 of 2 bound; none can run here." in told

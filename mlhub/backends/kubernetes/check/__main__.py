@@ -84,7 +84,7 @@ def _check(options: KubernetesOptions, admin: KubernetesApi, report: Report) -> 
 
 def _stand_in() -> dict[str, Any]:
     """A node of paper, for an API server that has none."""
-    room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    room = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "20Gi", "pods": "10"}
     ready = {"type": "Ready", "status": "True", "reason": "Check", "lastTransitionTime": "2000-01-01T00:00:00Z"}
     return {
         "apiVersion": "v1",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.access import RULES
-from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi
+from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi, NotFoundError
 from mlhub.backends.kubernetes.check.report import Report
 
 Object = dict[str, Any]
@@ -16,6 +17,7 @@ NAME = "mlhub-check"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ACCOUNTS = f"/api/v1/namespaces/{NAME}/serviceaccounts"
 TOKEN_S = 3600
+GONE_S, LOOK_EVERY_S = 60.0, 0.2  # a namespace is emptied by the cluster's controllers, which takes a while
 
 
 def install(api: KubernetesApi, report: Report) -> str:
@@ -57,7 +59,10 @@ def install(api: KubernetesApi, report: Report) -> str:
 
 
 def uninstall(api: KubernetesApi, *, prefix: str) -> list[str]:
-    """Removes the account, the rights and the check's projects. Returns what could not be removed, in words."""
+    """Removes the account, the rights and the check's projects, and waits until namespaces have gone.
+
+    Returns what could not be removed, in words.
+    """
     left: list[str] = []
     doomed = [f"{RBAC}/clusterrolebindings/{NAME}", f"{RBAC}/clusterroles/{NAME}", f"{paths.NAMESPACES}/{NAME}"]
     try:
@@ -74,4 +79,18 @@ def uninstall(api: KubernetesApi, *, prefix: str) -> list[str]:
             api.delete(path)
         except ApiError as error:
             left.append(f"{path} ({error})")
+    until = time.monotonic() + GONE_S
+    for path in doomed:
+        while not left and path.startswith(paths.NAMESPACES) and _is_there(api, path):
+            if time.monotonic() > until:
+                left.append(f"{path} (it is still being terminated)")
+            time.sleep(LOOK_EVERY_S)
     return left
+
+
+def _is_there(api: KubernetesApi, path: str) -> bool:
+    try:
+        api.get(path)
+    except NotFoundError:
+        return False
+    return True
