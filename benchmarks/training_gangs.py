@@ -1,11 +1,10 @@
-"""Whole trainings against others' on the same model and data: torchrun with DDP, and Elephas."""
+"""Whole trainings against others' on the same model and data: torchrun with DDP."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,33 +112,3 @@ def _set(name: str, value: str) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
-
-
-def elephas_examples_per_s(python: str, data: Path, size: str, *, epochs: tuple[int, int]) -> float:
-    """From what a longer fit takes more than a shorter: the start of Spark and TensorFlow is not counted."""
-    found = []
-    for n in epochs:
-        out = _said([python, str(PEERS / "keras_on_spark.py"), str(data), str(WIDTHS[size]), str(BATCH_SIZE), str(n)])
-        words = out.split("fit_s")[1].split()
-        found.append((float(words[0]), int(words[2]) * n))
-    (short_s, few), (long_s, many) = found
-    return (many - few) / (long_s - short_s)
-
-
-def our_examples_per_s(folder: Path, data: Path, size: str, *, epochs: int) -> float:
-    """Asynchronous, two workers, one server, an update a batch; all of the training phase with its evaluations."""
-    gang = trained(
-        folder, data, size, {"name": "elephas-asynchronous"}, Mode.PARAMETER_SERVER, n_workers=2, n_servers=1,
-        epochs=epochs,
-    )  # fmt: skip
-    began = next(r["at"] for r in gang.reports("phase") if r["phase"] == "training")
-    ended = max(r["at"] for r in gang.reports("metrics") if "eval/accuracy" in r["values"])
-    return gang.result()["steps"] * BATCH_SIZE / float(ended - began)
-
-
-def _said(command: list[str]) -> str:
-    with tempfile.TemporaryDirectory() as folder:  # where no folder has the name of a package
-        done = subprocess.run(command, env=ALONE, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    return done.stdout

@@ -1,4 +1,4 @@
-"""Rows of whole trainings: beside torchrun and DDP, beside MLHub itself where it measures nothing, and Elephas."""
+"""Rows of whole trainings: beside torchrun and DDP, and beside MLHub itself where it measures nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.training_gangs import (
-    elephas_examples_per_s,
-    our_examples_per_s,
     torchrun,
     watched,
     write_examples,
@@ -45,16 +43,6 @@ def all_reduce_rows(folder: Path, *, is_quick: bool) -> Iterator[str]:
     silent = partial(watched, folder / "silent", data, "1 M", n_workers=2, entry=SILENT)
     found = compare(measured, silent, n=n_turns, turn_s=turn_s)
     yield _row("all-reduce, 1 M parameters, 2 workers", found, "the same, measuring nothing of itself")
-
-
-def elephas_row(python: str, folder: Path) -> str:
-    data = write_examples(folder / "elephas.npz", 8000)
-    theirs_per_s = elephas_examples_per_s(python, data, "1 M", epochs=(1, 4))
-    ours_per_s = our_examples_per_s(folder / "asp", data, "1 M", epochs=8)
-    return (
-        f"| asynchronous, 1 M parameters, 2 workers, an update every 64 examples | {ours_per_s:.0f} examples/s "
-        f"| Elephas 7.3, asynchronous, batch, http | {theirs_per_s:.0f} | {ours_per_s / theirs_per_s:.1f} | | |"
-    )
 
 
 def _row(what: str, found: Comparison, against: str) -> str:
