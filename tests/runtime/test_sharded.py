@@ -34,7 +34,7 @@ def run(folder: Path, data: Path, strategy: dict[str, object], *, n_workers: int
 def test_sharded_trains_what_all_reduce_trains_by_as_many_bytes(tmp_path: Path, data: Path) -> None:
     whole, sharded = (run(tmp_path / name, data, {"name": name}, n_workers=3) for name in ("all_reduce", "sharded"))
     for name, value in whole.weights().items():
-        np.testing.assert_allclose(sharded.weights()[name], value, rtol=0, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(sharded.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
     assert sharded.bytes_sent() == pytest.approx(whole.bytes_sent(), rel=0.05)
     model_bytes = sum(value.nbytes for value in whole.weights().values())
     assert whole.bytes_sent() == pytest.approx(2 * model_bytes * (3 - 1) / 3, rel=0.1)  # a ring's
