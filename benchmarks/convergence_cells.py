@@ -40,6 +40,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "all_reduce", "compression": "power_sgd", "rank": 2},
     {"name": "all_reduce", "reduction": "adasum"},
     {"name": "main_worker"},
+    {"name": "outer_products"},
     {"name": "sharded"},
     {"name": "fully_sharded"},
     {"name": "pipeline"},
@@ -85,8 +86,8 @@ BESIDE_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
     {"name": "asp", "staleness_scaling": "dc"},
 )
 SAME_STEPS = (
-    "all_reduce", "main_worker", "sharded", "fully_sharded", "pipeline", "tensor", "bsp", "hierarchical",
-    "softsync, group 3, block True",
+    "all_reduce", "main_worker", "outer_products", "sharded", "fully_sharded", "pipeline", "tensor", "bsp",
+    "hierarchical", "softsync, group 3, block True",
 )  # fmt: skip
 """One process's training in another form: by the names of named()."""
 

@@ -12,6 +12,7 @@ from mlhub.runtime.strategies.divided import Divided
 from mlhub.runtime.strategies.ensemble import Ensemble
 from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
+from mlhub.runtime.strategies.outer_products import OuterProducts
 from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, Windowed
 from mlhub.runtime.strategies.parameter_server import ParameterServer
 from mlhub.runtime.strategies.pipeline import Pipeline
@@ -48,6 +49,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "push_sum": PushSum,
     "gosgd": GoSgd,
     "main_worker": MainWorker,
+    "outer_products": OuterProducts,
     "sharded": Sharded,
     "ensemble": Ensemble,
     "single": single,

@@ -60,6 +60,11 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         _ALL,
         {"probability": Parameter(float, 0.1, minimum=0.0, maximum=1.0)},
     ),
+    "outer_products": Scheme(
+        "All-reduce in which large linear layers' gradients travel as the inputs and errors that they are products of, "
+        "where this is less. For wide layers and small batches.",
+        _ALL,
+    ),
     "sharded": Scheme("All-reduce in which every worker holds only its part of the optimiser's state (ZeRO-1).", _ALL),
     "ensemble": Scheme(
         "Every worker trains a model of its own, on all examples or its part; predictions are means, or votes.",
@@ -118,6 +123,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "gpipe": Preset("pipeline", {"schedule": "gpipe"}),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
+    "project-adam": Preset("outer_products"),
     "power-sgd": Preset("all_reduce", {"compression": "power_sgd"}),
     "cntk-1bit": Preset("all_reduce", {"compression": "one_bit"}),
 }
