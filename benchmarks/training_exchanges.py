@@ -6,7 +6,6 @@ Ours, the bare wire, a server that does one thing after the other, and what othe
 from __future__ import annotations
 
 import json
-import socket
 import struct
 import subprocess
 import time
@@ -24,7 +23,7 @@ from benchmarks.training_gangs import PEERS
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.sockets import size_buffers, tune
+from mlhub.runtime.ps.sockets import call, tune
 from mlhub.runtime.strategies.schema import parse
 from tests.runtime.gang import free_ports
 
@@ -66,11 +65,11 @@ def answer(child: Connection) -> Any:
 # Ours ---------------------------------------------------------------------------------------------------------------
 
 
-def serve(out: Connection, n_workers: int, is_encrypted: bool) -> None:
+def serve(out: Connection, n_workers: int, is_encrypted: bool, tcp_only: bool) -> None:
     torch.set_num_threads(1)
     server = Server(
         ("127.0.0.1", 0), index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET,
-        is_encrypted=is_encrypted,
+        is_encrypted=is_encrypted, tcp_only=tcp_only,
     )  # fmt: skip
     out.send(server.port)
     server.serve(start_timeout_s=START_S)
@@ -98,8 +97,8 @@ def connect(
 
 
 @contextmanager
-def our_client(n: int, *, is_encrypted: bool = False) -> Iterator[Client]:
-    with process(serve, 1, is_encrypted) as server:
+def our_client(n: int, *, is_encrypted: bool = False, tcp_only: bool = True) -> Iterator[Client]:
+    with process(serve, 1, is_encrypted, tcp_only) as server:
         client = connect([answer(server)], worker=0, n=n, n_workers=1, strategy="asp", is_encrypted=is_encrypted)
         yield client
         client.close()
@@ -120,10 +119,12 @@ def worker(orders: Connection, ports: Sequence[int], index: int, n: int, n_worke
 
 
 @contextmanager
-def our_workers(n: int, *, n_workers: int, n_shards: int, strategy: str) -> Iterator[Callable[[int], float]]:
+def our_workers(
+    n: int, *, n_workers: int, n_shards: int, strategy: str, tcp_only: bool = True
+) -> Iterator[Callable[[int], float]]:
     """All make so many exchanges at once: seconds until the last is through."""
     with ExitStack() as stack:
-        ports = [answer(stack.enter_context(process(serve, n_workers, False))) for _ in range(n_shards)]
+        ports = [answer(stack.enter_context(process(serve, n_workers, False, tcp_only))) for _ in range(n_shards)]
         workers = [stack.enter_context(process(worker, ports, i, n, n_workers, strategy)) for i in range(n_workers)]
         for found in workers:
             answer(found)
@@ -142,9 +143,8 @@ def our_workers(n: int, *, n_workers: int, n_shards: int, strategy: str) -> Iter
 @contextmanager
 def bare(port: int, n_bytes: int) -> Iterator[Side]:
     """n_bytes to a program and back, of which the first four say how many they are."""
-    with socket.socket() as connection:
-        size_buffers(connection)
-        connection.connect(("127.0.0.1", port))
+    with call(("127.0.0.1", port), timeout_s=START_S) as connection:
+        connection.settimeout(None)
         tune(connection)
         content = bytearray(max(4, n_bytes))
         content[:4] = struct.pack(">I", len(content))

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from mlhub.runtime.ps.sockets import BUFFER_BYTES, bytes_of, size_buffers, tune
+from mlhub.runtime.ps.sockets import bytes_of, listen, tune
 
 LENGTH_BYTES = 4
 
@@ -29,8 +29,7 @@ def push_update_pull(out: Connection) -> None:
 
 def _serve(out: Connection, answer: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
     """answer(received, weights), float32, is sent for every message."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        size_buffers(listener)
+    with listen(("127.0.0.1", 0)) as listener:
         out.send(listener.getsockname()[1])
         connection, _ = listener.accept()
     tune(connection)
@@ -50,7 +49,7 @@ def receive(connection: socket.socket, target: memoryview) -> bool:
     """Fills target; False at the end of the stream."""
     done = 0
     while done < len(target):
-        n = connection.recv_into(target[done : done + BUFFER_BYTES], 0, socket.MSG_WAITALL)
+        n = connection.recv_into(target[done:], 0, socket.MSG_WAITALL)
         if n == 0:
             return False
         done += n

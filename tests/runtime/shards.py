@@ -25,7 +25,7 @@ class Gang:
 
     def __init__(
         self, strategy: dict[str, Any], *, n_workers: int = 2, n_shards: int = 1, n_elements: int = 10,
-        work: Work | None = None, is_encrypted: bool = False,
+        work: Work | None = None, is_encrypted: bool = False, tcp_only: bool = False,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work
@@ -44,6 +44,7 @@ class Gang:
                 attempt="a",
                 secret=SECRET,
                 is_encrypted=is_encrypted,
+                tcp_only=tcp_only,
             )
             for i in range(n_shards)
         ]

@@ -40,6 +40,27 @@ def test_bsp_gives_all_workers_the_same_weights_of_the_summed_gradients(n_elemen
     assert torch.equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("tcp_only", [True, False])
+def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) -> None:
+    n = 3 * PIECE_ELEMENTS + 5
+    gang = Gang({"name": "bsp"}, n_workers=3, n_elements=n, tcp_only=tcp_only)
+    gradients = torch.randn(4, 3, n, generator=torch.Generator().manual_seed(0))
+    expected = torch.zeros(n)
+    for first, second, third in gradients:
+        expected -= first + second + third  # in the order of ranks, bit for bit
+
+    def act(worker, client, weights, gradient):
+        for step in range(4):
+            gradient[:] = gradients[step, worker]
+            client.exchange()
+        return weights, {line.family for line in [*client._connections, *client._lines]}
+
+    for weights, families in gang.each(act):
+        assert torch.equal(weights, expected)
+        assert families == {socket.AF_INET if tcp_only else socket.AF_UNIX}
+    assert not gang.errors
+
+
 @pytest.mark.parametrize("n_elements", SIZES)
 @pytest.mark.parametrize(
     "strategy",

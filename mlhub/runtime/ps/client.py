@@ -24,7 +24,7 @@ from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.rows import RowClient
-from mlhub.runtime.ps.sockets import bytes_of, size_buffers, tune
+from mlhub.runtime.ps.sockets import bytes_of, call, tune
 from mlhub.runtime.ps.tls import context_for
 
 RETRY_S = 0.1
@@ -277,10 +277,7 @@ class Client:
         host, _, port = address.rpartition(":")
         while True:
             try:
-                connection = socket.socket()
-                size_buffers(connection, host=host)
-                connection.settimeout(5)
-                connection.connect((host, int(port)))
+                connection = call((host, int(port)), timeout_s=5)
                 if self._tls is not None:
                     connection = self._tls.wrap_socket(connection)
                 greet(connection, secret=self._secret, attempt=self._attempt, index=self._index, purpose=purpose)

@@ -22,7 +22,7 @@ REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
     Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.BYE,
 )  # fmt: skip
-N_AHEAD = 2  # pieces that may wait for other workers' while more are received
+N_AHEAD = 8  # pieces that may wait for other workers' while more are received
 
 
 class Conversation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -14,11 +15,11 @@ from mlhub.runtime.ps.conversation import Conversation
 from mlhub.runtime.ps.frames import FrameError
 from mlhub.runtime.ps.handshake import TIMEOUT_S, Purpose, StrangerError, admit
 from mlhub.runtime.ps.shard import Shard
-from mlhub.runtime.ps.sockets import size_buffers, tune
+from mlhub.runtime.ps.sockets import accept, is_near, listen, listen_near, tune
 from mlhub.runtime.ps.tls import context_for
 from mlhub.wire.report import StalenessReport
 
-N_WAITING = 64
+POLL_S = 0.2
 
 
 class Server:
@@ -26,15 +27,16 @@ class Server:
 
     def __init__(
         self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes,
-        is_encrypted: bool = False, shard: Shard | None = None,
+        is_encrypted: bool = False, shard: Shard | None = None, tcp_only: bool = False,
     ) -> None:  # fmt: skip
+        """tcp_only: no unix socket beside, for workers on this machine."""
         self.index, self.n_servers, self.n_workers = index, n_servers, n_workers
         self._attempt, self._secret = attempt, secret
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._shard = shard or Shard(n_workers)
-        self._listener = socket.create_server(address, backlog=N_WAITING)
-        size_buffers(self._listener)  # connections inherit their windows' scale
-        self._listener.settimeout(0.2)
+        self._listener = listen(address)
+        near = listen_near(self.port) if is_near(address[0]) and not tcp_only else None
+        self._listeners = [self._listener] if near is None else [self._listener, near]
         self._connections: list[socket.socket] = []
         self._lines: dict[int, socket.socket] = {}  # by worker: for weights, until its training connection takes it
         self._came: set[int] = set()
@@ -73,7 +75,8 @@ class Server:
         finally:
             self._shard.close()
             self._shard.waiting.fail("The parameter server is leaving.")
-            self._listener.close()
+            for listener in self._listeners:
+                listener.close()
             for connection in self._connections:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)  # also wakes a thread that still listens
@@ -88,12 +91,9 @@ class Server:
             return True
 
     def _accept(self) -> None:
-        try:
-            connection, (host, *_) = self._listener.accept()
-        except TimeoutError:
-            return
-        size_buffers(connection, host=host)
-        threading.Thread(target=self._meet, args=(connection,), daemon=True).start()
+        callers, _, _ = select.select(self._listeners, (), (), POLL_S)
+        for listener in callers:
+            threading.Thread(target=self._meet, args=(accept(listener),), daemon=True).start()
 
     def _meet(self, connection: socket.socket) -> None:
         try:
