@@ -14,7 +14,7 @@ from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.settings import read_settings
+from mlhub.runtime.settings import check_limits, read_settings
 from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
@@ -83,22 +83,25 @@ def check_request(
         raise InvalidInputError(
             "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
         )
+    _check_settings(model, request)
     if model.kind != Kind.SCRIPT:
-        _check_settings(request)
         _check_fit(dataset.schema or {}, request)
     request = {**request, **_strategy(model, request)}
     _check_room(organisation, request.get("min_workers", 1))
     return request
 
 
-def _check_settings(request: dict[str, Any]) -> None:
-    """The hyperparameters that the training loop itself reads; the model's own are tried out by preflight."""
+def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
+    """The hyperparameters that the platform and the training loop read; the model's own are tried out by preflight."""
+    given = request.get("hyperparameters") or {}
     try:
-        read_settings(
-            request.get("hyperparameters") or {},
-            target_metric=request.get("target_metric") or None,
-            target_value=request.get("target_value"),
-        )
+        check_limits(given)
+        if model.kind != Kind.SCRIPT:
+            read_settings(
+                given,
+                target_metric=request.get("target_metric") or None,
+                target_value=request.get("target_value"),
+            )
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 

@@ -30,10 +30,16 @@ _AGAIN = "Submit the job again; tell an administrator if it stays like this."
 MEANINGS: Mapping[Cause, Meaning] = {
     Cause.USER_CODE: Meaning(_U, "The model's code raised an error.", "Correct the code, upload it and clone the job."),
     Cause.NOT_A_NUMBER: Meaning(
-        _U, "The loss became NaN or infinite.", "Lower learning_rate, or check the dataset for extreme values."
+        _U,
+        "The loss became NaN or infinite.",
+        "Lower learning_rate, clip gradients (clip_norm), or check the "
+        "dataset for extreme values. The last checkpoint is kept for a day.",
     ),
     Cause.OUT_OF_MEMORY: Meaning(
-        _U, "A pod ran out of memory.", "Use a smaller batch_size or model, or more workers (min_workers)."
+        _U,
+        "A pod ran out of memory.",
+        "Use a smaller batch_size or model, or more workers (min_workers); or ask for more with the hyperparameter "
+        "memory_gib. The last checkpoint is kept for a day.",
     ),
     Cause.STALLED: Meaning(
         _U,

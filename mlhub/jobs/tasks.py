@@ -28,7 +28,11 @@ from mlhub.wire.launch import AttemptId, Input, Mode, PodSpec, Role
 logger = logging.getLogger(__name__)
 STUCK_AFTER_S = 45.0
 CHECKPOINTS_KEPT_FOR = timedelta(days=1)
-CAUSES = {"out_of_memory": Cause.OUT_OF_MEMORY}
+CAUSES = {
+    "out_of_memory": Cause.OUT_OF_MEMORY,
+    "not_a_number": Cause.NOT_A_NUMBER,
+    "too_slow": Cause.STALLED,
+}
 
 
 @shared_task
@@ -74,7 +78,11 @@ def _try_out(job: Job) -> None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
     told = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
-    told |= {"remedy": error["remedy"] or told["remedy"], "traceback": error.get("traceback") or None}
+    told |= {
+        "message": error["message"],
+        "remedy": error["remedy"] or told["remedy"],
+        "traceback": error.get("traceback") or None,
+    }
     logger.info("job.preflight_failed job=%s error=%s", job.id, json.dumps(error)[:500])
     actions.fail_preflight(job, failure={**told, "field": error["field"]})
 

@@ -2,10 +2,11 @@
 
 build_model(hyperparameters) -> nn.Module
 loss(outputs, targets) -> Tensor              mean over the examples of a batch; of a regression, by default, the mean
-                                              square error over the variance of the dataset's targets
+                                              square error against the targets, of mean 0 and deviation 1
 metrics(outputs, targets) -> {name: value}    means over the examples of a batch
 build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
-preprocess(inputs) -> inputs                  on each batch, before the model
+preprocess(inputs) -> inputs                  on each batch, before the model; by default numbers get mean 0 and
+                                              deviation 1, by the training examples
 HYPERPARAMETERS = {name: default}             what the model may be given; other names and kinds are refused
 """
 
@@ -26,6 +27,7 @@ from mlhub.runtime import archives
 from mlhub.runtime.builtin import BUILTINS
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.settings import check_declared
+from mlhub.runtime.units import Standardised, Unit
 from mlhub.wire.launch import ModelSpec
 
 OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
@@ -40,6 +42,7 @@ class Contract:
     build_optimizer: Callable[[nn.Module, dict[str, Any]], torch.optim.Optimizer]
     preprocess: Callable[[Tensor], Any]
     declared: Values = field(default_factory=dict)
+    has_usual_loss: bool = True
 
     def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
         """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
@@ -48,20 +51,27 @@ class Contract:
         return {**facts, **self.declared, **hyperparameters}
 
 
-def load_contract(model: ModelSpec, package: Path | None, *, code: Path, facts: Values) -> Contract:
+def load_contract(
+    model: ModelSpec, package: Path | None, *, code: Path, facts: Values, standardise: bool = True
+) -> Contract:
     """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
+    standardise: whether inputs and targets come in standard units, where the package does not say otherwise.
 
     Raises BadInputError, and whatever the code raises.
     """
     task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
+    # a model that answers in the targets' own unit says so, as mlp does
+    unit = Unit.of(facts, is_own=not standardise or getattr(module, "ANSWERS_IN_OWN_UNIT", False))
+    usual = Standardised.of(facts, also_whole=model.kind == "builtin") if standardise else None
     return Contract(
         build_model=module.build_model,
-        loss=getattr(module, "loss", _LOSSES.get(task, _no_loss) if task != "regression" else _regression_loss(facts)),
-        metrics=getattr(module, "metrics", _METRICS.get(task, _no_metrics)),
+        loss=getattr(module, "loss", unit.loss if task == "regression" else _LOSSES.get(task, _no_loss)),
+        metrics=getattr(module, "metrics", unit.metrics if task == "regression" else _METRICS.get(task, _no_metrics)),
         build_optimizer=getattr(module, "build_optimizer", default_optimizer),
-        preprocess=getattr(module, "preprocess", _as_it_is),
+        preprocess=getattr(module, "preprocess", usual or _as_it_is),
         declared=_declared(module),
+        has_usual_loss=not hasattr(module, "loss"),
     )
 
 
@@ -145,16 +155,6 @@ def _classification_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return nn.functional.cross_entropy(outputs, targets)
 
 
-def _regression_loss(facts: Values) -> Callable[[Tensor, Tensor], Tensor]:
-    """So that prices and millimetres are learnt at the same rates: 1 is what the mean would get, 0 is perfect."""
-    variance = float(facts.get("target_std") or 1.0) ** 2
-
-    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-        return nn.functional.mse_loss(outputs.reshape(targets.shape), targets) / variance
-
-    return loss
-
-
 def _language_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
 
@@ -163,16 +163,11 @@ def _classification_metrics(outputs: Tensor, targets: Tensor) -> Values:
     return {"accuracy": (outputs.argmax(-1) == targets).float().mean()}
 
 
-def _regression_metrics(outputs: Tensor, targets: Tensor) -> Values:
-    return {"mean_absolute_error": (outputs.reshape(targets.shape) - targets).abs().mean()}
-
-
 _LOSSES: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "classification": _classification_loss,
     "language_modelling": _language_loss,
 }
 _METRICS: dict[str, Callable[[Any, Tensor], Values]] = {
     "classification": _classification_metrics,
-    "regression": _regression_metrics,
     "language_modelling": _classification_metrics,
 }

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime import archives
-from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.errors import BadInputError, classify, told
+from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
 
@@ -87,21 +88,27 @@ def main() -> int:
     os.dup2(2, 1)  # the inspected code may print what it likes
     try:
         answer = {"ok": True, **commands_by_name[arguments.command](arguments)}
-    except BadInputError as error:
-        answer = {"ok": False, "error": error.as_dict()}
-    except MemoryError:
-        remedy = "Use a smaller file or model; trials have less memory than training."
-        answer = {"ok": False, "error": _problem("out_of_memory", "It does not fit into memory.", remedy)}
     except BaseException as error:
-        told = _problem("user_code", f"{type(error).__name__}: {error}"[:2000], "Correct the code and upload it again.")
-        answer = {"ok": False, "error": {**told, "traceback": traceback.format_exc()[-16_000:]}}
+        answer = {"ok": False, "error": _problem(error)}
     with os.fdopen(answer_to, "w") as out:
         json.dump(answer, out)
     return 0
 
 
-def _problem(code: str, message: str, remedy: str) -> dict[str, str]:
-    return {"code": code, "field": "file", "message": message, "remedy": remedy}
+def _problem(error: BaseException) -> dict[str, str]:
+    """With where it happened, when code that is not ours had a part in it."""
+    where = {"traceback": traceback.format_exc()[-16_000:]}
+    if isinstance(error, BadInputError):
+        return {**error.as_dict(), **(where if error.__cause__ is not None else {})}
+    _, cause = classify(error)
+    if cause is Cause.OUT_OF_MEMORY:
+        remedy = "Use a smaller file or model; trials have less memory than training."
+        return {"code": cause, "field": "file", "message": "It does not fit into memory.", "remedy": remedy, **where}
+    if cause is Cause.NOT_A_NUMBER:
+        remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
+        return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
+    remedy = "Correct the code and upload it again."
+    return {"code": "user_code", "field": "file", "message": told(error)[:2000], "remedy": remedy, **where}
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from mlhub.runtime.settings import Settings, read_settings
 from mlhub.runtime.strategies.fitness import possible_workers
 from mlhub.runtime.strategies.schema import StrategySpec, parse
 from mlhub.runtime.strategies.sparse_rows import tables_of
+from mlhub.runtime.trials import check_fit, outputs_of, tried
 from mlhub.wire.launch import Mode, PodSpec
 
 SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
@@ -61,16 +62,18 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             remedy=f"Give at most {len(data.train)}.",
         )
     package = None if spec.model.package is None else inputs[spec.model.package]
-    contract = load_contract(spec.model, package, code=code, facts=data.facts)
+    contract = load_contract(spec.model, package, code=code, facts=data.facts, standardise=loop.standardise)
     torch.manual_seed(training.seed)
     torch.set_num_threads(1)
     settings = contract.settings(training.hyperparameters, data.facts)
-    model = contract.build_model(settings)
+    with tried("build_model", "Correct it and upload the package again."):
+        model = contract.build_model(settings)
     if not isinstance(model, torch.nn.Module):
         raise BadInputError(
             f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
         )
-    optimizer = contract.build_optimizer(model, settings)
+    with tried("build_optimizer", "Correct it and upload the package again."):
+        optimizer = contract.build_optimizer(model, settings)
     if strategy.name == "sparse_rows":
         tables_of(model, optimizer)
     names = _check_evaluation(model, contract, data, training.target_metric)
@@ -100,7 +103,11 @@ def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, t
     inputs, targets = data.batch(data.held_out[:SMALL])
     model.eval()
     with torch.no_grad():
-        names = metric_names(contract, data, model(contract.preprocess(inputs)), targets)
+        outputs = outputs_of(model, contract, inputs, data.facts)
+        if contract.has_usual_loss:
+            check_fit(outputs, targets, data.facts)
+        with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
+            names = metric_names(contract, data, outputs, targets)
     model.train()
     if target and target not in names:
         raise BadInputError(
@@ -116,14 +123,16 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
         chosen = np.arange(repeat * n_examples, (repeat + 1) * n_examples) % len(data.train)
         began = time.perf_counter()
         inputs, targets = data.batch(data.train[chosen])
-        loss = contract.loss(model(contract.preprocess(inputs)), targets)
-        if loss.dim() != 0:
-            raise BadInputError(
-                f"loss returned a tensor of shape {tuple(loss.shape)}.", field="loss", remedy="Return its mean."
-            )
+        outputs = outputs_of(model, contract, inputs, data.facts)
+        with tried("loss", "It is given the model's outputs and the targets of a batch, and returns their mean."):
+            loss = contract.loss(outputs, targets)
+        if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+            found = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+            raise BadInputError(f"loss returned {found}.", field="loss", remedy="Return the mean, a tensor.")
         if not torch.isfinite(loss):
-            raise NotANumberError("The loss of the first batch is not a number.")
-        torch.autograd.backward(loss)
+            raise NotANumberError(f"The loss of the first batch is {loss.item()}.")
+        with tried("loss", "Its gradient cannot be taken; detach() and item() cut the way back."):
+            torch.autograd.backward(loss)
         model.zero_grad()
         times.append(time.perf_counter() - began)
     return min(times[1:])

@@ -14,6 +14,7 @@ AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
     "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
+    "standardise", "memory_gib",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -23,7 +24,7 @@ class Settings:
     """lr_schedule, warmup_steps, final_learning_rate: of rates.py; the last one as a part of the first rate.
     clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
     patience: evaluations without an improvement of the target metric before training ends early; 0: never.
-    stop_at_target: end as soon as the target is reached.
+    stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
     """
 
     lr_schedule: str = "constant"
@@ -35,6 +36,7 @@ class Settings:
     augment: tuple[str, ...] = ()
     patience: int = 0
     stop_at_target: bool = False
+    standardise: bool = True
 
     def rates(self, steps: int) -> Rates:
         return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate)
@@ -46,7 +48,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     _number(hyperparameters, "learning_rate", above=0.0)
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
-    _number(hyperparameters, "stall_limit_s", least=60.0)  # the platform's (mlhub/control/stalls.py)
+    check_limits(hyperparameters)
     settings = Settings(
         lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
         warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
@@ -57,12 +59,20 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         augment=_augmentations(hyperparameters.get("augment", [])),
         patience=int(_number(hyperparameters, "patience", least=0, is_whole=True) or 0),
         stop_at_target=_flag(hyperparameters, "stop_at_target"),
+        standardise=_flag(hyperparameters, "standardise", default=True),
     )
     if settings.patience and not target_metric:
         raise _bad("patience", "Nothing says which metric must improve.", "Name the job's target_metric.")
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
+
+
+def check_limits(hyperparameters: Values) -> None:
+    """Those that the platform itself reads, of scripts too: how long a job may stand still (mlhub/control/stalls.py),
+    and how much memory its workers have (mlhub/control/needs.py). Raises BadInputError."""
+    _number(hyperparameters, "stall_limit_s", least=60.0)
+    _number(hyperparameters, "memory_gib", least=0.5, most=4096.0)
 
 
 def check_declared(hyperparameters: Values, declared: Values) -> None:
@@ -117,8 +127,8 @@ def _choice(values: Values, name: str, choices: tuple[str, ...], default: str) -
     return str(value)
 
 
-def _flag(values: Values, name: str) -> bool:
-    value = values.get(name, False)
+def _flag(values: Values, name: str, *, default: bool = False) -> bool:
+    value = values.get(name, default)
     if not isinstance(value, bool):
         raise _bad(name, f"{name} is {value!r}.", "Give true or false.")
     return value

@@ -80,7 +80,9 @@ class Trainer:
             sha256=next(item.sha256 for item in spec.inputs if item.name == spec.dataset.files[0]),
         )
         package = None if spec.model.package is None else self.pod.input(spec.model.package)
-        return data, load_contract(spec.model, package, code=self.pod.code, facts=data.facts)
+        return data, load_contract(
+            spec.model, package, code=self.pod.code, facts=data.facts, standardise=self.settings.standardise
+        )
 
     def _join(self, optimizer: torch.optim.Optimizer, schedule: Schedule) -> None:
         """Joins the gang from the newest whole checkpoint, or the weights to start from."""

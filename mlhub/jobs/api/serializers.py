@@ -35,6 +35,7 @@ class FailureSerializer(serializers.Serializer[Any]):
     fault = serializers.ChoiceField(choices=["user", "platform"])
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
+    field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
     traceback = serializers.CharField(allow_null=True)
 
 

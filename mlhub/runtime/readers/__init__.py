@@ -75,7 +75,7 @@ def open_split(
         train, held_out = split(len(examples), evaluation_fraction=evaluation_fraction)
     names = (
         "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
-        "bytes_per_token", "target_mean", "target_std",
+        "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
     )  # fmt: skip
     return Split(examples, train, held_out, {name: schema[name] for name in names if name in schema})
 

@@ -16,6 +16,7 @@ from PIL import Image, UnidentifiedImageError
 from mlhub.runtime.archives import open_archive
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.readers.examples import Array, Examples, Found
+from mlhub.runtime.readers.moments import Moments, trained
 from mlhub.runtime.readers.npz import png
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
@@ -24,6 +25,7 @@ MAX_SIDE = 128
 MAX_MEMORY_BYTES = 2 * 2**30
 N_PREVIEW = 12
 N_AT_ONCE = 64
+N_FOR_MOMENTS = 2000
 LAYOUT = "Pack one folder a class: cats/1.png, dogs/1.png; or train/cats/1.png and test/cats/1.png."
 
 Image.MAX_IMAGE_PIXELS = 64_000_000
@@ -65,6 +67,7 @@ class ImageFolderReader:
                 "input_shape": [channels, height, width],
                 "n_sizes": len(sizes),
             }
+            schema |= self._moments(archive, pictures, schema)
             chosen = np.linspace(0, len(pictures) - 1, min(N_PREVIEW, len(pictures))).astype(int)
             shown = [pictures[i] for i in chosen]
             images = [
@@ -72,6 +75,15 @@ class ImageFolderReader:
                 for p in shown
             ]
         return Found(schema, {"kind": "images", "images": images})
+
+    def _moments(self, archive: zipfile.ZipFile, pictures: list[Picture], schema: dict[str, Any]) -> dict[str, Any]:
+        """Of each channel, over so many pictures as tell enough."""
+        own = np.flatnonzero(trained(len(pictures), n_held_out=schema["n_held_out"]))
+        some = own[np.linspace(0, len(own) - 1, min(N_FOR_MOMENTS, len(own))).astype(int)]
+        moments = Moments(schema["input_shape"], np.ones(len(some), dtype=bool))
+        for i in some:
+            moments.add(_pixels(archive, pictures[i], schema)[None])
+        return moments.facts(scale=self.scale(schema))
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         inputs, targets = zip(*self.parts(path, schema), strict=True)

@@ -7,6 +7,7 @@ import io
 import math
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +17,38 @@ from PIL import Image
 from mlhub.runtime.archives import open_archive
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.readers.examples import Array, Examples, Found
+from mlhub.runtime.readers.moments import Moments, trained
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."
 N_PREVIEW = 12
 PART_BYTES = 8 * 2**20
+UNREADABLE = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class NpzReader:
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:  # noqa: ARG002 (the protocol's signature)
-        arrays = _load(path)
-        x, y = _joined(arrays)
-        n_held_out = len(arrays["x_test"]) if "x_test" in arrays else 0
-        schema: dict[str, Any] = {
-            "n_examples": len(x),
-            "n_held_out": n_held_out,
-            "input_shape": list(x.shape[1:]) or [1],
-            "dtype": str(x.dtype),
-        }
-        if np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_:
-            classes = np.unique(y)
-            if len(classes) < 2:
-                raise BadInputError(
-                    "y has one value only.", field="y", remedy="Give at least two classes, or a float target."
-                )
-            counts = [int((y == c).sum()) for c in classes] if len(classes) <= 1000 else []
-            schema |= {"task": "classification", "n_classes": len(classes), "classes": [int(c) for c in classes]}
-            schema |= {"class_counts": counts}
-        else:
-            schema |= {"task": "regression", "target_mean": float(y.mean()), "target_std": float(y.std())}
-        return Found(schema, _preview(x, y))
+        """Reads x part by part, so that it may be larger than memory; y whole."""
+        with open_archive(path) as archive:
+            heads = _heads(archive)
+            y = np.concatenate([_read(archive, name) for name in ("y", "y_test") if name in heads])
+            n_held_out = heads["x_test"].shape[0] if "x_test" in heads else 0
+            shape, dtype = list(heads["x"].shape[1:]) or [1], heads["x"].dtype
+            schema: dict[str, Any] = {
+                "n_examples": len(y),
+                "n_held_out": n_held_out,
+                "input_shape": shape,
+                "dtype": str(dtype),
+                **_task(y),
+            }
+            moments = Moments(shape, trained(len(y), n_held_out=n_held_out))
+            shown = _Sample(np.linspace(0, len(y) - 1, min(N_PREVIEW, len(y))).astype(int))
+            for name in ("x", "x_test"):
+                for x in _streamed(archive, f"{name}.npy") if name in heads else ():
+                    _check_finite(name, x)
+                    moments.add(_column(x))
+                    shown.add(x)
+        schema |= moments.facts(scale=self.scale(schema))
+        return Found(schema, _preview(np.stack(shown.rows), y[shown.chosen]))
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         x, y = _joined(_load(path))
@@ -83,27 +87,45 @@ def _numbered(y: Array, schema: Mapping[str, Any]) -> Array:
 
 
 def _streamed(archive: zipfile.ZipFile, member: str) -> Iterator[Array]:
-    """An array of the archive, some megabytes of rows at a time."""
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        reads = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = reads(file)
-    with archive.open(member) as file:
-        if is_fortran or dtype.hasobject:  # columns first: its rows are not together
-            yield np.lib.format.read_array(file, allow_pickle=False)
-            return
-        np.lib.format.read_magic(file)
-        reads(file)
-        row_bytes = dtype.itemsize * math.prod(shape[1:])
-        n_rows = max(1, PART_BYTES // max(1, row_bytes))
-        for start in range(0, shape[0], n_rows):
-            n = min(n_rows, shape[0] - start)
-            yield np.frombuffer(file.read(n * row_bytes), dtype=dtype).reshape(n, *shape[1:])
+    """An array of the archive, some megabytes of rows at a time; whole where columns come first."""
+    try:
+        with archive.open(member) as file:
+            shape, is_fortran, dtype = _header(file)
+            if is_fortran or dtype.hasobject:  # its rows are not together
+                file.seek(0)
+                yield np.lib.format.read_array(file, allow_pickle=False)
+                return
+            row_bytes = dtype.itemsize * math.prod(shape[1:])
+            n_rows = max(1, PART_BYTES // max(1, row_bytes))
+            for start in range(0, shape[0], n_rows):
+                n = min(n_rows, shape[0] - start)
+                yield np.frombuffer(file.read(n * row_bytes), dtype=dtype).reshape(n, *shape[1:])
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
 
 
-def _load(path: Path) -> dict[str, Array]:
-    with open_archive(path) as archive:
-        names = {name.removesuffix(".npy") for name in archive.namelist()}
+@dataclass(frozen=True)
+class _Head:
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class _Sample:
+    """Picks the rows that are chosen out of parts that come one after the other."""
+
+    def __init__(self, chosen: Array) -> None:
+        self.chosen, self.rows = chosen, list[Array]()
+        self._seen = 0
+
+    def add(self, part: Array) -> None:
+        inside = self.chosen[(self.chosen >= self._seen) & (self.chosen < self._seen + len(part))]
+        self.rows += [part[i - self._seen].copy() for i in inside]
+        self._seen += len(part)
+
+
+def _heads(archive: zipfile.ZipFile) -> dict[str, _Head]:
+    """What arrays there are, read off their headers. Raises BadInputError when they are no examples and targets."""
+    names = {name.removesuffix(".npy") for name in archive.namelist()}
     for name in ("x", "y"):
         if name not in names:
             raise BadInputError(
@@ -111,37 +133,82 @@ def _load(path: Path) -> dict[str, Array]:
                 field=name,
                 remedy=LAYOUT,
             )
-    wanted: list[str] = [name for name in ("x", "y", "x_test", "y_test") if name in names]
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays: dict[str, Array] = {name: archive[name] for name in wanted}
-    except (ValueError, OSError, KeyError, EOFError) as error:
-        raise BadInputError(
-            f"The arrays cannot be read: {error}.",
-            field="file",
-            remedy="Save plain number arrays with numpy.savez; objects are not accepted.",
-        ) from error
-    for name, array in arrays.items():
-        _check(name, array)
+    wanted: tuple[str, ...] = ("x", "y", "x_test", "y_test")
+    heads = {name: _head(archive, name) for name in wanted if name in names}
     for x, y in (("x", "y"), ("x_test", "y_test")):
-        if (x in arrays) != (y in arrays) or (x in arrays and len(arrays[x]) != len(arrays[y])):
+        if (x in heads) != (y in heads) or (x in heads and heads[x].shape[0] != heads[y].shape[0]):
             raise BadInputError(f"{x} and {y} do not have the same number of examples.", field=y, remedy=LAYOUT)
-    if "x_test" in arrays and arrays["x_test"].shape[1:] != arrays["x"].shape[1:]:
+    if "x_test" in heads and heads["x_test"].shape[1:] != heads["x"].shape[1:]:
         raise BadInputError("x_test has another shape than x.", field="x_test", remedy=LAYOUT)
-    if len(arrays["x"]) < 2:
+    if heads["x"].shape[0] < 2:
         raise BadInputError("There are fewer than two examples.", field="x", remedy="Give at least two.")
-    return arrays
+    return heads
 
 
-def _check(name: str, array: Array) -> None:
-    if array.ndim == 0 or array.dtype.kind not in "fiub":
-        raise BadInputError(f"{name} is {array.dtype} of shape {array.shape}.", field=name, remedy=LAYOUT)
-    if name.startswith("y") and array.ndim != 1:
-        raise BadInputError(f"{name} has the shape {array.shape}, not (n,).", field=name, remedy=LAYOUT)
+def _head(archive: zipfile.ZipFile, name: str) -> _Head:
+    try:
+        with archive.open(f"{name}.npy") as file:
+            shape, _, dtype = _header(file)
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
+    if not shape or dtype.kind not in "fiub":
+        raise BadInputError(f"{name} is {dtype} of shape {shape}.", field=name, remedy=LAYOUT)
+    if name.startswith("y") and len(shape) != 1:
+        raise BadInputError(f"{name} has the shape {shape}, not (n,).", field=name, remedy=LAYOUT)
+    return _Head(shape, dtype)
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type; the file is then at the values."""
+    version = np.lib.format.read_magic(file)
+    reads = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = reads(file)
+    return found
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> Array:
+    try:
+        with archive.open(f"{name}.npy") as file:
+            array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
+    _check_finite(name, array)
+    return array
+
+
+def _check_finite(name: str, array: Array) -> None:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise BadInputError(
             f"{name} has values that are NaN or infinite.", field=name, remedy="Remove or replace them."
         )
+
+
+def _unreadable(error: Exception) -> BadInputError:
+    return BadInputError(
+        f"The arrays cannot be read: {error}.",
+        field="file",
+        remedy="Save plain number arrays with numpy.savez; objects are not accepted.",
+    )
+
+
+def _task(y: Array) -> dict[str, Any]:
+    if not (np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_):
+        return {"task": "regression", "target_mean": float(y.mean()), "target_std": float(y.std())}
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise BadInputError("y has one value only.", field="y", remedy="Give at least two classes, or a float target.")
+    counts = [int((y == c).sum()) for c in classes] if len(classes) <= 1000 else []
+    return {
+        "task": "classification",
+        "n_classes": len(classes),
+        "classes": [int(c) for c in classes],
+        "class_counts": counts,
+    }
+
+
+def _load(path: Path) -> dict[str, Array]:
+    with open_archive(path) as archive:
+        return {name: _read(archive, name) for name in _heads(archive)}
 
 
 def _joined(arrays: dict[str, Array]) -> tuple[Array, Array]:
@@ -152,13 +219,16 @@ def _joined(arrays: dict[str, Array]) -> tuple[Array, Array]:
 
 
 def _preview(x: Array, y: Array) -> dict[str, Any]:
-    chosen = np.linspace(0, len(x) - 1, min(N_PREVIEW, len(x))).astype(int)
+    """Of some chosen examples."""
     if x.ndim == 4 and x.shape[1] in (1, 3) and max(x.shape[2:]) <= 256:
-        top = 255.0 if x.dtype == np.uint8 or x[chosen].max() > 1.5 else 1.0
-        images = [{"label": str(y[i]), "png_base64": png(np.moveaxis(x[i], 0, -1) / top)} for i in chosen]
+        top = 255.0 if x.dtype == np.uint8 or x.max() > 1.5 else 1.0
+        images = [
+            {"label": str(label), "png_base64": png(np.moveaxis(each, 0, -1) / top)}
+            for each, label in zip(x, y, strict=True)
+        ]
         return {"kind": "images", "images": images}
     flat = x.reshape(len(x), -1)[:, :8]
-    rows = [[*(f"{v:.4g}" for v in flat[i]), str(y[i])] for i in chosen]
+    rows = [[*(f"{v:.4g}" for v in row), str(label)] for row, label in zip(flat, y, strict=True)]
     return {"kind": "table", "columns": [*(f"x[{i}]" for i in range(flat.shape[1])), "y"], "rows": rows}
 
 
