@@ -1244,6 +1244,8 @@ export interface components {
             fault: components["schemas"]["FaultEnum"];
             message: string;
             remedy: string;
+            /** @description What of the job or its code it is about, where known. */
+            field: string | null;
             traceback: string | null;
         };
         /** @description job: the newest one of the family. */

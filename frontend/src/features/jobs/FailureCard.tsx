@@ -8,6 +8,9 @@ import { Icon } from "@/components/Icon";
 import classes from "./jobs.module.css";
 import { faultOf, humanised } from "./words";
 
+/** Says no more than the message: the whole of what was uploaded. */
+const UNTOLD = ["", "file"];
+
 export function FailureCard({ failure }: { failure: Failure }) {
   const [isOpen, { toggle }] = useDisclosure(false);
   return (
@@ -19,12 +22,17 @@ export function FailureCard({ failure }: { failure: Failure }) {
       <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
         {failure.message}
       </Text>
+      {failure.field !== null && !UNTOLD.includes(failure.field) && (
+        <Text size="sm" mt={4}>
+          Where: <Code>{failure.field}</Code>
+        </Text>
+      )}
       {failure.remedy !== "" && (
         <Text size="sm" mt={4} fw={600}>
           What to do: {failure.remedy}
         </Text>
       )}
-      {failure.traceback !== "" && (
+      {failure.traceback !== "" && failure.traceback !== null && (
         <>
           <Button variant="default" size="xs" mt="sm" onClick={toggle} aria-expanded={isOpen}>
             {isOpen ? "Hide traceback" : "Show traceback"}

@@ -119,6 +119,7 @@ it("explains a failure: cause, whose fault, what to do, and the traceback on dem
     fault: "user" as const,
     message: "The GPU's memory was full at step 3.",
     remedy: "Halve the batch size.",
+    field: "batch_size",
     traceback: 'File "model.py", line 7\nOutOfMemoryError',
   };
   stored(jobDetail({ state: "failed", failure, finished_at: "2026-03-02T10:00:00Z" }));
@@ -128,6 +129,7 @@ it("explains a failure: cause, whose fault, what to do, and the traceback on dem
   expect(card.getByText("The GPU's memory was full at step 3.")).toBeInTheDocument();
   expect(card.getByText(/Halve the batch size/)).toBeInTheDocument();
   expect(card.queryByText(/OutOfMemoryError/)).not.toBeInTheDocument();
+  expect(card.getByText("batch_size")).toBeVisible();
   await user.click(card.getByRole("button", { name: "Show traceback" }));
   expect(await card.findByText(/OutOfMemoryError/)).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Cancel job" })).not.toBeInTheDocument();

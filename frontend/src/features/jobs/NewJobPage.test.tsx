@@ -182,5 +182,5 @@ it("says before it is submitted when it is expected to start and end", async () 
   expect(told).toHaveTextContent("It waits about 2 min 00 s.");
   expect(told).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
   expect(told).toHaveTextContent("Jobs like it were measured.");
-  expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id, epochs: 10 });
+  expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id });
 });
