@@ -119,6 +119,10 @@ bench-models: setup  ## What each model says, drawn; writes the figures of docs/
 bench-convergence: setup  ## How well every scheme learns, beside stragglers; writes benchmarks/results/convergence.md (WORK=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence $(if $(WORK),--work $(WORK)) $(ARGS)
 
+.PHONY: bench-defaults
+bench-defaults: setup  ## What jobs without hyperparameters learn; writes benchmarks/results/defaults.md (SKLEARN=python)
+	@OMP_NUM_THREADS=1 python -m benchmarks.defaults $(if $(SKLEARN),--sklearn $(SKLEARN)) $(ARGS)
+
 bench-slow-network: setup  ## Speed over workers and servers on slow links (root); writes benchmarks/results/slow-network.md
 	@python -m benchmarks.slow_network $(ARGS)
 
