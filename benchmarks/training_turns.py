@@ -19,13 +19,11 @@ WARM_UP_STEPS = 10
 
 @dataclass(frozen=True)
 class Turn:
-    """A step's seconds on the clock, of rank 0; of all ranks together: processor seconds, page faults, waits."""
+    """A step's seconds on rank 0's clock, and its processor seconds of all ranks together."""
 
     n_steps: int
     step_s: float
     processor_s: float
-    n_faults: float
-    n_waits: float
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class Runner:
         ranks = [self._since(rank, began) for rank in range(self._n_ranks)]
         n = min(len(marks) for marks in ranks) - 1
         firsts, lasts = [marks[0] for marks in ranks], [marks[n] for marks in ranks]
-        sums = [sum(b[i] - a[i] for a, b in zip(firsts, lasts, strict=True)) / n for i in (2, 3, 4)]
-        return Turn(n, (lasts[0][1] - firsts[0][1]) / n, *sums)
+        processor_s = sum(b[2] - a[2] for a, b in zip(firsts, lasts, strict=True))
+        return Turn(n, (lasts[0][1] - firsts[0][1]) / n, processor_s / n)
 
     def end(self) -> None:
         self.signal(signal.SIGCONT)
