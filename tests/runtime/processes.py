@@ -9,13 +9,16 @@ import sys
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+from mlhub.runtime.launcher.main import MEMORY
+
 _context: ForkServerContext | None = None
 
 
 def _fork_server() -> ForkServerContext:
     global _context
     if _context is None:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        for name, value in {"OMP_NUM_THREADS": "1", **MEMORY}.items():
+            os.environ.setdefault(name, value)
         _context = multiprocessing.get_context("forkserver")
         _context.set_forkserver_preload(["torch._dynamo", "mlhub.runtime.trainer"])
     return _context

@@ -27,6 +27,7 @@ class AllReduce(Grouped):
         self._waits_from = 0.0
         named = self.join(model, optimizer, resume=resume, course=course)
         self._trained = [p for _, p in named]
+        self._ring_bytes = ring_bytes(sum(p.nbytes for p in self._trained), self.n_workers)
         self._wrapped: DistributedDataParallel | None = None
         self._hook: Hook | None = None
         # a mean of compressed gradients is not the workers' mean
@@ -49,14 +50,15 @@ class AllReduce(Grouped):
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.optimizer.zero_grad(set_to_none=True)
         self._waits_from = 0.0
-        told, weight = torch.zeros((), device=self.device()), 0.0
+        told: list[Tensor] = []
+        weight = 0.0
         is_scaled = self.course.scales_loss  # enlarged gradients tell no noise scale
         self._is_judged = self._is_whole and not is_scaled and self.jury.is_due and self.is_asking
         for index in range(n):
             is_last = index == n - 1
             with nullcontext() if is_last or self._wrapped is None else self._wrapped.no_sync():
                 loss, share = next(losses)
-                told = told + loss.detach() * share
+                told.append(loss.detach().float() * share)
                 # DDP averages over workers, the batch's mean weighs by examples
                 factor = share * self.n_workers
                 self._backward(self._scaler.scale(loss if factor == 1.0 else loss * factor), is_last=is_last)
@@ -70,7 +72,7 @@ class AllReduce(Grouped):
         if self.course.clip_norm is not None:
             self._scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
-        return self.conclude(told, sync_s, n_bytes=self._n_bytes())
+        return self.conclude(sum(told[1:], told[0]), sync_s, n_bytes=self._n_bytes())
 
     def make_step(self) -> None:
         """In half precision a step whose gradient overflowed is left out, on all workers alike."""
@@ -122,7 +124,7 @@ class AllReduce(Grouped):
 
     def _n_bytes(self) -> float:
         if self._hook is None:
-            return ring_bytes(sum(p.nbytes for p in self._trained), self.n_workers)
+            return self._ring_bytes
         n_bytes, self._hook.n_bytes = self._hook.n_bytes, 0.0
         return n_bytes
 
