@@ -36,7 +36,6 @@ def elephas_row(python: str, folder: Path, *, epochs: tuple[int, int] = (2, 12))
     """A row of training_whole.HEADS. python: an interpreter with elephas. epochs: of the shorter and the longer fit."""
     data = write_examples(folder / "elephas.npz", N_EXAMPLES)
     theirs = rates([_theirs(python, data, n) for n in epochs])
-    # theirs holds nothing out; ours a fifth, on which it is evaluated after every epoch
     ours = rates([_ours(folder / f"asp-{n}", data, n) for n in epochs])
     return (
         f"| asynchronous, {SIZE} parameters, 2 workers, an update every {BATCH_SIZE} examples "

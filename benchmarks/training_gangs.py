@@ -41,6 +41,7 @@ def trained(
         batch_size=BATCH_SIZE,
         strategy=strategy,
         hyperparameters={"width": WIDTHS[size], "optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.0},
+        evaluation_fraction=0.001,
         checkpoint_every_s=1e6,
     )
     gang = Gang(folder, data, model=ModelSpec(kind="builtin", entry="mlp"), training=training)
