@@ -24,6 +24,7 @@ from mlhub.runtime.ps.layout import ShardPlan, bounds
 from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.rows import RowClient
+from mlhub.runtime.ps.sealed import SealedSocket
 from mlhub.runtime.ps.sockets import bytes_of, call, tune
 from mlhub.runtime.ps.tls import context_for
 
@@ -279,7 +280,7 @@ class Client:
             try:
                 connection = call((host, int(port)), timeout_s=5)
                 if self._tls is not None:
-                    connection = self._tls.wrap_socket(connection)
+                    connection = SealedSocket(connection, self._tls, is_server=False)
                 greet(connection, secret=self._secret, attempt=self._attempt, index=self._index, purpose=purpose)
             except StrangerError:
                 raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import socket
-import ssl
 import struct
 import zlib
 from dataclasses import dataclass
@@ -129,10 +128,10 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
 def receive_into(connection: socket.socket, target: memoryview) -> None:
     """Fills target. Raises PeerLostError."""
     view = target.cast("B")
-    done, flags = 0, 0 if isinstance(connection, ssl.SSLSocket) else socket.MSG_WAITALL  # wake up once
+    done = 0
     while done < len(view):
         try:
-            n = connection.recv_into(view[done : done + CHUNK_BYTES], 0, flags)
+            n = connection.recv_into(view[done : done + CHUNK_BYTES], 0, socket.MSG_WAITALL)  # wakes up once
         except OSError as error:
             raise PeerLostError(f"The connection to a peer broke: {error}") from error
         if n == 0:

@@ -14,6 +14,7 @@ from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.conversation import Conversation
 from mlhub.runtime.ps.frames import FrameError
 from mlhub.runtime.ps.handshake import TIMEOUT_S, Purpose, StrangerError, admit
+from mlhub.runtime.ps.sealed import SealedSocket
 from mlhub.runtime.ps.shard import Shard
 from mlhub.runtime.ps.sockets import accept, is_near, listen, listen_near, tune
 from mlhub.runtime.ps.tls import context_for
@@ -99,7 +100,7 @@ class Server:
         try:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:
-                connection = self._tls.wrap_socket(connection, server_side=True)
+                connection = SealedSocket(connection, self._tls, is_server=True)
             worker, purpose = admit(connection, secret=self._secret, attempt=self._attempt)
         except (StrangerError, OSError) as error:
             print(f"server {self.index}: refused a connection: {error}", flush=True)
