@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,34 @@ def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: 
     assert "very secret" not in ended.output
     assert os.environ["MLHUB_SECRET_KEY"] == "very secret"
     assert list(tmp_path.iterdir()) == []
+
+
+LOOKING = """
+import json, resource, sys
+from pathlib import Path
+from mlhub.runtime import readers
+
+def most():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+path, small = Path(sys.argv[1]), Path(sys.argv[2])
+readers.inspect("npz", small, {})
+before = most()
+found = readers.inspect("npz", path, {})
+print(json.dumps({"n": found.schema["n_examples"], "grew_bytes": most() - before}))
+"""
+
+
+def test_an_npz_is_looked_into_in_a_fraction_of_the_memory_that_it_would_fill(tmp_path: Path) -> None:
+    x = np.zeros((200_000, 100), dtype=np.float32)  # 80 MB
+    x[:, 0] = np.arange(200_000)
+    y = np.arange(200_000) % 2
+    np.savez_compressed(tmp_path / "large.npz", x=x, y=y)
+    np.savez_compressed(tmp_path / "small.npz", x=x[:100], y=y[:100])
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKING, str(tmp_path / "large.npz"), str(tmp_path / "small.npz")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert found["n"] == 200_000
+    assert found["grew_bytes"] < x.nbytes * 0.9

@@ -8,7 +8,7 @@ import { SectionCard } from "@/components/Section";
 import { bytes, count, number, percent } from "@/lib/quantities";
 
 import classes from "./jobs.module.css";
-import { type Bar, barsOf, meanStaleness, partsOf } from "./measures";
+import { type Bar, barsOf, explanationsOf, meanStaleness, partsOf } from "./measures";
 import { speedQuery } from "./queries";
 
 export function Measured({ job }: { job: Job }) {
@@ -21,6 +21,7 @@ export function Measured({ job }: { job: Job }) {
         <StepTime speed={newest} />
         <Facts facts={factsOf(newest)} />
         <Staleness speed={newest} />
+        <Explained speed={newest} />
       </Stack>
     </SectionCard>
   );
@@ -59,6 +60,27 @@ function factsOf(speed: Speed): Fact[] {
   if (speed.bytes_sent > 0) facts.push(["Sent a step", bytes(speed.bytes_sent)]);
   if (speed.bytes_received > 0) facts.push(["Received a step", bytes(speed.bytes_received)]);
   return facts;
+}
+
+/** The words that are shown above, in one sentence each. */
+function Explained({ speed }: { speed: Speed }) {
+  return (
+    <details className={classes.explained}>
+      <summary>What these words mean</summary>
+      <dl>
+        {explanationsOf(speed).map(([word, about]) => (
+          <div key={word}>
+            <Text component="dt" size="xs" fw={600}>
+              {word}
+            </Text>
+            <Text component="dd" size="xs" c="dimmed" m={0}>
+              {about}
+            </Text>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
 }
 
 function Staleness({ speed }: { speed: Speed }) {

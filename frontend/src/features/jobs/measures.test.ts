@@ -1,7 +1,9 @@
 // What an attempt measured, made ready to draw.
 import { expect, it } from "vitest";
 
-import { barsOf, meanStaleness, partsOf } from "./measures";
+import type { Speed } from "@/api/types";
+
+import { barsOf, explanationsOf, meanStaleness, partsOf } from "./measures";
 
 it("splits a step into its parts and leaves out what takes no time", () => {
   const parts = partsOf({ step_s: 0.1, compute_s: 0.06, sync_s: 0.04, wait_s: 0.01, input_s: 0 });
@@ -24,4 +26,10 @@ it("gives every staleness its bar, and one to all that are very stale", () => {
 it("knows the mean staleness", () => {
   expect(meanStaleness([2, 0, 2])).toBe(1);
   expect(meanStaleness([])).toBe(0);
+});
+
+it("explains the words that are shown, and no others", () => {
+  const speed = { input_s: 0.1, sync_s: 0, wait_s: 0, noise_scale: 12, peak_memory_bytes: 0, bytes_sent: 0 };
+  const shown = explanationsOf({ ...speed, gpu_utilisation: null, staleness: [] } as unknown as Speed);
+  expect(shown.map(([word]) => word)).toEqual(["Step", "Reading", "Gradient noise scale"]);
 });
