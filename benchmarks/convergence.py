@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks import convergence_cells as cells
 from benchmarks.convergence_cells import Cell, Outcome
+from benchmarks.convergence_figure import draw
 from benchmarks.convergence_page import Page, text
 from benchmarks.convergence_sets import TASKS
 
@@ -90,10 +91,10 @@ class Runs:
 
 def write(runs: Runs, rates: dict[str, float], wanted: Sequence[Cell], out: Path) -> None:
     page = Page(runs.found, rates)
-    page.draw(out.with_suffix(".png"))
+    draw(page, out.with_suffix(".png"))
     n_open = sum(runs.found(cell) is None for cell in wanted) - len(runs.failed)
     machine = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} CPUs"
-    out.write_text(text(page, machine=machine, failed=runs.failed, n_open=max(0, n_open)), encoding="utf-8")
+    out.write_text(text(page, wanted, machine=machine, failed=runs.failed, n_open=max(0, n_open)), encoding="utf-8")
 
 
 if __name__ == "__main__":

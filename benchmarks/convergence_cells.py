@@ -126,6 +126,7 @@ class Outcome:
     processor_s: float
     bytes_a_step: float
     diverged_at: int | None = None
+    load: float | None = None  # of the machine when the run ended, over a minute
 
     @property
     def loss(self) -> float:
@@ -214,17 +215,19 @@ def _train(cell: Cell, data: Path, folder: Path) -> Outcome:
     os.environ |= {"STRAGGLER": cell.kind, "STRAGGLER_SEED": str(cell.seed)}
     gang.start(mode, n_workers=N_WORKERS if cell.strategy else 1, n_servers=n_servers)
     codes = gang.wait(seconds=300)
+    load = os.getloadavg()[0]
     told = [report["values"] for report in gang.reports("metrics")]
     losses = tuple(values["eval/loss"] for values in told if "eval/loss" in values)
     if ExitCode.NOT_A_NUMBER in codes.values() or any(not math.isfinite(loss) for loss in losses):
         steps = [report["steps_done"] for report in gang.reports("progress")]
-        return Outcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0))
+        return Outcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0), load)
     if any(codes.values()):
         raise RuntimeError(gang.said())
     phases = {report["phase"]: report["at"] for report in gang.reports("phase")}
     metrics = gang.result()["metrics"]
     seconds = phases["done"] - phases["training"]
-    return Outcome(metrics["eval/accuracy"], losses, seconds, gang.processor_s(), gang.bytes_sent())
+    sent, processor_s = gang.bytes_sent(), gang.processor_s()
+    return Outcome(metrics["eval/accuracy"], losses, seconds, processor_s, sent, load=load)
 
 
 def check_complete() -> None:

@@ -1,11 +1,10 @@
-"""benchmarks/results/convergence.md from the cells' figures: tables, what they say, and the drawing."""
+"""benchmarks/results/convergence.md from the cells' figures: tables, and what they say."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from benchmarks.convergence_cells import (
@@ -70,6 +69,13 @@ class Page:
                 row.append(f"{fmean(r.seconds for r in runs):.1f}")
             lines.append(f"| {named(strategy)} | {' | '.join(row)} |")
         return "\n".join(lines)
+
+    def loads(self, cells: Sequence[Cell]) -> str:
+        """How busy the machine was, as far as runs noted it; seconds of a busy machine tell little."""
+        noted = [run.load for run in map(self._found, cells) if run is not None and run.load is not None]
+        if not noted:
+            return "no run noted how busy the machine was"
+        return f"the machine's load was {median(noted):.1f} at the median of {len(noted)} runs that noted it"
 
     def rate_table(self) -> str:
         lines = ["| rate | " + " | ".join(f"{task}: loss after each epoch" for task in TASKS) + " |"]
@@ -188,50 +194,6 @@ class Page:
         shown = [f"{name} {sent[name]:.0f}" for name in (*ranked[:3], ranked[-1])]
         return [f"prose: KiB a step that worker 0 sent, least and most: {'; '.join(shown)}."]
 
-    # The drawing ---------------------------------------------------------------------------------------------------
-
-    def draw(self, path: Path) -> None:
-        """Loss by scheme on both sets, one process's as a line; beside stragglers, seconds against loss."""
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        strategies = (ONE_PROCESS, *STRATEGIES)[::-1]
-        names = [named(s) for s in strategies]
-        figure = pyplot.figure(figsize=(14, 0.21 * len(names) + 1.2), layout="constrained")
-        grid = figure.add_gridspec(len(STRAGGLERS), 3, width_ratios=[1, 1, 1])
-        for column, task in enumerate(TASKS):
-            axis = figure.add_subplot(grid[:, column])
-            kinds = {"even": ("o", "all alike"), "slow": ("x", "one worker slow")}
-            for kind, (mark, label) in kinds.items():
-                points = [(self.one(task, s, kind), named(s)) for s in strategies]
-                there = [(run.loss, name) for run, name in points if run is not None and not run.has_diverged(task)]
-                if there:
-                    axis.plot(*zip(*there, strict=True), mark, markersize=5, label=label)
-            alone = self.one(task, ONE_PROCESS)
-            if alone is not None:
-                axis.axvline(alone.loss, color="grey", linewidth=0.8)
-            axis.set_yticks(range(len(names)), names if column == 0 else [""] * len(names))
-            axis.set(xlabel=f"{task}: loss on held-out examples", ylim=(-0.7, len(names) - 0.3))
-            axis.grid(axis="y", linewidth=0.3)
-            axis.legend()
-        for row, kind in enumerate(STRAGGLERS):
-            axis = figure.add_subplot(grid[row, 2])
-            for index, strategy in enumerate(BESIDE_STRAGGLERS):
-                runs = self.seeds("digits", strategy, kind)
-                if runs:
-                    place = fmean(r.seconds for r in runs), fmean(r.loss for r in runs)
-                    axis.plot(*place, "osD^v<>Pp*"[index % 10], color=f"C{index}", label=named(strategy))
-            axis.set_title(f"digits, {told(kind)}", fontsize=7)
-            axis.set_ylabel("loss")
-            axis.grid(linewidth=0.3)
-        axis.set_xlabel("seconds")
-        if axis.get_legend_handles_labels()[0]:
-            figure.legend(*axis.get_legend_handles_labels(), loc="outside lower right", fontsize=7, ncols=5)
-        figure.savefig(path, dpi=90)
-        pyplot.close(figure)
-
 
 def _cells(task: str, outcome: Outcome | None, what: str) -> list[str]:
     """Accuracy, then by letter: l loss, s seconds, p processor seconds, b KiB a step."""
@@ -249,6 +211,10 @@ def _cells(task: str, outcome: Outcome | None, what: str) -> list[str]:
     return [f"{outcome.accuracy:.3f}", *(values[letter] for letter in what)]
 
 
+def _kinds() -> str:
+    return "; ".join(f"{kind}: {told(kind)}" for kind in STRAGGLERS) + "."
+
+
 def _with_spread(values: Sequence[float]) -> str:
     return f"{fmean(values):.3f} ± {stdev(values):.3f}" if len(values) > 1 else f"{values[0]:.3f}"
 
@@ -257,7 +223,7 @@ def _apart(loss: float, other: float) -> float:
     return abs(loss - other) if math.isfinite(loss) else math.inf
 
 
-def text(page: Page, *, machine: str, failed: Sequence[str], n_open: int) -> str:
+def text(page: Page, wanted: Sequence[Cell], *, machine: str, failed: Sequence[str], n_open: int) -> str:
     digits, prose = TASKS["digits"], TASKS["prose"]
     says = "\n".join(f"- {sentence}" for sentence in page.says())
     notes = [f"Failed, and without figures: {'; '.join(failed)}."] if failed else []
@@ -275,9 +241,10 @@ The rate is {LATE:.2f} of the power of two at which one process ends with the lo
 descent bears when gradients are {N_WORKERS - 1} versions late, as they are on average among {N_WORKERS} workers at
 their own pace (sin(pi / (4 t + 2)) for t versions; Levin and May, 1976). Nothing was tuned for a scheme.
 `diverged`: the loss was not a number, or no better than guessing. Seconds hold evaluations and meetings, and vary with
-the machine's load; processor seconds are of all workers and servers together, with their starts. On networks this small
-no scheme is faster than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent:
-KiB a step by worker 0, as the kernel counted, evaluations and meetings included.
+the machine's load ({page.loads(wanted)});
+processor seconds are of all workers and servers together, with their starts. On networks this small no scheme is faster
+than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent: KiB a step by
+worker 0, as the kernel counted, evaluations and meetings included.
 
 ## What the figures say
 
@@ -287,7 +254,7 @@ KiB a step by worker 0, as the kernel counted, evaluations and meetings included
 
 *Left and middle: held-out loss after the same number of examples, one process's as a grey line; schemes that diverged
 have no mark. Right: the schemes of the second table, seconds to the end against held-out loss, means of
-{len(SEEDS)} seeds; further to the left is faster, further down has learnt more.*
+{len(SEEDS)} seeds; further to the left is faster, further down has learnt more. {_kinds()}*
 
 ## Every scheme
 
@@ -297,7 +264,7 @@ have no mark. Right: the schemes of the second table, seconds to the end against
 
 ## Beside stragglers
 
-{"; ".join(f"**{kind}**: {told(kind)}" for kind in STRAGGLERS)}.
+{_kinds()}
 
 Digits, means of {len(SEEDS)} seeds, and the losses' standard deviation:
 
