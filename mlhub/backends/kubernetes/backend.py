@@ -215,7 +215,11 @@ class KubernetesBackend:
             hindered = None
             if end is None and record.stop is None and not is_running(pod):
                 hindered = obstacle(
-                    pod, self._events(pod, now), now=now, unschedulable_after_s=self.options.unschedulable_after_s
+                    pod,
+                    self._events(pod, now),
+                    now=now,
+                    unschedulable_after_s=self.options.unschedulable_after_s,
+                    released_at=record.launched_at,
                 )
             states.append(PodState(member, pod, end, hindered))
         return gang_state(record, states, now=now)

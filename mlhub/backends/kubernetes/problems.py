@@ -74,8 +74,19 @@ def when(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
 
 
-def obstacle(pod: Object, events: Sequence[Object], *, now: datetime, unschedulable_after_s: float) -> Obstacle | None:
-    """What keeps the pod from starting and will not go away by itself. events: the pod's own."""
+def obstacle(
+    pod: Object,
+    events: Sequence[Object],
+    *,
+    now: datetime,
+    unschedulable_after_s: float,
+    released_at: datetime | None = None,
+) -> Obstacle | None:
+    """What keeps the pod from starting and will not go away by itself. events: the pod's own.
+
+    released_at: when the cluster's scheduler was first let see it. The condition's own time may be older: a gated pod
+    is "not scheduled" from its creation on, and only the reason changes later.
+    """
     status = pod.get("status", {})
     for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
         waiting = container.get("state", {}).get("waiting") or {}
@@ -88,6 +99,7 @@ def obstacle(pod: Object, events: Sequence[Object], *, now: datetime, unschedula
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable":
         since = when(scheduled.get("lastTransitionTime"))
+        since = max(since, released_at) if since and released_at else since or released_at
         if since is None or (now - since).total_seconds() >= unschedulable_after_s:
             return _unschedulable(scheduled.get("message", "No node takes it."))
     for event in events:
@@ -180,11 +192,15 @@ def _unschedulable(message: str) -> Obstacle:
     for word, problem in (
         ("PersistentVolumeClaim", StartProblem.VOLUME),
         ("persistentvolumeclaim", StartProblem.VOLUME),
+        ("pvc", StartProblem.VOLUME),
         ("volume", StartProblem.VOLUME),
         ("Insufficient", StartProblem.RESOURCES),
         ("Too many pods", StartProblem.RESOURCES),
+        ("cannot allocate", StartProblem.RESOURCES),
+        ("resource claim", StartProblem.RESOURCES),
+        ("resourceclaim", StartProblem.RESOURCES),
         ("taint", StartProblem.TAINT),
-        ("unschedulable", StartProblem.TAINT),
+        ("were unschedulable", StartProblem.TAINT),
     ):
         if word in message:
             return Obstacle(problem, message)

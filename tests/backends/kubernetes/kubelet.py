@@ -52,7 +52,7 @@ class Kubelet:
         if metadata.get("deletionTimestamp"):
             if spec.get("nodeName"):
                 self._leave(pod)
-        elif not spec.get("schedulingGates") and not pod["status"].get("conditions"):
+        elif not spec.get("schedulingGates") and not _is_seen(pod):
             self._start(pod)
 
     def _start(self, pod: Object) -> None:
@@ -63,10 +63,9 @@ class Kubelet:
         is_shut = behave == "taint" or ("nodes", "", wanted) not in self.store.objects
         message = message if is_shut else self.devices.why_not(pod, wanted)
         if message:
-            scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-            self._set(
-                pod, {"status": {"conditions": [{**scheduled, "lastTransitionTime": CONDITION["lastTransitionTime"]}]}}
-            )
+            # only a change of its status, not of its reason, moves a condition's time: it is still that of the gate
+            [gated] = pod["status"]["conditions"]
+            self._set(pod, {"status": {"conditions": [{**gated, "reason": "Unschedulable", "message": message}]}})
             return
         status: Object = {"phase": "Pending", "conditions": [{"type": "PodScheduled", **CONDITION}]}
         if behave == "image":
@@ -159,6 +158,11 @@ class Kubelet:
 
     def _set(self, pod: Object, change: Object) -> None:
         self.store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], change)
+
+
+def _is_seen(pod: Object) -> bool:
+    """Whether the cluster's scheduler has had a word about it since it was released."""
+    return any(c.get("reason") != "SchedulingGated" for c in pod["status"].get("conditions") or [])
 
 
 def _ended(name: str, code: int, reason: str = "") -> Object:

@@ -53,6 +53,9 @@ class Store:
                 if ("serviceaccounts", namespace, account) not in self.objects:
                     raise RefusedError(403, f'serviceaccount "{account}" not found', "Forbidden")
                 found["status"] = {"phase": "Pending"}
+                if found["spec"].get("schedulingGates"):
+                    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+                    found["status"]["conditions"] = [{**gated, "lastTransitionTime": stamp()}]
             self._write(key, found, "ADDED", None)
             self._tell(plural, found)
             return self.objects[key]

@@ -43,6 +43,9 @@ def unschedulable(message: str, *, since: datetime = NOW - timedelta(minutes=1))
         (unschedulable("pod has unbound immediate PersistentVolumeClaims"), StartProblem.VOLUME),
         (unschedulable("1 node(s) were unschedulable"), StartProblem.TAINT),
         (unschedulable("1 node(s) didn't match Pod's node affinity/selector"), StartProblem.NODE),
+        (unschedulable("0/2 nodes are available: 1 cannot allocate all claims."), StartProblem.RESOURCES),
+        (unschedulable("waiting for resource claim to be created"), StartProblem.RESOURCES),
+        (unschedulable("1 node(s) unavailable due to one or more pvc(s) bound to lost pv(s)"), StartProblem.VOLUME),
         (unschedulable("3 Insufficient cpu", since=NOW - timedelta(seconds=5)), None),
         ({}, None),
     ],
@@ -50,6 +53,14 @@ def unschedulable(message: str, *, since: datetime = NOW - timedelta(minutes=1))
 def test_what_keeps_a_pod_from_starting_has_a_type(status: dict[str, Any], problem: StartProblem | None) -> None:
     found = obstacle(pod(status), [], now=NOW, unschedulable_after_s=20)
     assert (found.problem if found else None) is problem
+
+
+def test_a_pod_that_was_gated_for_long_is_not_unschedulable_for_long() -> None:
+    """Its condition's time is that of its creation: the scheduler changes the reason alone, and that moves no time."""
+    held = pod(unschedulable("3 Insufficient cpu", since=NOW - timedelta(minutes=5)))
+    for released_s, problem in ((5, None), (25, StartProblem.RESOURCES)):
+        found = obstacle(held, [], now=NOW, unschedulable_after_s=20, released_at=NOW - timedelta(seconds=released_s))
+        assert (found.problem if found else None) is problem
 
 
 def ended(code: int, reason: str = "", *, container: str = "main", message: str = "") -> dict[str, Any]:
