@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -212,6 +213,8 @@ class KubernetesBackend:
                 states.append(PodState(member, None, end))
                 continue
             end = ending(pod, lost_node=node_lost, now=now)
+            if end is not None and end.cause is Cause.PREEMPTED and record.stop is None:
+                end = replace(end, cause=Cause.KILLED, message="It was asked to leave, and not by MLHub.")
             hindered = None
             if end is None and record.stop is None and not is_running(pod):
                 hindered = obstacle(

@@ -148,9 +148,10 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
             cause, message = first_failure(pods)
     elif stop is not None or any(p.has_failed for p in pods if p not in lost):
         phase = GangPhase.FAILED if has_ended else GangPhase.STOPPING
-        wanted = Stop("failed", now, FAILURE_GRACE_S)
         cause, message = first_failure(pods)
-        if stop is not None and stop.why == "start":
+        wanted = Stop("failed", now, FAILURE_GRACE_S, cause, message)
+        # once all were asked to leave, a pod that somebody deleted looks like the others
+        if stop is not None and stop.cause and (stop.why == "start" or cause is Cause.PREEMPTED):
             cause, message = stop.cause, stop.message
     elif all(p.has_started for p in pods):
         phase, message = GangPhase.RUNNING, words_on_lost_workers(len(lost), *first_failure(lost))

@@ -220,6 +220,22 @@ def test_a_pod_removed_behind_our_back_ends_the_gang(server: ApiServer, backend:
     assert "worker 1 on node-2 was removed behind MLHub's back" in status.message
 
 
+def test_a_pod_that_somebody_deletes_and_that_leaves_in_order_ends_the_gang_as_killed(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    spec = gang(workers=2)
+    backend.launch(spec)
+    reach(backend, spec, RUNNING)
+    metadata = pods(server)[1]["metadata"]
+    server.store.delete("pods", metadata["namespace"], metadata["name"], 0)
+    status = reach(backend, spec, FAILED)
+    assert {p.exit_code for p in status.pods} == {75}
+    assert (status.cause, status.message) == (
+        Cause.KILLED,
+        "worker 1 on node-2: It was asked to leave, and not by MLHub.",
+    )
+
+
 def test_a_drained_node_evicts_its_gangs_with_the_reason(
     server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
 ) -> None:
