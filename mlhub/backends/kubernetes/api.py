@@ -122,8 +122,16 @@ class KubernetesApi:
         except NotFoundError:
             return None
 
-    def text(self, path: str, **query: str) -> str:
-        return self._send("GET", path, query=query).decode(errors="replace")
+    def text(self, path: str, *, timeout_s: float, **query: str) -> str:
+        """Asked once: of what a pod printed the API server must ask the pod's node, which may be away for good."""
+        answer = self._open("GET", path, query=query, body=None, content_type=None, timeout_s=timeout_s)
+        try:
+            content: bytes = answer.data
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise BackendUnavailableError(f"GET {path}: the answer broke off: {error}") from error
+        if answer.status >= 300:
+            raise _error_of(answer.status, content)
+        return content.decode(errors="replace")
 
     def watch(
         self, path: str, *, since: str, seconds: int, on_open: Callable[[], None], **query: str

@@ -49,6 +49,7 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 OTHERS_EVERY_S = 15.0  # how often other people's pods are counted
+LOG_TIMEOUT_S = 3.0  # a node that does not answer must not hold up the round for long
 EVENTS_AFTER_S = 8.0  # a pod that has not begun by then is asked why
 
 
@@ -166,8 +167,8 @@ class KubernetesBackend:
         if since is not None:
             query["sinceTime"] = since.astimezone(UTC).isoformat().replace("+00:00", "Z")
         try:
-            text = self._api.text(f"{paths.of(pod, 'Pod')}/log", **query)
-        except ApiError as error:
+            text = self._api.text(f"{paths.of(pod, 'Pod')}/log", timeout_s=LOG_TIMEOUT_S, **query)
+        except (ApiError, BackendUnavailableError) as error:  # of one node that is away, not of the whole cluster
             logger.info("kubernetes.no_log attempt=%s role=%s index=%s error=%s", attempt_id, role, index, error)
             return
         yield from text.splitlines()

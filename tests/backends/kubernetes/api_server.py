@@ -187,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers["Authorization"] != f"Bearer {ADMIN}":
             self._check_right(right, match["group"] or "", plural + (f"/{match['sub']}" if match["sub"] else ""))
         if match["sub"] == "log":
-            store.get(plural, namespace, name)
+            self._check_kubelet(store.get(plural, namespace, name))
             return 200, self.server.api.logs.get((namespace, name), "")
         if match["sub"] == "token":
             return 201, {"status": {"token": "the-accounts-token"}}
@@ -228,6 +228,13 @@ class _Handler(BaseHTTPRequestHandler):
         if len(found) > first + size:
             metadata["continue"] = f"{version}.{first + size}"
         return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": found[first : first + size]}
+
+    def _check_kubelet(self, pod: Object) -> None:
+        """Output is the node's: the server asks its kubelet, and gives that up after a while."""
+        node = self.server.api.store.objects.get(("nodes", "", pod["spec"].get("nodeName", "")))
+        conditions = node["status"].get("conditions") or [] if node is not None else []
+        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+            raise RefusedError(500, f'Get "https://{pod["spec"].get("nodeName")}:10250/": i/o timeout', "InternalError")
 
     def _check_right(self, verb: str, group: str, resource: str) -> None:
         api = self.server.api

@@ -270,6 +270,8 @@ def test_a_lost_node_ends_its_gangs_and_nothing_of_them_stays(
     status = reach(backend, spec, FAILED)
     assert status.cause is Cause.NODE_LOST
     assert "node-1" in status.message
+    assert list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0)) == []  # nobody there to be asked
+    assert server.asked.count(("get", "", "pods/log")) == 1
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
 
