@@ -1,6 +1,4 @@
 // What a job was asked to do, and what it does it on.
-import { Code } from "@mantine/core";
-
 import type { Attempt, Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/Facts";
 import { SectionCard } from "@/components/Section";
@@ -9,7 +7,7 @@ import { When } from "@/components/When";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
-import { factsOf, modeName, shapeOf } from "./words";
+import { factsOf, fallsWhenBetter, listed, modeName, shapeOf } from "./words";
 
 export function RequestCard({ job }: { job: Job }) {
   const { dataset_version: data, model_version: model } = job;
@@ -24,14 +22,15 @@ export function RequestCard({ job }: { job: Job }) {
     ["Priority", String(job.priority)],
   ];
   if (job.target_metric !== "") {
-    const value = job.target_value === null ? "" : ` ≥ ${number(job.target_value)}`;
+    const sign = fallsWhenBetter(job.target_metric) ? "≤" : "≥";
+    const value = job.target_value === null ? "" : ` ${sign} ${number(job.target_value)}`;
     facts.push(["Target", `${job.target_metric}${value}`]);
   }
   if (factsOf(job.strategy).length > 0) {
-    facts.push(["Strategy", <Code key="s">{JSON.stringify(job.strategy)}</Code>]);
+    facts.push(["Strategy", listed(job.strategy)]);
   }
   if (factsOf(job.hyperparameters).length > 0) {
-    facts.push(["Hyperparameters", <Code key="h">{JSON.stringify(job.hyperparameters)}</Code>]);
+    facts.push(["Hyperparameters", listed(job.hyperparameters)]);
   }
   return (
     <SectionCard title="What was asked for">

@@ -39,7 +39,7 @@ function StepTime({ speed }: { speed: Speed }) {
           <span key={name} data-part={name} style={{ flexGrow: share }} />
         ))}
       </div>
-      <Group component="ul" gap="md" className={classes.list} mt={6}>
+      <Group component="ul" gap="4px 16px" className={classes.list} mt={6}>
         {parts.map(({ name, label, share, seconds }) => (
           <Text key={name} component="li" size="xs" c="dimmed">
             <span className={classes.swatch} data-part={name} />
@@ -108,7 +108,7 @@ function Staleness({ speed }: { speed: Speed }) {
 function Column({ bar, highest }: { bar: Bar; highest: number }) {
   return (
     <div className={classes.column}>
-      <Text size="xs" c="dimmed">
+      <Text size="xs" c="dimmed" className={classes.share}>
         {bar.share < 0.005 ? "" : percent(bar.share)}
       </Text>
       <span style={{ height: `${Math.max(1, (48 * bar.share) / highest)}px` }} />
@@ -122,5 +122,6 @@ function rounded(x: number): number {
 }
 
 function milliseconds(seconds: number): string {
-  return seconds < 1 ? `${number(Number((seconds * 1000).toPrecision(3)))} ms` : `${number(Number(seconds.toPrecision(3)))} s`;
+  const [value, unit] = seconds < 1 ? [seconds * 1000, "ms"] : [seconds, "s"];
+  return `${number(Number(value.toPrecision(value < 1 ? 1 : 3)))} ${unit}`;
 }

@@ -73,3 +73,20 @@ export function factsOf(json: unknown): [string, string][] {
   if (!isRecord(json)) return [];
   return Object.entries(json).map(([key, value]) => [humanised(key), factText(value)]);
 }
+
+/** "asp · staleness_scaling zhang": a name first, then each with its value; what is off is left out. */
+export function listed(values: unknown): string {
+  if (!isRecord(values)) return "";
+  return Object.entries(values)
+    .filter(([, value]) => value !== "none" && value !== null)
+    .map(([name, value]) => {
+      const told = typeof value === "string" ? value : JSON.stringify(value);
+      return name === "name" ? told : `${name} ${told}`;
+    })
+    .join(" · ");
+}
+
+/** Losses, errors and perplexities fall when a model gets better (the runtime judges by the same words). */
+export function fallsWhenBetter(metric: string): boolean {
+  return ["loss", "error", "perplexity", "bits_per"].some((word) => metric.includes(word));
+}
