@@ -82,7 +82,7 @@ def send(connection: socket.socket, header: Header, payload: memoryview | bytes 
 def send_together(connection: socket.socket, head: bytes, view: memoryview) -> None:
     """Small things in one go: the receiver wakes up once. Raises PeerLostError."""
     if len(view) <= SMALL_BYTES:
-        send_bytes(connection, head + bytes(view))
+        send_bytes(connection, b"".join((head, view)))
         return
     if head:
         send_bytes(connection, head)
