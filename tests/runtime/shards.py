@@ -54,7 +54,7 @@ class Gang:
 
     def _serve(self, server: Server) -> None:
         try:
-            server.serve(start_timeout_s=20)
+            server.serve(start_timeout_s=120)
         except Exception as error:
             self.errors.append(error)
 
@@ -64,7 +64,7 @@ class Gang:
         addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
         codec = codec_for(self.strategy)
         client = Client(
-            addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=20,
+            addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=120,
             is_whole=self.is_whole, is_encrypted=self.is_encrypted,
             feedback=codec and ErrorFeedback(codec, torch.zeros(self.n_elements)),
         )  # fmt: skip

@@ -80,7 +80,7 @@ class TreeGang:
         weights, gradient = torch.zeros(self.n_elements), torch.zeros(self.n_elements)
         client = Client(
             self.tree.servers_of(worker, self.addresses), weights, gradient, index=self.tree.index_of(worker),
-            attempt="a", secret=SECRET, start_timeout_s=20, roots=self.addresses[:N_ROOTS] if worker == 0 else None,
+            attempt="a", secret=SECRET, start_timeout_s=120, roots=self.addresses[:N_ROOTS] if worker == 0 else None,
             feedback=self._feedback(),
         )  # fmt: skip
         if worker == 0:
@@ -101,7 +101,7 @@ class TreeGang:
         def connect(weights: torch.Tensor, gradient: torch.Tensor) -> Client:
             return Client(
                 self.addresses[:N_ROOTS], weights, gradient, index=index - N_ROOTS, attempt="a", secret=SECRET,
-                start_timeout_s=20, feedback=self._feedback(),
+                start_timeout_s=120, feedback=self._feedback(),
             )  # fmt: skip
 
         return connect
@@ -112,7 +112,7 @@ class TreeGang:
 
     def _serve(self, server: Server) -> None:
         try:
-            server.serve(start_timeout_s=20)
+            server.serve(start_timeout_s=120)
         except Exception as error:
             self.errors.append(error)
 
