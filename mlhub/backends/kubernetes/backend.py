@@ -130,8 +130,8 @@ class KubernetesBackend:
             self._asked(lambda: self._remover.ask_to_stop(record, pods, stop))
 
     def observe(self) -> Sequence[AttemptStatus]:
-        records = [r for r in self._records.objects() if is_record(r)]
-        all_pods = [p for p in self._pods.objects() if is_member(p)]
+        records = [r for r in self._records.objects() if is_record(r) and self._is_ours(r)]
+        all_pods = [p for p in self._pods.objects() if is_member(p) and self._is_ours(p)]
         nodes = self._nodes_by_name()
         pods_of: dict[str, list[Object]] = {}
         for pod in all_pods:
@@ -261,8 +261,11 @@ class KubernetesBackend:
         found, pods = self._asked(
             lambda: tuple(self._api.list(path, labelSelector=selector)[0] for path in (paths.SERVICES, paths.PODS))
         )
-        records = [record for record in found if is_record(record)]
-        return (records[0] if records else None), [pod for pod in pods if is_member(pod)]
+        records = [record for record in found if is_record(record) and self._is_ours(record)]
+        return (records[0] if records else None), [pod for pod in pods if is_member(pod) and self._is_ours(pod)]
+
+    def _is_ours(self, found: Object) -> bool:
+        return names.is_of(found, prefix=self.options.namespace_prefix)
 
     def _remove(self, attempt_id: AttemptId) -> None:
         record, pods = self._find(attempt_id)

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mlhub.wire.launch import AttemptId, LaunchSpec, Role
 
@@ -79,6 +80,11 @@ def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
         return f"{prefix}-{found[PROJECT_ID]}"
     slug = re.sub(r"[^a-z0-9]+", "-", labels.get("project", "").lower()).strip("-")[:24].strip("-") or "project"
     return f"{prefix}-{slug}-{hashlib.sha256(project_key(labels).encode()).hexdigest()[:8]}"
+
+
+def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
+    """Whether an object is in a project's namespace of this installation, and not of another MLHub on the cluster."""
+    return str(found["metadata"].get("namespace", "")).startswith(f"{prefix}-")
 
 
 def server_addresses(spec: LaunchSpec, gang: Gang) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from tests.backends.kubernetes.kubelet import node
 from tests.backends.kubernetes.store import Object, stamp
 
 VARIABLE = "MLHUB_TEST_KUBECONFIG"
-PREFIX = "mlhub-test"
+PREFIX = "test-mlhub"
 LOOK_EVERY_S = 0.1
 BEAT_EVERY_S = 5.0
 

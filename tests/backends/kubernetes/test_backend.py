@@ -339,6 +339,18 @@ def test_objects_that_only_bear_our_label_are_left_alone(server: ApiServer, back
     assert [s.attempt_id for s in backend.observe()] == [spec.attempt_id]
 
 
+def test_gangs_of_another_mlhub_on_the_cluster_are_left_alone(
+    server: ApiServer, backend: KubernetesBackend, connect: Callable[..., KubernetesBackend]
+) -> None:
+    """What reconcile does with gangs that nobody knows would end theirs."""
+    theirs, spec = connect(namespace_prefix="check-mlhub"), gang()  # type: ignore[arg-type]
+    theirs.launch(spec)
+    reach(theirs, spec, RUNNING)
+    assert list(backend.observe()) == []
+    backend.stop(spec.attempt_id, grace_s=0)
+    assert reach(theirs, spec, RUNNING)
+
+
 def test_the_projects_quota_is_mirrored_and_follows_changes(
     server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
 ) -> None:

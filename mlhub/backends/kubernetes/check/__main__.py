@@ -14,7 +14,7 @@ from mlhub.backends.kubernetes.api import ApiError, KubernetesApi, connection
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check import surroundings
 from mlhub.backends.kubernetes.check.gangs import LABELS, GangCheck
-from mlhub.backends.kubernetes.check.installation import NAME, install, uninstall
+from mlhub.backends.kubernetes.check.installation import PREFIX, install, uninstall
 from mlhub.backends.kubernetes.check.report import Report
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError, NodeStatus
@@ -25,7 +25,7 @@ SETTING = "MLHUB_KUBE_"
 
 def check(options: KubernetesOptions, report: Report) -> int:
     """Returns the exit code. Whatever happens, what was made is removed."""
-    options = replace(options, namespace_prefix=NAME)
+    options = replace(options, namespace_prefix=PREFIX)
     admin = KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s)
     try:
         surroundings.look_at_version(admin, report)
@@ -39,7 +39,7 @@ def check(options: KubernetesOptions, report: Report) -> int:
     finally:
         try:
             admin.delete(f"{paths.NODES}/{STAND_IN}")
-            left = uninstall(admin, prefix=NAME)
+            left = uninstall(admin, prefix=PREFIX)
         except (BackendUnavailableError, ApiError) as error:
             left = [f"everything ({error})"]
         if left:
