@@ -99,8 +99,8 @@ chaos: setup  ## Kill pieces of the running platform
 
 ##@ Measure it
 .PHONY: bench-training bench-convergence bench-testbed bench-slow-network bench-scheduling
-bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md
-	@OMP_NUM_THREADS=1 python -m benchmarks.training
+bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md (QUICK=1)
+	@OMP_NUM_THREADS=1 python -m benchmarks.training $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-properties bench-scheduling-cost
 bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 of them a property (POLICIES="drf fair")
