@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.ps.tables import TablePlan
 
+# Kernels take this many elements at once and round the few that are left another way: cuts in between would be seen.
+GRAIN = 64
+
 # Optimisers whose step treats every element alike: only these may be cut anywhere.
 ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop")
 
@@ -87,14 +90,15 @@ class Place(NamedTuple):
 
 
 def bounds(n_elements: int, n_shards: int, *, is_whole: bool = False) -> list[tuple[int, int]]:
-    """Start and end of each shard's stretch of the flat vector; sizes differ by one element at most.
+    """Start and end of each shard's stretch of the flat vector; sizes differ by GRAIN elements at most.
 
-    is_whole: all of it lies in the first shard.
+    Of vectors too short for that, by one. is_whole: all of it lies in the first shard.
     """
     if is_whole:
         return [(0, n_elements), *[(n_elements, n_elements)] * (n_shards - 1)]
-    cuts = [round(i * n_elements / n_shards) for i in range(n_shards + 1)]
-    return list(pairwise(cuts))
+    grain = GRAIN if n_elements >= GRAIN * n_shards else 1
+    cuts = [round(i * n_elements / n_shards / grain) * grain for i in range(n_shards)]
+    return list(pairwise([*cuts, n_elements]))
 
 
 def plan_shards(
