@@ -153,7 +153,7 @@ def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: 
     random = np.random.default_rng(0)
     y = random.integers(0, 2, 300)
     x = np.where(random.random((300, 6)) < 0.5, random.integers(0, 50, (300, 6)), (y * 25)[:, None] + 3)
-    np.savez(tmp_path / "words.npz", x=x.astype(np.float32), y=y)
+    np.savez(tmp_path / "words.npz", x=x.astype(np.int64), y=y)  # whole numbers name things
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("words.py", MODEL)
 
