@@ -98,6 +98,7 @@ def test_a_launched_gang_runs_with_every_pod(backend: Backend) -> None:
 def test_launching_the_same_attempt_twice_makes_one_gang(backend: Backend) -> None:
     spec = gang()
     backend.launch(spec)
+    wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
     first = of(backend, spec)
     backend.launch(spec)
     assert of(backend, spec) == first
