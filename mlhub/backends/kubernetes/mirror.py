@@ -1,4 +1,5 @@
-"""A local copy of one kind of object: listed once, followed by a watch, listed anew when the watch is too old."""
+"""A local copy of one kind of object: listed, followed by a watch, listed anew when the watch is too old, and now and
+then: a database that was put back to an earlier state says nothing to watches from later on."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ logger = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 WATCH_S = 30
+RELIST_S = 300.0
 STALE_AFTER_S = 10.0  # how long the copy is still believed once the API cannot be reached
 LONGEST_PAUSE_S = 5.0
 N_GONE = 10_000
@@ -23,8 +25,12 @@ N_GONE = 10_000
 class Mirror:
     """path: of the list, over all namespaces. What this process writes is put() in at once: it reads its own writes."""
 
-    def __init__(self, api: KubernetesApi, path: str, *, selector: str = "", sync_timeout_s: float = 15.0) -> None:
+    def __init__(
+        self, api: KubernetesApi, path: str, *, selector: str = "", sync_timeout_s: float = 15.0,
+        relist_after_s: float = RELIST_S,
+    ) -> None:  # fmt: skip
         self.n_lists = 0
+        self._relist_after_s, self._listed_at, self._newest = relist_after_s, 0.0, 0
         self._api, self._path = api, path
         self._query = {"labelSelector": selector} if selector else {}
         self._sync_timeout_s = sync_timeout_s
@@ -79,7 +85,7 @@ class Mirror:
         n_failures = 0
         while not self._is_closed.is_set():
             try:
-                if version is None:
+                if version is None or time.monotonic() - self._listed_at > self._relist_after_s:
                     version = self._list()
                 self._watch(version)
                 version, n_failures = self._read_to, 0
@@ -95,6 +101,11 @@ class Mirror:
         items, version = self._api.list(self._path, **self._query)
         listed = {item["metadata"]["uid"]: item for item in items}
         with self._lock:
+            if _number(version) < self._newest:
+                logger.warning("kubernetes.went_back path=%s from=%s to=%s", self._path, self._newest, version)
+                self._objects.clear()
+                self._gone.clear()
+            self._newest, self._listed_at = _number(version), time.monotonic()
             # what was put in after the list was made stays; what is missing from it is gone
             for uid, known in list(self._objects.items()):
                 if uid not in listed and _version(known) <= _number(version):
@@ -113,6 +124,7 @@ class Mirror:
         for event in self._api.watch(self._path, since=version, seconds=WATCH_S, on_open=self._recover, **self._query):
             found = event["object"]
             self._read_to = found["metadata"]["resourceVersion"]
+            self._newest = max(self._newest, _version(found))
             if event["type"] in ("ADDED", "MODIFIED"):
                 self.put(found)
             elif event["type"] == "DELETED":

@@ -148,6 +148,13 @@ class Store:
                 told.append((kind, found))
         return told, max(version, self.version)
 
+    def go_back(self, objects: dict[Key, Object], version: int) -> None:
+        """As when a backup of the database is restored: what was written since never was."""
+        with self.changed:
+            self.objects, self.version, self.oldest = copy.deepcopy(objects), version, 0
+            self.history = [entry for entry in self.history if entry[0] <= version]
+            self.changed.notify_all()
+
     def forget_history(self) -> None:
         """As when etcd compacts: who watches from before must list anew."""
         with self.changed:

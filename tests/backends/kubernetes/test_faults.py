@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.backends.kubernetes import paths
+from mlhub.backends.kubernetes.api import KubernetesApi, connection
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase
 from tests.backends.kubernetes.api_server import ApiServer
@@ -174,3 +177,23 @@ def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(
         if pod["metadata"]["name"] != lost["name"]:
             kubelet.end(pod["metadata"]["namespace"], pod["metadata"]["name"], 0)
     assert reach(backend, spec, GangPhase.SUCCEEDED, GangPhase.FAILED).phase is GangPhase.SUCCEEDED
+
+
+def test_a_database_that_was_put_back_is_believed(server: ApiServer, tmp_path: Path) -> None:
+    options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path))
+    mirror = Mirror(KubernetesApi(lambda: connection(options), timeout_s=2.0), paths.NODES, relist_after_s=0.0)
+    server.store.create("nodes", "", node("early"))
+    before = dict(server.store.objects), server.store.version
+    server.store.create("nodes", "", node("late"))
+
+    def names() -> set[str]:
+        return {found["metadata"]["name"] for found in mirror.objects()}
+
+    assert wait(lambda: "late" in names() and server.n_watches)
+    server.store.go_back(*before)
+    server.break_watches()
+    assert wait(lambda: "late" not in names())
+    assert "early" in names()
+    server.store.create("nodes", "", node("later"))
+    assert wait(lambda: "later" in names())
+    mirror.close()
