@@ -32,12 +32,16 @@ def run(folder: Path, data: Path, strategy: dict[str, object], *, n_workers: int
 
 
 def test_sharded_trains_what_all_reduce_trains_by_as_many_bytes(tmp_path: Path, data: Path) -> None:
-    whole, sharded = (run(tmp_path / name, data, {"name": name}, n_workers=3) for name in ("all_reduce", "sharded"))
+    whole, sharded = (run(tmp_path / name, data, {"name": name}, n_workers=2) for name in ("all_reduce", "sharded"))
     for name, value in whole.weights().items():
-        np.testing.assert_allclose(sharded.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(sharded.weights()[name], value, rtol=0, atol=1e-6, err_msg=name)
     assert sharded.bytes_sent() == pytest.approx(whole.bytes_sent(), rel=0.05)
-    model_bytes = sum(value.nbytes for value in whole.weights().values())
-    assert whole.bytes_sent() == pytest.approx(2 * model_bytes * (3 - 1) / 3, rel=0.1)  # a ring's
+
+
+def test_a_worker_of_all_reduce_sends_what_a_ring_sends(tmp_path: Path, data: Path) -> None:
+    gang = run(tmp_path, data, {"name": "all_reduce"}, n_workers=3)
+    model_bytes = sum(value.nbytes for value in gang.weights().values())
+    assert gang.bytes_sent() == pytest.approx(2 * model_bytes * (3 - 1) / 3, rel=0.1)
 
 
 def test_each_worker_holds_its_part_of_the_state_and_any_number_of_workers_goes_on_from_it(tmp_path: Path) -> None:
