@@ -83,8 +83,13 @@ def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
 
 
 def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
-    """Whether an object is in a project's namespace of this installation, and not of another MLHub on the cluster."""
-    return str(found["metadata"].get("namespace", "")).startswith(f"{prefix}-")
+    """Whether an object is in a project's namespace of this installation, and not of another MLHub on the cluster.
+
+    Without the project's id among its labels, prefixes that begin alike cannot be told apart.
+    """
+    metadata = found["metadata"]
+    namespace, project = str(metadata.get("namespace", "")), (metadata.get("labels") or {}).get(PROJECT_ID)
+    return namespace == f"{prefix}-{project}" if project else namespace.startswith(f"{prefix}-")
 
 
 def server_addresses(spec: LaunchSpec, gang: Gang) -> tuple[str, ...]:

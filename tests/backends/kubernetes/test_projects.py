@@ -83,3 +83,14 @@ def test_the_sweeping_pod_keeps_to_the_restricted_standard() -> None:
     [container] = pod["spec"]["containers"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_installations_are_told_apart_though_their_prefixes_begin_alike(
+    server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
+) -> None:
+    ours, theirs = connect(), connect(namespace_prefix="mlhub-b")
+    spec = replace(gang(), labels=LABELS)
+    theirs.launch(spec)
+    reach(theirs, spec, GangPhase.RUNNING)
+    assert ours.observe() == []
+    assert [status.attempt_id for status in theirs.observe()] == [spec.attempt_id]

@@ -14,9 +14,8 @@ from mlhub.backends.kubernetes.check.report import Report
 Object = dict[str, Any]
 
 NAME = "mlhub-check"
-PREFIX = (
-    "check-mlhub"  # of projects' namespaces: an MLHub that is at work on the cluster does not take them for its own
-)
+# of projects' namespaces: an MLHub that is at work on the cluster does not take them for its own
+PREFIX = "check-mlhub"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ACCOUNTS = f"/api/v1/namespaces/{NAME}/serviceaccounts"
 TOKEN_S = 3600
