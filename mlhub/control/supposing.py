@@ -32,7 +32,7 @@ def suppose_job(
 ) -> Supposed:
     """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
     check_versions(project, dataset_version, model_version)
-    request = with_usual_course(dataset_version, model_version, request)
+    request = with_usual_course(dataset_version, request)
     request = check_request(project.organisation, dataset_version, model_version, request)
     name = request.pop("name", "") or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100]
     job = Job(

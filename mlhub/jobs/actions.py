@@ -51,7 +51,7 @@ def submit_job(
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
     check_versions(project, dataset_version, model_version)
-    request = with_usual_course(dataset_version, model_version, request)
+    request = with_usual_course(dataset_version, request)
     request = check_request(project.organisation, dataset_version, model_version, request)
     try:
         with transaction.atomic():

@@ -10,14 +10,13 @@ from mlhub.wire.launch import TrainingSpec
 
 if TYPE_CHECKING:  # what benchmarks measure needs no database
     from mlhub.datasets.models import DatasetVersion
-    from mlhub.registry.models import ModelVersion
 
 LEAST_EPOCHS, MOST_EPOCHS = 10, 60
 LEAST_STEPS = 200  # fewer, and not even a small model has learnt what there is
 BATCH_SIZES = ((2000, 64), (300, 32), (64, 16), (0, 4))  # from so many examples on
 
 
-def with_usual_course(version: DatasetVersion, model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+def with_usual_course(version: DatasetVersion, request: dict[str, Any]) -> dict[str, Any]:
     """The request, with what was left out of epochs and batch_size."""
     return {**request, **usual_course(version.schema or {}, request)}
 
