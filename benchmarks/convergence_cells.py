@@ -66,6 +66,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "easgd", "window": 5},
     {"name": "averaging", "period": 10},
     {"name": "block_momentum", "period": 10},
+    {"name": "elastic_averaging", "period": 5},
     {"name": "gossip"},
     {"name": "random_gossip"},
     {"name": "push_sum"},

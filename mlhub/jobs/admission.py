@@ -172,11 +172,19 @@ def _least(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
 def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
     """Where a strategy cannot be resized, or has a number of its own."""
     least, most = request.get("min_workers"), request.get("max_workers")
-    limit = spec.scheme.most_workers
+    limit = spec.most_workers
     if limit is not None:
         if (least or 1) > limit:
             raise InvalidInputError(
-                f"The strategy {spec.name} has {limit} worker.", field="min_workers", remedy="Leave min_workers out."
+                f"The strategy {spec.name} has {limit} workers at most here.",
+                field="min_workers",
+                remedy=f"Give at most {limit}, or leave min_workers out.",
+            )
+        if (most or 1) > limit and spec.scheme.most_workers is None:
+            raise InvalidInputError(
+                f"With alpha {spec.parameters['alpha']} a centre bears {limit} workers, and max_workers is {most}.",
+                field="strategy.alpha",
+                remedy=f"Give at most {2 / (int(most or 1) + 1):.3g}, or max_workers {limit}.",
             )
         return {"min_workers": least or 1, "max_workers": min(most or limit, limit)}
     if spec.scheme.is_resizable:

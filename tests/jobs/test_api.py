@@ -84,6 +84,7 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"strategy": {"name": "ssp", "stale": 1}}, "strategy.stale"),
         ({"strategy": {"name": "averaging", "period": 0}}, "strategy.period"),
         ({"strategy": {"name": "softsync", "group": 3}, "max_workers": 2}, "strategy.group"),
+        ({"strategy": {"name": "elastic_averaging", "alpha": 0.5}, "max_workers": 4}, "strategy.alpha"),
         ({"strategy": {"name": "k_of_n", "k": 4}, "min_workers": 2}, "strategy.k"),
         ({"strategy": {"name": "k_of_n", "k": 4}, "batch_size": 2}, "strategy.k"),
     ],
@@ -137,6 +138,8 @@ def test_a_strategy_that_cannot_be_resized_asks_how_many_workers(cast: Cast) -> 
     assert submit(cast, strategy={"name": "ensemble"}, min_workers=1, max_workers=2).status_code == 422
     taken = submit(cast, strategy={"name": "ensemble"}, max_workers=2).json()
     assert (taken["min_workers"], taken["max_workers"]) == (2, 2)
+    elastic = submit(cast, strategy={"name": "elastic_averaging", "alpha": 0.4}).json()
+    assert elastic["max_workers"] == 4
     alone = submit(cast, strategy={"name": "single"}).json()
     assert (alone["min_workers"], alone["max_workers"]) == (1, 1)
     assert submit(cast, strategy={"name": "single"}, min_workers=2, batch_size=64).status_code == 422

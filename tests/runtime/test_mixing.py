@@ -15,11 +15,7 @@ def random(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=GENERATOR)
 
 
-def test_the_elastic_pull_conserves_the_sum_of_workers_and_centre() -> None:
-    workers, centre = [random(5) for _ in range(3)], random(5)
-    before = sum(workers) + centre
-    mixing.elastic_pull(workers, centre, alpha=0.3)
-    torch.testing.assert_close(sum(workers) + centre, before, rtol=0, atol=1e-15)
+def test_the_elastic_pull_conserves_the_sum_of_worker_and_centre() -> None:
     centre, theirs = random(5), random(5)
     before = centre + theirs
     update = Elastic(centre, alpha=0.5)

@@ -55,15 +55,24 @@ def block_momentum_for(n_workers: int) -> float:
     return 1.0 - 1.0 / n_workers
 
 
-def elastic_pull(workers: Sequence[Tensor], centre: Tensor, *, alpha: float) -> None:
-    """Synchronous EASGD's exchange, in place; the sum of workers and centre is conserved.
+@dataclass
+class ElasticCentre:
+    """Synchronous EASGD: every worker is pulled towards a centre, and the centre as much towards all of them.
 
-    Stable for 0 <= alpha and n * alpha <= 2. Source: Zhang, Choromanska and LeCun, NIPS '15.
+    w_i <- w_i - a (w_i - c) and c <- c + a sum_i (w_i - c), both with the values before: sum_i w_i + c is conserved.
+    Every worker keeps a centre of its own, and all are alike. Source: Zhang, Choromanska and LeCun, NIPS '15, eq. 2-3.
     """
-    pulls = [(worker - centre) * alpha for worker in workers]
-    for worker, pull in zip(workers, pulls, strict=True):
-        worker.sub_(pull)
-        centre.add_(pull)
+
+    weights: Tensor  # of the centre
+    alpha: float
+
+    def pull(self, worker: Tensor) -> Tensor:
+        """What this worker will be moved by, and the centre the other way."""
+        return (worker - self.weights).mul_(self.alpha)
+
+    def move(self, pulls: Tensor) -> None:
+        """pulls: the sum of all workers'."""
+        self.weights.add_(pulls)
 
 
 Topology = Callable[[int, int, int], Sequence[int]]

@@ -9,6 +9,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.all_reduce import AllReduce
 from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
 from mlhub.runtime.strategies.divided import Divided
+from mlhub.runtime.strategies.elastic import ElasticAveraging
 from mlhub.runtime.strategies.ensemble import Ensemble
 from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
 from mlhub.runtime.strategies.main_worker import MainWorker
@@ -44,6 +45,7 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "easgd": Windowed,
     "averaging": Averaging,
     "block_momentum": BlockMomentumAveraging,
+    "elastic_averaging": ElasticAveraging,
     "gossip": Gossip,
     "random_gossip": RandomGossip,
     "push_sum": PushSum,

@@ -42,6 +42,12 @@ class StrategySpec:
         themselves would let two workers wait for each other. The first shard then holds everything."""
         return self.name == "k_of_n" or bool(self.parameters.get("block"))
 
+    @property
+    def most_workers(self) -> int | None:
+        """More would not do: of the scheme, or by an elasticity that was given (mixing.ElasticCentre)."""
+        alpha = self.parameters.get("alpha", 0.0) if self.name == "elastic_averaging" else 0.0
+        return most_elastic_workers(alpha) if alpha > 0 else self.scheme.most_workers
+
     def to_json(self) -> dict[str, Any]:
         """What parse() reads again."""
         return {"name": self.name, **self.parameters}
@@ -92,6 +98,14 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
     return spec
 
 
+def most_elastic_workers(alpha: float) -> int:
+    """How many a centre bears: the way from it to their mean changes by the factor 1 - alpha - n alpha an exchange.
+
+    Source: Zhang, Choromanska and LeCun, NIPS '15, who bound beta = n alpha. Deviation: alpha is bounded with it.
+    """
+    return max(1, math.floor(2.0 / alpha + 1e-9) - 1)
+
+
 def _multiplied(name: str, given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
     """Without the preset's factors, and with what they make."""
     out = dict(given)
@@ -136,6 +150,10 @@ def _check_combination(spec: StrategySpec) -> None:
         raise _bad("strategy.n_fetch", "Fetches must fall on pushes.", "Make n_fetch a multiple of n_push.")
     if spec.name == "downpour" and values["n_push"] > values["n_fetch"] and values["n_push"] % values["n_fetch"]:
         raise _bad("strategy.n_push", "Pushes must fall on fetches.", "Make n_push a multiple of n_fetch.")
+    if spec.name == "elastic_averaging" and -1.0 < values["alpha"] < 0.0:
+        raise _bad("strategy.alpha", f"alpha is {values['alpha']}.", "Give 0 to 1, or leave it out.")
+    if spec.name == "elastic_averaging" and values["alpha"] >= 0.0 and values["beta"] != 0.9:
+        raise _bad("strategy.beta", "beta is workers times alpha, and alpha was given.", "Give one or the other.")
     if spec.name == "block_momentum" and -1.0 < values["momentum"] < 0.0:
         raise _bad("strategy.momentum", f"momentum is {values['momentum']}.", "Give 0 to 0.999, or leave it out.")
     if values.get("staleness_scaling", "none") != "none" and spec.name == "ssp" and not values["staleness"]:
@@ -143,9 +161,9 @@ def _check_combination(spec: StrategySpec) -> None:
 
 
 def _check_workers(spec: StrategySpec, n_workers: int) -> None:
-    most = spec.scheme.most_workers
+    most = spec.most_workers
     if most is not None and n_workers > most:
-        raise _bad("max_workers", f"{spec.name} has {most} worker, not {n_workers}.", f"Give max_workers {most}.")
+        raise _bad("max_workers", f"{spec.name} has {most} workers at most, not {n_workers}.", f"Give {most}.")
     for key in COUNTED:
         if spec.parameters.get(key, 0) > n_workers:
             raise _bad(

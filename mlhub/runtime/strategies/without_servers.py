@@ -37,6 +37,16 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
             "nesterov": Parameter(bool, True),
         },
     ),
+    "elastic_averaging": Scheme(
+        "Workers train alone, tied elastically to a centre which all keep, every `period` steps (synchronous EASGD). "
+        "alpha is beta / workers unless given (-1).",
+        _ALL,
+        {
+            "period": PERIOD,
+            "beta": Parameter(float, 0.9, minimum=0.0, maximum=1.0),
+            "alpha": Parameter(float, -1.0, minimum=-1.0, maximum=1.0),
+        },
+    ),
     "gossip": Scheme(
         "Workers average with their neighbours only, every `period` steps; no server, no all-reduce.",
         _ALL,
@@ -106,6 +116,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
 
 OTHER_NAMES: Mapping[str, Preset] = {
     "elephas-synchronous": Preset("averaging"),
+    "synchronous-easgd": Preset("elastic_averaging", aliases={"tau": "period"}),
     "cntk-block-momentum": Preset("block_momentum"),
     "local-sgd": Preset("averaging"),
     "d-psgd": Preset("gossip"),
