@@ -19,6 +19,10 @@ from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for, ring_bytes
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
 
+# Torch's own first bucket is of 1 MB, to begin early; gloo computes on the same processors, and each exchange costs it
+# tens of wake-ups: a small model is sent at once.
+BUCKET_MB = 25
+
 
 class AllReduce(Grouped):
     def prepare(
@@ -42,7 +46,12 @@ class AllReduce(Grouped):
             seed=self.pod.spec.training.seed, start=course.start,
         )  # fmt: skip
         # gradients live where they are sent from: nothing is copied back
-        self._wrapped = DistributedDataParallel(model, forward_sync_buffers=False, gradient_as_bucket_view=True)
+        self._wrapped = DistributedDataParallel(
+            model,
+            forward_sync_buffers=False,
+            gradient_as_bucket_view=True,
+            bucket_cap_mb=None if self.device().type == "cuda" else BUCKET_MB,
+        )
         if self._hook is not None:
             self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
         return self._wrapped

@@ -22,7 +22,7 @@ from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.protocol import Course, Lockstep, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 
-AGREE_EVERY_S = 0.1  # how often workers ask each other whether to stop or save
+AGREE_EVERY_S = 0.5  # how often workers ask each other whether to stop or save
 MAX_STEPS_BETWEEN = 50
 
 
