@@ -1,4 +1,4 @@
-"""Gradients in fewer bytes: half precision, one bit, two bits, the largest, a random part. What is left out is kept.
+"""Gradients in fewer bytes: half precision, few bits, the largest, a random part. What is left out is kept.
 
 A codec is a pure function both ways, and its size depends on the number of elements only: pushes to servers announce
 it, and an all-gather of encoded gradients needs it to be the same on every rank. ErrorFeedback adds what a codec lost
@@ -17,9 +17,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from mlhub.runtime.bits import checked, pack, padded, parts, seed_bytes, unpack, words
+from mlhub.runtime.dithering import COLUMN, Dithering
+
 HALF_MAX = 65504.0  # the largest number of 16 bits; what is beyond waits for the next step
 SEED_BYTES = 8
-COLUMN = 1024
 
 
 class Codec(Protocol):
@@ -45,7 +47,7 @@ class Half:
         return values.clamp(-HALF_MAX, HALF_MAX).half().view(torch.uint8)
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        return _words(_checked(payload, self.n_bytes(n)), torch.float16).float()
+        return words(checked(payload, self.n_bytes(n)), torch.float16).float()
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class OneBit:
     column: int = COLUMN
 
     def n_bytes(self, n: int) -> int:
-        return 8 * _parts(n, self.column) + _parts(n, 8)
+        return 8 * parts(n, self.column) + parts(n, 8)
 
     def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
-        n, n_columns = values.numel(), _parts(values.numel(), self.column)
-        columns = _padded(values, n_columns * self.column).view(n_columns, self.column)
+        n, n_columns = values.numel(), parts(values.numel(), self.column)
+        columns = padded(values, n_columns * self.column).view(n_columns, self.column)
         is_positive = columns >= 0
         n_positive = is_positive.sum(1)
         n_negative = self.column - n_positive
@@ -72,15 +74,42 @@ class OneBit:
         high = columns.clamp(min=0).sum(1) / n_positive.clamp(min=1)
         low = columns.clamp(max=0).sum(1) / n_negative.clamp(min=1)
         levels = torch.stack([low, high], dim=1).reshape(-1)
-        return torch.cat([levels.view(torch.uint8), _pack(values >= 0, bits=1)])
+        return torch.cat([levels.view(torch.uint8), pack(values >= 0, bits=1)])
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        n_columns = _parts(n, self.column)
-        _checked(payload, self.n_bytes(n))
-        levels = _words(payload[: 8 * n_columns], torch.float32).view(n_columns, 2)
-        signs = _unpack(payload[8 * n_columns :], bits=1, n=n)
-        signs = _padded(signs, n_columns * self.column).view(n_columns, self.column).bool()
+        n_columns = parts(n, self.column)
+        checked(payload, self.n_bytes(n))
+        levels = words(payload[: 8 * n_columns], torch.float32).view(n_columns, 2)
+        signs = unpack(payload[8 * n_columns :], bits=1, n=n)
+        signs = padded(signs, n_columns * self.column).view(n_columns, self.column).bool()
         return torch.where(signs, levels[:, 1:], levels[:, :1]).view(-1)[:n]
+
+
+@dataclass(frozen=True)
+class ScaledSign:
+    """A bit an element: its sign, times the mean absolute value of its column.
+
+    Source: Karimireddy et al., ICML '19 (EF-signSGD), and BytePS' onebit with scaling, which takes whole tensors.
+    """
+
+    column: int = COLUMN
+
+    def n_bytes(self, n: int) -> int:
+        return 4 * parts(n, self.column) + parts(n, 8)
+
+    def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
+        n, n_columns = values.numel(), parts(values.numel(), self.column)
+        sums = padded(values.abs(), n_columns * self.column).view(n_columns, self.column).sum(1)
+        n_elements = torch.full_like(sums, self.column)
+        n_elements[-1:] -= n_columns * self.column - n  # padding is no element
+        return torch.cat([(sums / n_elements).view(torch.uint8), pack(values >= 0, bits=1)])
+
+    def decode(self, payload: Tensor, *, n: int) -> Tensor:
+        n_columns = parts(n, self.column)
+        checked(payload, self.n_bytes(n))
+        scales = words(payload[: 4 * n_columns], torch.float32).repeat_interleave(self.column)[:n]
+        signs = unpack(payload[4 * n_columns :], bits=1, n=n)
+        return scales * (signs.float() * 2.0 - 1.0)
 
 
 @dataclass(frozen=True)
@@ -93,15 +122,15 @@ class TwoBit:
     threshold: float = 0.5
 
     def n_bytes(self, n: int) -> int:
-        return _parts(n, 4)
+        return parts(n, 4)
 
     def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:  # noqa: ARG002 (nothing is random)
         # 11: plus, 10: minus, 00: nothing
         up, down = (values >= self.threshold).to(torch.uint8), (values <= -self.threshold).to(torch.uint8)
-        return _pack(up * 3 + down * 2, bits=2)
+        return pack(up * 3 + down * 2, bits=2)
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        codes = _unpack(_checked(payload, self.n_bytes(n)), bits=2, n=n)
+        codes = unpack(checked(payload, self.n_bytes(n)), bits=2, n=n)
         return (codes == 3).float().sub_((codes == 2).float()).mul_(self.threshold)
 
 
@@ -119,12 +148,12 @@ class TopK:
         return torch.cat([found.int().view(torch.uint8), values[found].view(torch.uint8)])
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        positions, values = _checked(payload, self.n_bytes(n)).chunk(2) if n else (payload, payload)
-        found = _words(positions, torch.int32).long()
+        positions, values = checked(payload, self.n_bytes(n)).chunk(2) if n else (payload, payload)
+        found = words(positions, torch.int32).long()
         if n and (int(found.min()) < 0 or int(found.max()) >= n):
             raise ValueError("a position lies outside of the gradient")
         out = torch.zeros(n, device=payload.device)
-        out[found] = _words(values, torch.float32)
+        out[found] = words(values, torch.float32)
         return out
 
 
@@ -142,13 +171,13 @@ class RandomK:
 
     def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:
         found = self._positions(values.numel(), seed).to(values.device)
-        return torch.cat([_seed_bytes(seed).to(values.device), values[found].view(torch.uint8)])
+        return torch.cat([seed_bytes(seed).to(values.device), values[found].view(torch.uint8)])
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        _checked(payload, self.n_bytes(n))
-        seed = int(_words(payload[:SEED_BYTES], torch.int64)) & (2**63 - 1)
+        checked(payload, self.n_bytes(n))
+        seed = int(words(payload[:SEED_BYTES], torch.int64)) & (2**63 - 1)
         out = torch.zeros(n, device=payload.device)
-        out[self._positions(n, seed).to(payload.device)] = _words(payload[SEED_BYTES:], torch.float32)
+        out[self._positions(n, seed).to(payload.device)] = words(payload[SEED_BYTES:], torch.float32)
         return out
 
     def _positions(self, n: int, seed: int) -> Tensor:
@@ -165,6 +194,7 @@ class ErrorFeedback:
     def __init__(self, codec: Codec, residual: Tensor, *, seed: str = "", turn: int = 0) -> None:
         """seed: the job's and the sender's. turn: how many gradients were encoded before, by an earlier attempt."""
         self.codec, self.residual = codec, residual
+        self._keeps_rest = not isinstance(codec, Dithering) or codec.is_damped
         self._seed, self._turns, self._start = seed, Counter[int](), turn
 
     def encode(self, gradient: Tensor, *, begin: int = 0) -> Tensor:
@@ -173,7 +203,10 @@ class ErrorFeedback:
         owed += gradient
         payload = self.codec.encode(owed, seed=seed_of(self._seed, self._start + self._turns[begin], begin))
         self._turns[begin] += 1
-        owed -= self.codec.decode(payload, n=gradient.numel())
+        if self._keeps_rest:
+            owed -= self.codec.decode(payload, n=gradient.numel())
+        else:
+            owed.zero_()
         return payload
 
 
@@ -184,6 +217,11 @@ def codec_for(parameters: Mapping[str, Any]) -> Codec | None:
             return Half()
         case "one_bit":
             return OneBit()
+        case "scaled_sign":
+            return ScaledSign()
+        case "dithering":
+            given = parameters["levels"], parameters["partition"], parameters["norm"], parameters["feedback"]
+            return Dithering(*given)
         case "two_bit":
             return TwoBit(float(parameters["threshold"]))
         case "top_k":
@@ -203,43 +241,3 @@ def seed_of(*parts: object) -> int:
 
 def _k(n: int, density: float) -> int:
     return min(n, max(1, round(n * density)))
-
-
-def _parts(n: int, size: int) -> int:
-    return -(-n // size)
-
-
-def _padded(values: Tensor, n: int) -> Tensor:
-    return values if values.numel() == n else torch.cat([values, values.new_zeros(n - values.numel())])
-
-
-def _pack(codes: Tensor, *, bits: int) -> Tensor:
-    """codes: shape (n,), below 2 ** bits. Returns shape (n * bits / 8,), uint8, the first in the lowest bits."""
-    per_byte = 8 // bits
-    lanes = _padded(codes.to(torch.uint8), _parts(codes.numel(), per_byte) * per_byte).view(-1, per_byte)
-    out = lanes[:, 0].clone()
-    for lane in range(1, per_byte):
-        out |= lanes[:, lane] << (bits * lane)
-    return out
-
-
-def _unpack(packed: Tensor, *, bits: int, n: int) -> Tensor:
-    shifts = torch.arange(0, 8, bits, dtype=torch.uint8, device=packed.device)
-    lanes: Tensor = (packed.unsqueeze(1) >> shifts) & (2**bits - 1)
-    return lanes.view(-1)[:n]
-
-
-def _words(raw: Tensor, kind: torch.dtype) -> Tensor:
-    """Bytes as numbers; copied where they do not lie at a multiple of the number's size."""
-    size = torch.empty(0, dtype=kind).element_size()
-    return (raw if raw.is_contiguous() and raw.data_ptr() % size == 0 else raw.clone()).view(kind)
-
-
-def _seed_bytes(seed: int) -> Tensor:
-    return torch.tensor([seed], dtype=torch.int64).view(torch.uint8)
-
-
-def _checked(payload: Tensor, n_bytes: int) -> Tensor:
-    if payload.numel() != n_bytes:
-        raise ValueError(f"{payload.numel()} bytes of an encoded gradient, not {n_bytes}")
-    return payload

@@ -22,7 +22,9 @@ N = 2 * PIECE_ELEMENTS + 17
 COMPRESSIONS = [
     ({"compression": "fp16"}, 1.99),
     ({"compression": "one_bit"}, 30),
+    ({"compression": "scaled_sign"}, 30),
     ({"compression": "two_bit", "threshold": 0.7}, 15.9),
+    ({"compression": "dithering", "levels": 1}, 15),
     ({"compression": "top_k", "density": 0.02}, 24),
     ({"compression": "random_k", "density": 0.02}, 49),
 ]

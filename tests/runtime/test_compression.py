@@ -7,13 +7,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlhub.runtime.compression import Codec, ErrorFeedback, Half, OneBit, RandomK, TopK, TwoBit, codec_for
+from mlhub.runtime.compression import Codec, ErrorFeedback, Half, OneBit, RandomK, ScaledSign, TopK, TwoBit, codec_for
+from mlhub.runtime.dithering import Dithering
 from mlhub.runtime.strategies.declarations import COMPRESSIONS
 
 CODECS: dict[str, Codec] = {
     "fp16": Half(),
     "one_bit": OneBit(column=16),
+    "scaled_sign": ScaledSign(column=16),
     "two_bit": TwoBit(0.5),
+    "dithering": Dithering(7, is_damped=True, column=16),
     "top_k": TopK(0.05),
     "random_k": RandomK(0.05),
 }
@@ -54,6 +57,13 @@ def test_one_bit_sends_the_means_of_both_signs_of_a_column_in_a_thirty_second_of
     values = torch.tensor([1.0, 3.0, -2.0, -4.0, 0.5, -0.5])
     assert codec.decode(codec.encode(values), n=6).tolist() == [2.0, 2.0, -3.0, -3.0, 0.5, -0.5]
     assert OneBit(column=1024).n_bytes(2**20) == 2**20 // 8 + 8 * 1024
+
+
+def test_a_scaled_sign_sends_the_mean_size_of_a_column_in_a_bit_an_element() -> None:
+    codec = ScaledSign(column=4)
+    values = torch.tensor([1.0, 3.0, -2.0, -4.0, 0.5, -1.5])
+    assert codec.decode(codec.encode(values), n=6).tolist() == [2.5, 2.5, -2.5, -2.5, 1.0, -1.0]
+    assert ScaledSign().n_bytes(2**20) == 2**20 // 8 + 4 * 1024
 
 
 def test_two_bits_send_the_threshold_and_owe_the_rest() -> None:
@@ -117,4 +127,6 @@ def test_a_strategy_names_its_codec() -> None:
     assert codec_for({}) is None
     assert codec_for({"compression": "two_bit", "threshold": 0.1}) == TwoBit(0.1)
     assert codec_for({"compression": "top_k", "density": 0.1}) == TopK(0.1)
+    given = {"levels": 3, "partition": "natural", "norm": "l2", "feedback": False}
+    assert codec_for({"compression": "dithering", **given}) == Dithering(3, "natural", "l2")
     assert {*CODECS, "none"} == set(COMPRESSIONS)

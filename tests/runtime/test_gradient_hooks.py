@@ -65,6 +65,7 @@ TRAINING = TrainingSpec(epochs=6, batch_size=10, hyperparameters={"optimizer": "
 FEWER = (
     ({"compression": "one_bit"}, 1 / 32 + 2 / 1024),
     ({"compression": "two_bit", "threshold": 0.01}, 1 / 16),
+    ({"compression": "dithering", "levels": 3, "norm": "l2", "partition": "natural"}, 1 / 8 + 1 / 1024),
     ({"compression": "top_k", "density": 0.05}, 2 * 0.05),
     ({"compression": "power_sgd", "rank": 2, "plain_steps": 2}, None),
 )

@@ -47,5 +47,16 @@ class Preset:
     products: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-COMPRESSIONS = ("none", "fp16", "one_bit", "two_bit", "top_k", "random_k")  # compression.py
+COMPRESSIONS = (
+    "none", "fp16", "one_bit", "scaled_sign", "two_bit", "dithering", "top_k", "random_k",
+)  # compression.py  # fmt: skip
+FEWER_BYTES: Mapping[str, Parameter] = {
+    "compression": Parameter(str, "none", choices=COMPRESSIONS),
+    "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
+    "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
+    "levels": Parameter(int, 7, minimum=1, maximum=127),
+    "partition": Parameter(str, "linear", choices=("linear", "natural")),
+    "norm": Parameter(str, "max", choices=("max", "l2")),
+    "feedback": Parameter(bool, True),
+}
 PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)

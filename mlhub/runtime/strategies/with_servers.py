@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import FEWER_BYTES, PERIOD, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
 _STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
-_FEWER_BYTES = {
-    "compression": Parameter(str, "none", choices=COMPRESSIONS),
-    "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
-    "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
-}
 _SERVERS = Mode.PARAMETER_SERVER
 
 
@@ -22,14 +17,14 @@ def _on_servers(about: str, **parameters: Parameter) -> Scheme:
 
 
 WITH_SERVERS: Mapping[str, Scheme] = {
-    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, _FEWER_BYTES),
+    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, FEWER_BYTES),
     "hierarchical": Scheme(
         "bsp with `leaves` of the servers between: each adds up its workers' gradients and forwards the sum, so that "
         "the roots receive as many gradients as there are leaves. For many workers.",
         _SERVERS,
-        {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **_FEWER_BYTES},
+        {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **FEWER_BYTES},
     ),
-    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **_FEWER_BYTES),
+    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **FEWER_BYTES),
     "sparse_rows": _on_servers(
         "Asynchronous; a step moves only the rows of embeddings that its batch names. For large nn.Embedding layers, "
         "with plain SGD or Adagrad."
@@ -39,21 +34,21 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "links behind staleness.",
         max_outstanding=Parameter(int, 1, minimum=0, maximum=64),
         staleness_scaling=Parameter(str, "dynsgd", choices=("none", "zhang", "dynsgd")),
-        **_FEWER_BYTES,
+        **FEWER_BYTES,
     ),
     "ssp": _on_servers(
         "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
         "that are slow at random, not against one that is always slow.",
         staleness=Parameter(int, 3, minimum=0, maximum=10_000),
         **_STALE,
-        **_FEWER_BYTES,
+        **FEWER_BYTES,
     ),
     "softsync": _on_servers(
         "A version of every `group` pushes; workers wait for it only with `block`.",
         group=Parameter(int, 2, minimum=1, maximum=10_000),
         block=Parameter(bool, False),
         **_STALE,
-        **_FEWER_BYTES,
+        **FEWER_BYTES,
     ),
     "k_of_n": _on_servers(
         "The first k gradients make a version, the late ones are discarded.", k=Parameter(int, 1, minimum=1)
@@ -62,7 +57,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
         n_push=Parameter(int, 1, minimum=1),
         n_fetch=Parameter(int, 1, minimum=1),
-        **_FEWER_BYTES,
+        **FEWER_BYTES,
     ),
     "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),
     "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=PERIOD),
@@ -91,6 +86,12 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "rudra-adv": Preset("hierarchical"),
     "bounded-delay": Preset("bounded_delay", aliases={"tau": "max_outstanding"}),
     "mxnet-2bit": Preset("bsp", {"compression": "two_bit"}),
+    "byteps-onebit": Preset("bsp", {"compression": "scaled_sign"}),
+    "byteps-dithering": Preset(
+        "bsp",
+        {"compression": "dithering"},
+        aliases={"k": "levels", "dithering_partition": "partition", "dithering_normalize": "norm"},
+    ),
     "staleness-aware": Preset("asp", {"staleness_scaling": "zhang"}),
     "backup-workers": Preset("k_of_n"),
     "dist-keras-downpour": Preset("downpour", {"n_push": 5, "n_fetch": 5}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.declarations import COMPRESSIONS, PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import COMPRESSIONS, FEWER_BYTES, PERIOD, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
 _ALL = Mode.ALL_REDUCE
@@ -14,9 +14,8 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         "Every worker holds the model; gradients are averaged, or added where they differ (adasum).",
         _ALL,
         {
+            **FEWER_BYTES,
             "compression": Parameter(str, "none", choices=(*COMPRESSIONS, "power_sgd")),
-            "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
-            "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
             "rank": Parameter(int, 1, minimum=1, maximum=1024),
             "plain_steps": Parameter(int, 10, minimum=2, maximum=1_000_000),
             "reduction": Parameter(str, "mean", choices=("mean", "adasum")),
@@ -146,5 +145,9 @@ ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "plain_steps": ("compression", ("power_sgd",)),
     "threshold": ("compression", ("two_bit",)),
     "density": ("compression", ("top_k", "random_k")),
+    "levels": ("compression", ("dithering",)),
+    "partition": ("compression", ("dithering",)),
+    "norm": ("compression", ("dithering",)),
+    "feedback": ("compression", ("dithering",)),
     "reduction": ("compression", ("none",)),
 }
