@@ -4,61 +4,120 @@
     optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 
-Over torch.distributed: gloo, or NCCL where there is a GPU. Not here: join(), process sets, sparse gradients.
-Names, parameters and defaults are Horovod's own (its documentation of horovod.torch, version 0.28).
+Over torch.distributed: gloo, or NCCL where there is a GPU. Names, parameters and defaults are Horovod's own (its
+documentation of horovod.torch, version 0.28); AverageOfPresent is ours.
 """
 
 import importlib.util
 import sys
 import types
 
+import torch
+
 from mlhub.runtime.hvd import elastic
 from mlhub.runtime.hvd.collectives import (
+    allgather,
+    allgather_async,
+    allgather_object,
+    alltoall,
+    alltoall_async,
+    barrier,
+    broadcast,
+    broadcast_,
+    broadcast_async,
+    broadcast_async_,
+    broadcast_object,
+    grouped_allgather,
+    grouped_allgather_async,
+    join,
+)
+from mlhub.runtime.hvd.compression import Compression
+from mlhub.runtime.hvd.handles import Handle, poll, synchronize
+from mlhub.runtime.hvd.optimizer import DistributedOptimizer, broadcast_optimizer_state, broadcast_parameters
+from mlhub.runtime.hvd.process_sets import (
+    ProcessSet,
+    add_process_set,
+    get_process_set_ids_and_ranks,
+    global_process_set,
+    init,
+    remove_process_set,
+    shutdown,
+    start_timeline,
+    stop_timeline,
+)
+from mlhub.runtime.hvd.reductions import (
     Adasum,
     Average,
-    Compression,
-    Handle,
+    AverageOfPresent,
     Max,
     Min,
     Product,
     ReduceOp,
     Sum,
-    allgather,
-    allgather_object,
     allreduce,
     allreduce_,
     allreduce_async,
     allreduce_async_,
-    alltoall,
-    barrier,
-    broadcast,
-    broadcast_,
-    broadcast_object,
     grouped_allreduce,
-    poll,
+    grouped_allreduce_,
+    grouped_allreduce_async,
+    grouped_allreduce_async_,
+    grouped_reducescatter,
     reducescatter,
-    synchronize,
+    reducescatter_async,
+    sparse_allreduce_async,
 )
-from mlhub.runtime.hvd.optimizer import DistributedOptimizer, broadcast_optimizer_state, broadcast_parameters
 from mlhub.runtime.hvd.world import (
     cross_rank,
     cross_size,
-    init,
     is_initialized,
     local_rank,
     local_size,
     rank,
-    shutdown,
     size,
 )
 
 __all__ = [
-    "Adasum", "Average", "Compression", "DistributedOptimizer", "Handle", "Max", "Min", "Product", "ReduceOp", "Sum",
-    "allgather", "allgather_object", "allreduce", "allreduce_", "allreduce_async", "allreduce_async_", "alltoall",
-    "barrier", "broadcast", "broadcast_", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
-    "cross_rank", "cross_size", "elastic", "grouped_allreduce", "init", "is_initialized", "local_rank", "local_size",
-    "poll", "rank", "reducescatter", "shutdown", "size", "stand_in", "synchronize",
+    "Adasum", "Average", "AverageOfPresent", "Compression", "DistributedOptimizer", "Handle", "Max", "Min",
+    "ProcessSet", "Product", "ReduceOp", "Sum", "add_process_set", "allgather", "allgather_async", "allgather_object",
+    "allreduce", "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async", "barrier",
+    "broadcast", "broadcast_", "broadcast_async", "broadcast_async_", "broadcast_object", "broadcast_optimizer_state",
+    "broadcast_parameters", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built", "elastic",
+    "get_process_set_ids_and_ranks", "global_process_set", "gloo_built", "gloo_enabled", "grouped_allgather",
+    "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_", "grouped_allreduce_async",
+    "grouped_allreduce_async_", "grouped_reducescatter", "init", "is_homogeneous", "is_initialized", "join",
+    "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank",
+    "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "shutdown", "size",
+    "sparse_allreduce_async", "stand_in", "start_timeline", "stop_timeline", "synchronize",
 ]  # fmt: skip
+
+
+def gloo_built() -> bool:
+    return torch.distributed.is_gloo_available()
+
+
+gloo_enabled = gloo_built
+
+
+def nccl_built() -> bool:
+    return torch.distributed.is_nccl_available()
+
+
+def cuda_built() -> bool:
+    return torch.cuda.is_available()
+
+
+def mpi_built() -> bool:
+    """Nothing of MPI is used."""
+    return False
+
+
+mpi_enabled = mpi_threads_supported = ccl_built = ddl_built = rocm_built = mpi_built
+
+
+def is_homogeneous() -> bool:
+    """As many workers in every pod: always."""
+    return True
 
 
 def stand_in() -> None:

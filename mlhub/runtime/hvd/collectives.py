@@ -1,216 +1,167 @@
-"""Horovod's collective operations on tensors and objects. Every worker must call them in the same order."""
+"""Horovod's other collective operations, on tensors and objects. Every worker calls them in the same order."""
 
 from __future__ import annotations
 
-import enum
-import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from mlhub.runtime.hvd.world import rank, size
-from mlhub.runtime.strategies.adasum import adasum
+from mlhub.runtime.hvd import primitives
+from mlhub.runtime.hvd.handles import Handle, Together
+from mlhub.runtime.hvd.process_sets import ProcessSet, global_process_set
 
 
-class ReduceOp(enum.Enum):
-    AVERAGE = "average"
-    SUM = "sum"
-    ADASUM = "adasum"
-    MIN = "min"
-    MAX = "max"
-    PRODUCT = "product"
-
-
-Average, Sum, Adasum = ReduceOp.AVERAGE, ReduceOp.SUM, ReduceOp.ADASUM
-Min, Max, Product = ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT
-_TORCH = {
-    Average: dist.ReduceOp.SUM, Sum: dist.ReduceOp.SUM, Min: dist.ReduceOp.MIN, Max: dist.ReduceOp.MAX,
-    Product: dist.ReduceOp.PRODUCT,
-}  # fmt: skip
-
-
-class Compressor(Protocol):
-    """How a tensor travels: compress() tells what decompress() needs to undo it."""
-
-    @staticmethod
-    def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]: ...
-
-    @staticmethod
-    def decompress(tensor: Tensor, context: torch.dtype) -> Tensor: ...
-
-
-class _AsItIs:
-    @staticmethod
-    def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-        return tensor, tensor.dtype
-
-    @staticmethod
-    def decompress(tensor: Tensor, context: torch.dtype) -> Tensor:  # noqa: ARG004
-        return tensor
-
-
-class _Half:
-    @staticmethod
-    def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-        return (tensor.half() if tensor.is_floating_point() else tensor), tensor.dtype
-
-    @staticmethod
-    def decompress(tensor: Tensor, context: torch.dtype) -> Tensor:
-        return tensor.to(context)
-
-
-class Compression:
-    none: type[Compressor] = _AsItIs
-    fp16: type[Compressor] = _Half
-
-
-class Handle:
-    """An operation under way."""
-
-    def __init__(self, work: dist.Work | None, finish: functools.partial[Tensor]) -> None:
-        self._work, self._finish = work, finish
-        self._result: Tensor | None = None
-
-    def is_done(self) -> bool:
-        return self._result is not None or self._work is None or bool(self._work.is_completed())
-
-    def wait(self) -> Tensor:
-        if self._result is None:
-            if self._work is not None:
-                self._work.wait()
-            self._result = self._finish()
-        return self._result
-
-
-def poll(handle: Handle) -> bool:
-    """Whether synchronize() would not wait."""
-    return handle.is_done()
-
-
-def synchronize(handle: Handle) -> Tensor:
-    """Waits; returns the operation's tensor."""
-    return handle.wait()
-
-
-def allreduce_async_(
-    tensor: Tensor, average: bool | None = None, name: str | None = None, op: ReduceOp | None = None,  # noqa: ARG001
-    prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-    compression: type[Compressor] = Compression.none,
-) -> Handle:  # fmt: skip
-    """In place. average: Horovod's older word for op. Raises ValueError for an average of whole numbers."""
-    found = op or (Sum if average is False else Average)
-    if found in (Average, Adasum) and not tensor.is_floating_point():
-        raise ValueError(f"{found.value} of {tensor.dtype} is no whole number: use op=hvd.Sum.")
-    travelling, context = compression.compress(tensor if prescale_factor == 1.0 else tensor * prescale_factor)
-    travelling = travelling.contiguous() if travelling is not tensor else tensor.detach().clone()
-    work = None
-    if size() > 1 and found is Adasum:
-        flat = travelling.reshape(-1)
-        adasum(flat, [flat.numel()], rank=rank(), n_workers=size())
-        travelling = flat.view_as(travelling)
-    elif size() > 1:
-        work = dist.all_reduce(travelling, _TORCH[found], async_op=True)
-    factor = postscale_factor / (size() if found is Average else 1)
-
-    def finish() -> Tensor:
-        out = compression.decompress(travelling, context)
-        tensor.detach().copy_(out if factor == 1.0 else out * factor)
-        return tensor
-
-    return Handle(work, functools.partial(finish))
-
-
-def allreduce_async(tensor: Tensor, *given: Any, **more: Any) -> Handle:
-    """As allreduce_async_, into a tensor of its own."""
-    return allreduce_async_(tensor.detach().clone(), *given, **more)
-
-
-def allreduce_(tensor: Tensor, *given: Any, **more: Any) -> Tensor:
-    return allreduce_async_(tensor, *given, **more).wait()
-
-
-def allreduce(tensor: Tensor, *given: Any, **more: Any) -> Tensor:
-    """(tensor, average, name, op, prescale_factor, postscale_factor, compression): the mean over workers, unless op."""
-    return allreduce_async(tensor, *given, **more).wait()
-
-
-def grouped_allreduce(tensors: Sequence[Tensor], *given: Any, **more: Any) -> list[Tensor]:
-    """All at once: none is waited for before the last has begun."""
-    return [handle.wait() for handle in [allreduce_async(tensor, *given, **more) for tensor in tensors]]
-
-
-def allgather(tensor: Tensor, name: str | None = None) -> Tensor:  # noqa: ARG001
-    """One after the other along the first dimension, which alone may differ between workers."""
-    if size() == 1:
+def allgather(tensor: Tensor, name: str | None = None, process_set: ProcessSet = global_process_set) -> Tensor:
+    """One after the other along the first dimension, which alone may differ between workers; none of who has joined."""
+    process_set.check()
+    tensor = tensor.detach() if tensor.dim() else tensor.detach().reshape(1)
+    if process_set.size() == 1:
         return tensor.clone()
-    rows = [int(n) for n in _all_of(torch.tensor([tensor.shape[0]], device=tensor.device))]
+    n_own = torch.tensor([tensor.shape[0]], device=tensor.device)
+    rows = [int(n) for n in _all_of(n_own, process_set, name and f"{name}.rows")]
     room = tensor.new_zeros(max(rows), *tensor.shape[1:])
     room[: tensor.shape[0]] = tensor
-    return torch.cat([each[:n] for each, n in zip(_all_of(room), rows, strict=True)])
+    return torch.cat([each[:n] for each, n in zip(_all_of(room, process_set, name), rows, strict=True)])
 
 
-def allgather_object(obj: Any, name: str | None = None) -> list[Any]:  # noqa: ARG001
+def allgather_async(tensor: Tensor, name: str | None = None, process_set: ProcessSet = global_process_set) -> Handle:
+    """Done when it returns: how many rows there are must be known before they can be sent."""
+    found = allgather(tensor, name, process_set)
+    return Handle((), lambda: found)
+
+
+def grouped_allgather(
+    tensors: Sequence[Tensor], name: str | None = None, process_set: ProcessSet = global_process_set
+) -> list[Tensor]:
+    return [allgather(tensor, name and f"{name}.{i}", process_set) for i, tensor in enumerate(tensors)]
+
+
+def grouped_allgather_async(tensors: Sequence[Tensor], *given: Any, **more: Any) -> Handle:
+    return Together([allgather_async(tensor, *given, **more) for tensor in tensors])
+
+
+def allgather_object(obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set) -> list[Any]:
     """By rank."""
-    out: list[Any] = [obj] * size()
-    if size() > 1:
-        dist.all_gather_object(out, obj)
+    process_set.check()
+    out: list[Any] = [obj] * process_set.size()
+    if process_set.size() > 1:
+        primitives.other(
+            "all_gather_object", lambda: dist.all_gather_object(out, obj, process_set.group), process_set, name=name
+        )
     return out
 
 
-def broadcast_(tensor: Tensor, root_rank: int, name: str | None = None) -> Tensor:  # noqa: ARG001
-    if size() > 1:
-        sent = tensor.detach().contiguous()
-        dist.broadcast(sent, root_rank)
+def broadcast_async_(
+    tensor: Tensor, root_rank: int, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> Handle:
+    """root_rank: of all workers' ranks, also within a process set. Raises ValueError for a root outside of the set."""
+    process_set.check()
+    if root_rank not in process_set.ranks:
+        raise ValueError(f"The root {root_rank} is not in {process_set}.")
+    if process_set.size() == 1:
+        return Handle((), lambda: tensor)
+    sent = tensor.detach().contiguous()
+    started = primitives.broadcast(sent, root_rank, process_set, name=name)
+
+    def finish() -> Tensor:
         tensor.detach().copy_(sent)
-    return tensor
+        return tensor
+
+    return Handle([started], finish)
 
 
-def broadcast(tensor: Tensor, root_rank: int, name: str | None = None) -> Tensor:
-    return broadcast_(tensor.detach().clone(), root_rank, name)
+def broadcast_async(tensor: Tensor, *given: Any, **more: Any) -> Handle:
+    return broadcast_async_(tensor.detach().clone(), *given, **more)
 
 
-def broadcast_object(obj: Any = None, root_rank: int = 0, name: str | None = None) -> Any:  # noqa: ARG001
+def broadcast_(tensor: Tensor, *given: Any, **more: Any) -> Tensor:
+    out: Tensor = broadcast_async_(tensor, *given, **more).wait()
+    return out
+
+
+def broadcast(tensor: Tensor, *given: Any, **more: Any) -> Tensor:
+    """(tensor, root_rank, name, process_set)"""
+    out: Tensor = broadcast_async(tensor, *given, **more).wait()
+    return out
+
+
+def broadcast_object(
+    obj: Any = None, root_rank: int = 0, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> Any:
+    process_set.check()
     room = [obj]
-    if size() > 1:
-        dist.broadcast_object_list(room, root_rank)
+    if process_set.size() > 1:
+        primitives.other(
+            "broadcast_object",
+            lambda: dist.broadcast_object_list(room, root_rank, group=process_set.group),
+            process_set,
+            name=name,
+        )
     return room[0]
 
 
-def alltoall(tensor: Tensor, splits: Tensor | None = None, name: str | None = None) -> Any:  # noqa: ARG001
+def alltoall(
+    tensor: Tensor, splits: Tensor | None = None, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Any:  # fmt: skip
     """To each worker its rows, `splits` of them or as many for each; what came, and with splits how much from whom.
 
     Raises ValueError when rows cannot be divided so.
     """
-    n = size()
+    process_set.check()
+    n, me = process_set.size(), process_set.rank()
     if splits is None and tensor.shape[0] % n:
         raise ValueError(f"{tensor.shape[0]} rows cannot be divided over {n} workers: give splits.")
     sent = [tensor.shape[0] // n] * n if splits is None else [int(s) for s in splits]
     if len(sent) != n or sum(sent) != tensor.shape[0]:
         raise ValueError(f"The splits {sent} do not divide {tensor.shape[0]} rows over {n} workers.")
-    came = [row[rank()] for row in allgather_object(sent)]
-    out = tensor.new_empty(sum(came), *tensor.shape[1:])
+    came = [row[me] for row in allgather_object(sent, process_set=process_set)]
+    out, given = tensor.new_empty(sum(came), *tensor.shape[1:]), tensor.detach().contiguous()
     if n == 1:
-        out.copy_(tensor)
+        out.copy_(given)
     else:
-        dist.all_to_all_single(out, tensor.contiguous(), came, sent)
+        primitives.other(
+            "all_to_all",
+            lambda: dist.all_to_all_single(out, given, came, sent, group=process_set.group),
+            process_set,
+            name=name,
+        )
     return out if splits is None else (out, torch.tensor(came))
 
 
-def reducescatter(tensor: Tensor, op: ReduceOp = Average, name: str | None = None) -> Tensor:
-    """This worker's rows of the reduced tensor; the first workers have one more where they cannot be divided."""
-    whole = allreduce(tensor, name=name, op=op)
-    return torch.tensor_split(whole, size())[rank()].clone()
+def alltoall_async(tensor: Tensor, *given: Any, **more: Any) -> Handle:
+    """Done when it returns."""
+    found = alltoall(tensor, *given, **more)
+    return Handle((), lambda: found)
 
 
-def barrier() -> None:
-    if size() > 1:
-        dist.barrier()
+def barrier(process_set: ProcessSet = global_process_set) -> None:
+    process_set.check()
+    if process_set.size() > 1:
+        primitives.barrier(process_set).wait()
 
 
-def _all_of(tensor: Tensor) -> list[Tensor]:
-    out = [torch.empty_like(tensor) for _ in range(size())]
-    dist.all_gather(out, tensor.contiguous())
+def join(device: int = -1) -> int:  # noqa: ARG001 (the device is torch's)
+    """This worker has no more data: it takes part with zeros in what the others do, until all have joined.
+
+    Returns the rank that joined last. Others may sum, average, gather, broadcast and wait for each other.
+    """
+    global_process_set.check()
+    attendance = global_process_set.attendance
+    if attendance is None:
+        return global_process_set.rank()
+    attendance.join()
+    while True:
+        call = attendance.next_call()
+        if call.kind == "end":
+            return call.last
+        primitives.take_part(call)
+
+
+def _all_of(tensor: Tensor, process_set: ProcessSet, name: str | None) -> list[Tensor]:
+    out = [torch.empty_like(tensor) for _ in process_set.ranks]
+    primitives.all_gather(out, tensor.contiguous(), process_set, name=name).wait()
     return out

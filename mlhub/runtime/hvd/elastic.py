@@ -22,8 +22,10 @@ import torch
 from torch import nn
 
 from mlhub.runtime import script
-from mlhub.runtime.hvd.collectives import Max, allreduce, broadcast_object
-from mlhub.runtime.hvd.world import init, is_initialized, rank, size
+from mlhub.runtime.hvd.collectives import broadcast_object
+from mlhub.runtime.hvd.process_sets import init
+from mlhub.runtime.hvd.reductions import Max, allreduce
+from mlhub.runtime.hvd.world import is_initialized, rank, size
 from mlhub.wire.exits import ExitCode
 
 FILE = "horovod-elastic.pt"
@@ -123,8 +125,7 @@ def run(train: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]
 
     @functools.wraps(train)
     def resumed(state: S, *given: P.args, **more: P.kwargs) -> T:
-        if not is_initialized():
-            init()
+        init()
         state.resume()
         return train(state, *given, **more)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -11,11 +10,8 @@ import torch.distributed as dist
 _is_alone = False
 
 
-def init(*_: Any, **__: Any) -> None:
-    """Joins the gang of this pod; Horovod's arguments (communicators, process sets) mean nothing here.
-
-    Where the script has made a process group of its own, it is used.
-    """
+def begin() -> None:
+    """Makes the process group, unless the script has made one."""
     global _is_alone
     _is_alone = int(os.environ.get("WORLD_SIZE", "1")) == 1 and not dist.is_initialized()
     if _is_alone or dist.is_initialized():
@@ -23,7 +19,7 @@ def init(*_: Any, **__: Any) -> None:
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
 
 
-def shutdown() -> None:
+def end() -> None:
     global _is_alone
     _is_alone = False
     if dist.is_initialized():
