@@ -9,7 +9,7 @@ from django.conf import settings
 from mlhub.control.needs import server_resources, worker_resources
 from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, Mode, PodPlacement, Role
 
@@ -25,13 +25,14 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         data_plane=data_plane_of(pods),
         pods=pods,
         inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
-        dataset=inputs.dataset_spec(job.dataset_version),
+        dataset=inputs.dataset_spec(job),
         model=inputs.model_spec(job.model_version),
         training=inputs.training_spec(job),
+        prediction=inputs.prediction_spec(job),
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id),
         gang_secret=gang_secret_of(attempt.id),
-        survives_lost_workers=attempt.n_workers > 1 and parse(job.strategy).scheme.survives,
+        survives_lost_workers=attempt.n_workers > 1 and _survives(job),
         checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
         labels={
             "organisation": job.project.organisation.name,
@@ -41,6 +42,11 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
             "job_id": str(job.id),
         },
     )
+
+
+def _survives(job: Job) -> bool:
+    """Workers of a prediction take over what others leave."""
+    return job.kind != JobKind.TRAIN or parse(job.strategy).scheme.survives
 
 
 def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:

@@ -33,8 +33,8 @@ PHASES = {
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "target_metric", "target_value", "profile",
-    "preflight", "not_before", "dataset_version_id", "project__organisation", "model_version__kind",
-    "model_version__code_version",
+    "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
+    "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [
     "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome",

@@ -17,9 +17,10 @@ BY_SUFFIX = {
     ".text": Format.TEXT,
 }
 BY_FIRST_BYTES = {b"PAR1": Format.PARQUET, b"PK\x03\x04": Format.IMAGE_FOLDER}
-TAKES = {"target": (Format.CSV, Format.PARQUET)} | dict.fromkeys(
-    ("tokenizer", "vocabulary_size", "context_length", "documents"), (Format.TEXT,)
-)
+TAKES = {
+    "target": (Format.CSV, Format.PARQUET),
+    "targets": (Format.CSV, Format.PARQUET, Format.NPZ, Format.IMAGE_FOLDER),
+} | dict.fromkeys(("tokenizer", "vocabulary_size", "context_length", "documents"), (Format.TEXT,))
 
 
 def guess(filename: str, path: Path) -> Format:

@@ -12,10 +12,11 @@ from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
-from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.admission import check_request, check_room, check_versions
 from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.lifecycle import advance
-from mlhub.jobs.models import Job, Preflight, Submission
+from mlhub.jobs.models import Job, JobKind, Preflight, Submission
+from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
@@ -27,6 +28,7 @@ CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
     "target_metric", "target_value",
 )  # fmt: skip
+CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority")
 
 
 def submit_job(
@@ -42,7 +44,8 @@ def submit_job(
 ) -> Job:
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
-    request: epochs, batch_size and what else Job has of the user's wishes; what is left out is MLHub's choice.
+    request: kind, epochs, batch_size and what else Job has of the user's wishes; what is left out is MLHub's choice.
+    With another kind than train, model_version has weights, and request features, output, examples instead of epochs.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
     """
@@ -51,13 +54,18 @@ def submit_job(
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
     check_versions(project, dataset_version, model_version)
-    request = with_usual_course(dataset_version, request)
-    request = check_request(project.organisation, dataset_version, model_version, request)
+    kind = request.pop("kind", JobKind.TRAIN)
+    if kind == JobKind.TRAIN:
+        request = with_usual_course(dataset_version, request)
+        request = check_request(project.organisation, dataset_version, model_version, request)
+    else:
+        request = check_prediction(kind, dataset_version, model_version, request)
+        check_room(project.organisation, request["min_workers"])
     try:
         with transaction.atomic():
             job: Job = Job.objects.create(
                 project=project,
-                name=name or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100],
+                name=name or _usual_name(kind, dataset_version, model_version),
                 dataset_version=dataset_version,
                 model_version=model_version,
                 cloned_from=cloned_from,
@@ -79,7 +87,11 @@ def submit_job(
 
 def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job:
     """A new job with the same wishes, but for those that are overridden. Raises what submit_job raises."""
-    request = {field: getattr(job, field) for field in CLONED} | overrides
+    if job.kind == JobKind.TRAIN:
+        request = {field: getattr(job, field) for field in CLONED} | overrides
+    else:
+        request = {field: getattr(job, field) for field in CLONED_PREDICTION} | overrides
+        request |= {field: job.prediction[field] for field in ASKED}
     return submit_job(
         job.project,
         dataset_version=request.pop("dataset_version", job.dataset_version),
@@ -156,6 +168,11 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             advance(job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version)
     job.refresh_from_db()
     return job
+
+
+def _usual_name(kind: str, dataset: DatasetVersion, model: ModelVersion) -> str:
+    verb = "" if kind == JobKind.TRAIN else f"{kind}: "
+    return f"{verb}{model.model.name} on {dataset.dataset.name}"[:100]
 
 
 def _known(actor: User, key: str, fingerprint: str) -> Job | None:

@@ -14,6 +14,7 @@ from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.prediction.likeness import has_targets
 from mlhub.runtime.settings import check_limits, read_settings
 from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
@@ -84,10 +85,16 @@ def check_request(
             "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
         )
     _check_settings(model, request)
+    if not has_targets(dataset.schema or {}):
+        raise InvalidInputError(
+            "The dataset was uploaded without targets: there is nothing to learn.",
+            field="dataset",
+            remedy="Predict on it, or upload it with targets.",
+        )
     if model.kind != Kind.SCRIPT:
         _check_fit(dataset.schema or {}, request)
     request = {**request, **_strategy(model, request)}
-    _check_room(organisation, request.get("min_workers", 1))
+    check_room(organisation, request.get("min_workers", 1))
     return request
 
 
@@ -199,7 +206,8 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
     return {"min_workers": n, "max_workers": n}
 
 
-def _check_room(organisation: Organisation, n_gpus: int) -> None:
+def check_room(organisation: Organisation, n_gpus: int) -> None:
+    """Whether cluster and quota could ever give so many. Raises InvalidInputError, QuotaExceededError."""
     have = Node.objects.aggregate(n=Sum("n_slots"))["n"]
     if have is not None and n_gpus > have:
         raise InvalidInputError(

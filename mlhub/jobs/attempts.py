@@ -246,8 +246,9 @@ def live_attempts() -> list[Attempt]:
 def attempt_to_launch(attempt_id: UUID) -> Attempt:
     """With everything that its specification is made of."""
     found = Attempt.objects.select_related(
-        "job__project__organisation", "job__dataset_version__dataset", "job__model_version__code_version"
-    )
+        "job__project__organisation", "job__dataset_version__dataset", "job__model_version__code_version",
+        "job__model_version__dataset_version",
+    )  # fmt: skip
     placed: Attempt = found.prefetch_related("allocations").get(pk=attempt_id)
     return placed
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from django.conf import settings
 
-from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Job, JobKind
 from mlhub.registry.models import ModelVersion
+from mlhub.runtime.prediction.likeness import Known, as_learnt
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
-from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, TrainingSpec
+from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec
 
 PACKAGE, WEIGHTS = "package.zip", "start.safetensors"
 
@@ -40,8 +40,22 @@ def inputs_on_disk(job: Job) -> Iterator[tuple[Input, ...]]:
         )
 
 
-def dataset_spec(version: DatasetVersion) -> DatasetSpec:
-    return DatasetSpec(version.format, tuple(f["name"] for f in version.files), version.schema)
+def dataset_spec(job: Job) -> DatasetSpec:
+    """For a model that has learnt: read as what it learnt from was."""
+    version, schema = job.dataset_version, job.dataset_version.schema
+    learnt = job.model_version.dataset_version
+    if job.kind != JobKind.TRAIN and learnt is not None:
+        known = Known(learnt.format, learnt.schema), Known(version.format, schema)
+        schema = as_learnt(*known, needs_targets=job.kind == JobKind.EVALUATE)
+    return DatasetSpec(version.format, tuple(f["name"] for f in version.files), schema)
+
+
+def prediction_spec(job: Job) -> PredictionSpec | None:
+    """None: the job trains."""
+    if job.kind == JobKind.TRAIN:
+        return None
+    asked = job.prediction
+    return PredictionSpec(job.kind, **{**asked, "features": tuple(asked["features"])})
 
 
 def model_spec(version: ModelVersion) -> ModelSpec:

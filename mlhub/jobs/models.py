@@ -6,7 +6,7 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.querysets import AttemptQuerySet, JobQuerySet
+from mlhub.jobs.querysets import ArtifactQuerySet, AttemptQuerySet, JobQuerySet
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.models import Blob
@@ -19,6 +19,14 @@ class ModeChoice(models.TextChoices):
     AUTO = "auto"
     ALL_REDUCE = "all_reduce"
     PARAMETER_SERVER = "parameter_server"
+
+
+class JobKind(models.TextChoices):
+    """What a job does; the two others ask a trained model."""
+
+    TRAIN = "train"
+    PREDICT = "predict"
+    EVALUATE = "evaluate"
 
 
 class Preflight(models.TextChoices):
@@ -39,6 +47,8 @@ class Job(models.Model):
     cloned_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="clones")
 
     # what the user asked for
+    kind = models.CharField(max_length=8, choices=JobKind, default=JobKind.TRAIN)
+    prediction = models.JSONField(default=dict)  # of other kinds: features, output, examples, combine
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="jobs")
     model_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="jobs")
     epochs = models.PositiveIntegerField()
@@ -162,14 +172,19 @@ class Checkpoint(models.Model):
         constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="checkpoint_name")]
 
 
+RESULTS = ("predictions.parquet", "predictions.npz")  # artifacts that people download from the job
+
+
 class Artifact(models.Model):
-    """A file that an attempt uploaded: the trained weights and their metadata."""
+    """A file that an attempt uploaded: the trained weights and their metadata, or a job's predictions."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="artifacts")
     name = models.CharField(max_length=200)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = ArtifactQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="artifact_name")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
@@ -31,3 +31,12 @@ class AttemptQuerySet(TenantOwnedQuerySet):
 
     def live(self) -> Self:
         return self.filter(ended_at=None)
+
+
+class ArtifactQuerySet(TenantOwnedQuerySet):
+    organisation_path = "attempt__job__project__organisation"
+
+    def of_result(self, job: Any) -> Self:
+        """The file that people download from a job that predicted and is done."""
+        done = self.filter(attempt__job=job, attempt__outcome="succeeded", name__startswith="predictions.")
+        return done.select_related("blob")

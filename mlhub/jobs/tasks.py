@@ -40,8 +40,9 @@ def hand_off_job(job_id: str) -> None:
     """Tries model and data out in the sandbox: then the scheduler may have the job, or it FAILED with the reason."""
     with work_lock(f"preflight:{job_id}") as is_mine:
         jobs = Job.objects.select_related(
-            "dataset_version__dataset", "model_version__model", "model_version__code_version", "project__organisation"
-        )
+            "dataset_version__dataset", "model_version__model", "model_version__code_version",
+            "model_version__dataset_version", "project__organisation",
+        )  # fmt: skip
         job = jobs.filter(pk=job_id, preflight=Preflight.PENDING).exclude(state__in=ENDED).first()
         if is_mine and job is not None:
             _try_out(job)
@@ -113,9 +114,10 @@ def _trial(job: Job, there: tuple[Input, ...]) -> PodSpec:
         master_address="",
         server_addresses=(),
         inputs=there,
-        dataset=inputs.dataset_spec(job.dataset_version),
+        dataset=inputs.dataset_spec(job),
         model=inputs.model_spec(job.model_version),
         training=inputs.training_spec(job),
+        prediction=inputs.prediction_spec(job),
         checkpoint_uri="",
         start_timeout_s=0,
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.metrics.models import SpeedSample, Staleness
 from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.report import ProgressReport, StalenessReport
@@ -20,9 +20,11 @@ MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; the
 
 
 def family_of(job: Job) -> str:
-    """Jobs of one family run the same code on the same dataset, in step alike: they are expected to be as fast."""
+    """Jobs of one family do the same with the same code and dataset, in step alike: they are expected to be as fast."""
     code = job.model_version.code_version_id or job.model_version_id
     shape = json.dumps(job.hyperparameters, sort_keys=True)
+    if job.kind != JobKind.TRAIN:
+        shape += json.dumps([job.kind, job.prediction], sort_keys=True)
     if job.strategy:
         shape += json.dumps(job.strategy, sort_keys=True)
     return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]

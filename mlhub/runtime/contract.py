@@ -43,6 +43,9 @@ class Contract:
     preprocess: Callable[[Tensor], Any]
     declared: Values = field(default_factory=dict)
     has_usual_loss: bool = True
+    answers: Callable[[Tensor], Tensor] = field(
+        default=lambda outputs: outputs
+    )  # in the unit of a regression's targets
 
     def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
         """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
@@ -72,6 +75,7 @@ def load_contract(
         preprocess=getattr(module, "preprocess", usual or _as_it_is),
         declared=_declared(module),
         has_usual_loss=not hasattr(module, "loss"),
+        answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,27 @@ def evaluate(
             pulse.beat("compute")
             inputs, targets = data.batch(looked_at[start : start + BATCH])
             inputs, targets = contract.preprocess(inputs.to(device)), targets.to(device)
-            outputs = predictor(inputs)
-            found: dict[str, Any] = {"loss": contract.loss(outputs, targets), **contract.metrics(outputs, targets)}
-            for name, value in found.items():
-                sums[name] = sums.get(name, 0.0) + float(value) * len(targets) * weighs
+            add_found(sums, contract, predictor(inputs), targets, weighs=weighs)
     model.train()
     names = sorted(sums)
     totals = strategy.total([float(len(own)), *(sums[name] for name in names)])
-    means = {f"eval/{name}": total / totals[0] for name, total in zip(names, totals[1:], strict=True)}
-    if data.facts.get("task") == "language_modelling":
-        means |= _of_language(means["eval/loss"], bytes_per_token=float(data.facts.get("bytes_per_token", 1.0)))
+    return as_means(dict(zip(names, totals[1:], strict=True)), n=totals[0], facts=data.facts)
+
+
+def add_found(
+    sums: dict[str, float], contract: Contract, outputs: Any, targets: torch.Tensor, *, weighs: float = 1.0
+) -> None:
+    """Adds loss and metrics of a batch to the sums over examples."""
+    found: dict[str, Any] = {"loss": contract.loss(outputs, targets), **contract.metrics(outputs, targets)}
+    for name, value in found.items():
+        sums[name] = sums.get(name, 0.0) + float(value) * len(targets) * weighs
+
+
+def as_means(sums: Mapping[str, float], *, n: float, facts: Mapping[str, Any]) -> dict[str, float]:
+    """Over n examples, keys "eval/..."; of texts with what follows from the loss."""
+    means = {f"eval/{name}": sums[name] / n for name in sorted(sums)}
+    if facts.get("task") == "language_modelling":
+        means |= _of_language(means["eval/loss"], bytes_per_token=float(facts.get("bytes_per_token", 1.0)))
     return means
 
 

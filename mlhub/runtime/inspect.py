@@ -44,10 +44,12 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
-    from mlhub.runtime.preflight import try_out
-
     spec = PodSpec.from_json(arguments.spec.read_text())
     inputs = {item.name: Path(item.uri.removeprefix("file://")) for item in spec.inputs}
+    if spec.prediction is None:
+        from mlhub.runtime.preflight import try_out
+    else:
+        from mlhub.runtime.prediction.rehearsal import rehearse as try_out
     with tempfile.TemporaryDirectory() as folder:
         return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
 

@@ -18,6 +18,7 @@ from mlhub.runtime import archives, foreign, hvd, script
 from mlhub.runtime.arguments import command_line
 from mlhub.runtime.errors import PreemptedError, classify, told
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.prediction.worker import Worker
 from mlhub.runtime.reporting import Reporter, Telling
 from mlhub.runtime.serving import server_of
 from mlhub.runtime.training import Trainer
@@ -34,7 +35,7 @@ def main() -> int:
             return _serve(pod, reporter)
         if pod.spec.model.kind == "script":
             return _run_script(pod)
-        _train(pod, reporter if pod.is_reporter else Reporter(None))
+        _work(pod, reporter if pod.is_reporter else Reporter(None))
         return ExitCode.DONE
     except PreemptedError as asked:
         print(f"trainer: {asked}", flush=True)
@@ -46,10 +47,10 @@ def main() -> int:
         return code
 
 
-def _train(pod: Pod, reporter: Reporter) -> None:
-    trainer = Trainer(pod, reporter)
-    signal.signal(signal.SIGTERM, lambda *_: setattr(trainer, "is_asked_to_stop", True))
-    trainer.run()
+def _work(pod: Pod, reporter: Reporter) -> None:
+    worker = Trainer(pod, reporter) if pod.spec.prediction is None else Worker(pod, reporter)
+    signal.signal(signal.SIGTERM, lambda *_: setattr(worker, "is_asked_to_stop", True))
+    worker.run()
 
 
 def _serve(pod: Pod, reporter: Reporter) -> int:

@@ -73,6 +73,8 @@ class Unit:
 
     def metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """In the targets' own unit."""
-        answers = outputs.reshape(targets.shape)
-        own = answers if self.is_own else answers * self.std + self.mean
-        return {"mean_absolute_error": (own - targets).abs().mean()}
+        return {"mean_absolute_error": (self.answers(outputs.reshape(targets.shape)) - targets).abs().mean()}
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """What the model says, in the targets' own unit."""
+        return outputs if self.is_own else outputs * self.std + self.mean

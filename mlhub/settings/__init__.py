@@ -136,6 +136,8 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "VersionState": "mlhub.datasets.models.VersionState",
+        "JobKind": "mlhub.jobs.models.JobKind",
+        "KindEnum": "mlhub.registry.models.Kind",
         "JobState": "mlhub.jobs.api.serializers.STATES",
         "Role": "mlhub.tenants.api.serializers.ROLES",
         "PodRole": [("worker", "worker"), ("server", "server")],

@@ -93,6 +93,21 @@ class TrainingSpec:
 
 
 @dataclass(frozen=True)
+class PredictionSpec:
+    """What a trained model is asked about a dataset, instead of training; workers share parts of batch_size examples.
+
+    kind: "predict" | "evaluate". examples: "all" | "held_out". features: names of layers whose outputs are wanted
+    instead of predictions. output: "parquet" | "npz". combine: an ensemble's members, by "mean" | "vote".
+    """
+
+    kind: str
+    examples: str = "all"
+    features: tuple[str, ...] = ()
+    output: str = "parquet"
+    combine: str = "mean"
+
+
+@dataclass(frozen=True)
 class PodPlacement:
     """One member of the gang and the node it goes to. index is the rank among workers, the shard among servers."""
 
@@ -128,6 +143,7 @@ class LaunchSpec:
     start_timeout_s: float = 120.0
     survives_lost_workers: bool = False
     data_plane: DataPlane = DataPlane.HMAC
+    prediction: PredictionSpec | None = None  # of a gang that does not train
     version: int = WIRE_VERSION
 
     @property
@@ -182,6 +198,7 @@ class PodSpec:
     start_timeout_s: float
     worker_addresses: tuple[str, ...] = ()  # host:port, one a rank, for scripts that listen themselves; free at start
     data_plane: DataPlane = DataPlane.HMAC
+    prediction: PredictionSpec | None = None
     version: int = WIRE_VERSION
 
     def to_json(self) -> str:
@@ -237,6 +254,7 @@ class PodSpec:
             start_timeout_s=launch.start_timeout_s,
             worker_addresses=worker_addresses,
             data_plane=launch.data_plane,
+            prediction=launch.prediction,
         )
 
 
@@ -260,10 +278,13 @@ def _pod(raw: dict[str, Any]) -> PodPlacement:
 
 
 def _content(raw: dict[str, Any]) -> dict[str, Any]:
-    dataset = raw["dataset"]
+    dataset, prediction = raw["dataset"], raw.get("prediction")
     return {
         "inputs": tuple(Input(**i) for i in raw["inputs"]),
         "dataset": DatasetSpec(**{**dataset, "files": tuple(dataset["files"])}) if dataset else None,
         "model": ModelSpec(**raw["model"]),
         "training": TrainingSpec(**raw["training"]),
+        "prediction": PredictionSpec(**{**prediction, "features": tuple(prediction["features"])})
+        if prediction
+        else None,
     }

@@ -16,7 +16,18 @@ import numpy as np
 
 from mlhub.runtime import readers
 from mlhub.wire import environment as names
-from mlhub.wire.launch import AttemptId, DataPlane, DatasetSpec, Input, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+from mlhub.wire.launch import (
+    AttemptId,
+    DataPlane,
+    DatasetSpec,
+    Input,
+    Mode,
+    ModelSpec,
+    PodSpec,
+    PredictionSpec,
+    Role,
+    TrainingSpec,
+)
 from tests.runtime.processes import TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +55,9 @@ class Gang:
     package: Path | None = None
     training: TrainingSpec = field(default_factory=lambda: TrainingSpec(epochs=3, batch_size=10))
     data_plane: DataPlane = DataPlane.HMAC
+    prediction: PredictionSpec | None = None
+    weights_file: Path | None = None  # of model.weights, which is called "weights"
+    schema: dict[str, Any] | None = None  # None: what inspection finds
     attempt: int = 0
     processes: dict[str, TrainerProcess] = field(default_factory=dict)
 
@@ -53,15 +67,13 @@ class Gang:
         spec = self.spec(mode, n_workers=n_workers, n_servers=n_servers)
         for role, n in ((Role.SERVER, n_servers), (Role.WORKER, n_workers)):
             for index in range(n):
-                self._spawn(replace(spec, role=role, index=index), {"data": self.dataset, "code": self.package})
+                self._spawn(replace(spec, role=role, index=index), self._files())
 
     def spec(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> PodSpec:
         """Worker 0's."""
         ports = free_ports(1 + n_servers)
-        schema = readers.inspect(self.format, self.dataset, self.options).schema
-        inputs = [_input("data", self.dataset)]
-        if self.package is not None:
-            inputs.append(_input("code", self.package))
+        schema = self.schema or readers.inspect(self.format, self.dataset, self.options).schema
+        inputs = [_input(name, path) for name, path in self._files().items() if path is not None]
         return PodSpec(
             attempt_id=AttemptId(f"attempt-{self.attempt}"),
             job_id="job",
@@ -81,12 +93,16 @@ class Gang:
             start_timeout_s=60,
             worker_addresses=tuple(f"127.0.0.1:{port}" for port in free_ports(n_workers)),
             data_plane=self.data_plane,
+            prediction=self.prediction,
         )
+
+    def _files(self) -> dict[str, Path | None]:
+        return {"data": self.dataset, "code": self.package, "weights": self.weights_file}
 
     def start_again(self, name: str) -> str:
         """Another process in the place of one that died, within the same attempt; returns its name."""
         spec = PodSpec.from_json((self.work(name) / "spec.json").read_text())
-        self._spawn(spec, {"data": self.dataset, "code": self.package}, name=f"{name}-again")
+        self._spawn(spec, self._files(), name=f"{name}-again")
         return f"{name}-again"
 
     def _spawn(self, spec: PodSpec, inputs: dict[str, Path | None], *, name: str = "") -> None:

@@ -429,6 +429,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/result": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The file of a job that predicted; one byte range, and an entity tag to ask again. */
+        get: operations["jobs_result_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/resume": {
         parameters: {
             query?: never;
@@ -1082,6 +1099,12 @@ export interface components {
             /** @description The column to predict, of CSV and Parquet. */
             target?: string;
             /**
+             * @description none: there are none in the file; it is only to be predicted on. Not of text.
+             *
+             *     * `none` - none
+             */
+            targets?: components["schemas"]["TargetsEnum"];
+            /**
              * @description Of text: what becomes one token; by default learnt byte pairs.
              *
              *     * `byte` - byte
@@ -1231,6 +1254,12 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * @description * `all` - all
+         *     * `held_out` - held_out
+         * @enum {string}
+         */
+        ExamplesEnum: "all" | "held_out";
         /** @description Why the scheduler decided as it did, in words and numbers. */
         Explanation: {
             reason: string;
@@ -1289,6 +1318,7 @@ export interface components {
         Job: {
             /** Format: uuid */
             readonly id: string;
+            readonly kind: components["schemas"]["JobKind"];
             readonly name: string;
             readonly project: components["schemas"]["ProjectBrief"];
             readonly created_by: components["schemas"]["UserBrief"];
@@ -1382,6 +1412,7 @@ export interface components {
         JobDetail: {
             /** Format: uuid */
             readonly id: string;
+            readonly kind: components["schemas"]["JobKind"];
             readonly name: string;
             readonly project: components["schemas"]["ProjectBrief"];
             readonly created_by: components["schemas"]["UserBrief"];
@@ -1453,9 +1484,22 @@ export interface components {
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
+            /** @description Of predict and evaluate: what was asked; else {}. */
+            readonly prediction: {
+                [key: string]: unknown;
+            };
+            /** @description Of predict: what /jobs/{id}/result gives, once done. */
+            readonly result_file: components["schemas"]["ResultFile"] | null;
             readonly attempts: components["schemas"]["Attempt"][];
             readonly cursor: string;
         };
+        /**
+         * @description * `train` - Train
+         *     * `predict` - Predict
+         *     * `evaluate` - Evaluate
+         * @enum {string}
+         */
+        JobKind: "train" | "predict" | "evaluate";
         JobName: {
             /** Format: uuid */
             id: string;
@@ -1473,9 +1517,42 @@ export interface components {
          * @enum {string}
          */
         JobState: "queued" | "starting" | "running" | "stopping" | "paused" | "succeeded" | "failed" | "cancelled";
-        /** @description Dataset and model; all else is MLHub's choice unless it is given. */
+        /**
+         * @description Dataset and model; all else is MLHub's choice unless it is given.
+         *
+         *     To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
+         */
         JobSubmitRequest: {
             name?: string;
+            /**
+             * @description By default train.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
+            kind?: components["schemas"]["JobKind"];
+            /**
+             * Format: uuid
+             * @description A training job that succeeded, to predict or evaluate with what it trained.
+             */
+            model_of?: string;
+            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
+            features?: string[];
+            /**
+             * @description Of predict: by default parquet.
+             *
+             *     * `parquet` - parquet
+             *     * `npz` - npz
+             */
+            output?: components["schemas"]["OutputEnum"];
+            /**
+             * @description Of predict and evaluate: by default all.
+             *
+             *     * `all` - all
+             *     * `held_out` - held_out
+             */
+            examples?: components["schemas"]["ExamplesEnum"];
             /**
              * Format: uuid
              * @description Its latest ready version is used.
@@ -1777,6 +1854,12 @@ export interface components {
             readonly role: components["schemas"]["Role"];
             readonly quota: components["schemas"]["QuotaLimits"];
         };
+        /**
+         * @description * `parquet` - parquet
+         *     * `npz` - npz
+         * @enum {string}
+         */
+        OutputEnum: "parquet" | "npz";
         PaginatedDatasetList: {
             /**
              * Format: uri
@@ -2082,6 +2165,7 @@ export interface components {
         QueuedJob: {
             /** Format: uuid */
             readonly id: string;
+            readonly kind: components["schemas"]["JobKind"];
             readonly name: string;
             readonly project: components["schemas"]["ProjectBrief"];
             readonly created_by: components["schemas"]["UserBrief"];
@@ -2274,6 +2358,10 @@ export interface components {
             remedy: string;
             /** @description Of uploaded code that raised. */
             traceback?: string;
+        };
+        ResultFile: {
+            name: string;
+            size_bytes: number;
         };
         /**
          * @description * `owner` - owner
@@ -2538,6 +2626,11 @@ export interface components {
          * @enum {string}
          */
         StreamEnum: "reports" | "log";
+        /**
+         * @description * `none` - none
+         * @enum {string}
+         */
+        TargetsEnum: "none";
         Team: {
             /** Format: uuid */
             readonly id: string;
@@ -2649,6 +2742,12 @@ export interface components {
             format?: components["schemas"]["FormatEnum"];
             /** @description The column to predict, of CSV and Parquet. */
             target?: string;
+            /**
+             * @description none: there are none in the file; it is only to be predicted on. Not of text.
+             *
+             *     * `none` - none
+             */
+            targets?: components["schemas"]["TargetsEnum"];
             /**
              * @description Of text: what becomes one token; by default learnt byte pairs.
              *
@@ -3190,6 +3289,12 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
+                /**
+                 * @description * `train` - Train
+                 *     * `predict` - Predict
+                 *     * `evaluate` - Evaluate
+                 */
+                kind?: "evaluate" | "predict" | "train";
                 /** @description Number of results to return per page. */
                 limit?: number;
                 name?: string;
@@ -3419,6 +3524,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_result_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
                 };
             };
         };

@@ -91,6 +91,11 @@ class VersionUploadSerializer(serializers.Serializer[None]):
     target = serializers.CharField(
         max_length=200, required=False, help_text="The column to predict, of CSV and Parquet."
     )
+    targets = serializers.ChoiceField(
+        choices=["none"],
+        required=False,
+        help_text="none: there are none in the file; it is only to be predicted on. Not of text.",
+    )
     tokenizer = serializers.ChoiceField(
         choices=["byte", "word", "bpe"],
         required=False,

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
+from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
@@ -20,6 +20,8 @@ from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSeria
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
 MAX_WORKERS = 4096
+OF_PREDICTION = ("model_of", "features", "output", "examples")
+OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -87,6 +89,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     created_by = UserBriefSerializer(read_only=True)
     dataset_version = DatasetVersionBriefSerializer(read_only=True)
     model_version = ModelVersionBriefSerializer(read_only=True)
+    kind = serializers.ChoiceField(choices=JobKind.choices, read_only=True)
     mode = serializers.ChoiceField(choices=ModeChoice.choices, read_only=True)
     state = serializers.ChoiceField(choices=STATES, read_only=True)
     intent = serializers.ChoiceField(choices=INTENTS, read_only=True)
@@ -106,7 +109,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = [
-            "id", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
+            "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
             "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers",
             "priority", "target_metric", "target_value", "state", "intent", "reason", "explanations", "preflight",
             "profile", "failure", "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
@@ -136,19 +139,31 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         return AttemptSerializer(attempts[-1]).data if attempts else None
 
 
+class ResultFileSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+
+
 class JobDetailSerializer(JobSerializer):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
+    prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
+    result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField()
     cursor = serializers.SerializerMethodField()
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "attempts", "cursor"]
+        fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "cursor"]
         read_only_fields = fields
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:
         return [AttemptSerializer(a).data for a in sorted(job.attempts.all(), key=lambda a: a.number)]
+
+    @extend_schema_field(ResultFileSerializer(allow_null=True))
+    def get_result_file(self, job: Job) -> dict[str, Any] | None:
+        found = Artifact.objects.of_result(job).first()
+        return None if found is None else {"name": found.name, "size_bytes": found.blob.size_bytes}
 
     def get_cursor(self, job: Job) -> str:  # noqa: ARG002 (DRF's signature)
         return str(self.context.get("cursor", "0-0"))
@@ -177,9 +192,28 @@ class StrategySerializer(serializers.Serializer[None]):
 
 
 class JobSubmitSerializer(serializers.Serializer[None]):
-    """Dataset and model; all else is MLHub's choice unless it is given."""
+    """Dataset and model; all else is MLHub's choice unless it is given.
+
+    To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
+    """
 
     name = serializers.CharField(max_length=100, required=False, allow_blank=True)
+    kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
+    model_of = serializers.UUIDField(
+        required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
+    )
+    features = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=20,
+        help_text="Of predict: layers whose outputs are wanted instead of predictions.",
+    )
+    output = serializers.ChoiceField(
+        choices=["parquet", "npz"], required=False, help_text="Of predict: by default parquet."
+    )
+    examples = serializers.ChoiceField(
+        choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
+    )
     dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
     dataset_version = serializers.UUIDField(required=False)
     model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
@@ -202,9 +236,16 @@ class JobSubmitSerializer(serializers.Serializer[None]):
     target_value = serializers.FloatField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        for name in ("dataset", "model"):
-            if (name in attrs) == (f"{name}_version" in attrs):
-                raise serializers.ValidationError({name: f"Give either {name} or {name}_version."})
+        kind = attrs.get("kind", JobKind.TRAIN)
+        if ("dataset" in attrs) == ("dataset_version" in attrs):
+            raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
+        either = "model" if kind == JobKind.TRAIN else "model_of"
+        if (either in attrs) == ("model_version" in attrs):
+            raise serializers.ValidationError({either: f"Give either {either} or model_version."})
+        foreign = OF_PREDICTION if kind == JobKind.TRAIN else OF_TRAINING
+        for name in foreign:
+            if name in attrs:
+                raise serializers.ValidationError({name: f"A job of kind {kind} does not take {name}: leave it out."})
         return attrs
 
 

@@ -12,4 +12,5 @@ urlpatterns = [
     path("jobs/<uuid:id>/pause", views.PauseView.as_view()),
     path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
+    path("jobs/<uuid:id>/result", views.ResultView.as_view()),
 ]

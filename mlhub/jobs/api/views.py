@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import django_filters
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.core.errors import InvalidInputError
+from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
 from mlhub.jobs.cursor import cursor_of
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Artifact, Job, JobKind
+from mlhub.jobs.predictions import model_version_of_job
 from mlhub.jobs.states import JobState
 from mlhub.jobs.strategies import strategies
 from mlhub.registry.models import Model, ModelVersion
+from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project, User
 
@@ -34,6 +38,7 @@ KEY = OpenApiParameter(
 class JobFilter(django_filters.FilterSet):
     project = django_filters.UUIDFilter()
     organisation = django_filters.UUIDFilter("project__organisation")
+    kind = django_filters.ChoiceFilter(choices=JobKind.choices)
     state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
     name = django_filters.CharFilter()
 
@@ -60,7 +65,10 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         body = read_body(s.JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
-        model_version = model_version_of(user, body)
+        if (job_id := body.pop("model_of", None)) is not None:
+            model_version = model_version_of_job(user, job_id)
+        else:
+            model_version = model_version_of(user, body)
         project = project_of(user, body, dataset_version)
         key = request.headers.get("Idempotency-Key", "")
         if len(key) > 255:
@@ -130,6 +138,25 @@ class CloneView(JobActionView):
         overrides = read_body(s.JobCloneSerializer, request)
         job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
         return Response(_shown(job), status=status.HTTP_201_CREATED)
+
+
+class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
+    queryset = Job.objects.all()
+    serializer_class = s.JobSerializer
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, **_: Any) -> HttpResponseBase:
+        """The file of a job that predicted; one byte range, and an entity tag to ask again."""
+        job = self.get_object()
+        found = Artifact.objects.of_result(job).first()
+        if found is None:
+            told = {
+                JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",
+                JobKind.EVALUATE: "it gives metrics",
+                JobKind.PREDICT: f"it is {job.state}",
+            }
+            raise NotFoundError(f"{job.name} has no file of predictions: {told[JobKind(job.kind)]}.")
+        return blob_response(request._request, found.blob, filename=f"{job.name}.{found.name.rpartition('.')[2]}")
 
 
 def _shown(job: Job) -> dict[str, Any]:

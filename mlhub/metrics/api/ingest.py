@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.jobs.inputs import readable_blobs
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s
 from mlhub.storage.downloads import blob_response
@@ -26,7 +26,7 @@ from mlhub.storage.stores import CHUNK_BYTES, blob_store
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-ARTIFACTS = ("weights.safetensors", "metadata.json")
+ARTIFACTS = ("weights.safetensors", "metadata.json", *RESULTS)
 
 
 class PodView(APIView):

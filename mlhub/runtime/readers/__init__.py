@@ -35,6 +35,12 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+FACTS = (
+    "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
+    "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
+)  # fmt: skip
+
+
 def inspect(format: str, path: Path, options: Mapping[str, Any]) -> Found:
     """Raises BadInputError for an unknown format or an unusable file."""
     return _reader(format).inspect(path, options)
@@ -66,18 +72,24 @@ def open_split(
 
     cache: where large ones are kept to be mapped; without one they are read into memory. sha256: of the file.
     """
-    examples = _opened(format, path, schema, cache, sha256)
+    examples = open_all(format, path, schema, cache=cache, sha256=sha256)
     own = schema.get("n_held_out", 0)
     if own:
         n_train = len(examples) - own
         train, held_out = np.arange(n_train, dtype=np.int64), np.arange(n_train, len(examples), dtype=np.int64)
     else:
         train, held_out = split(len(examples), evaluation_fraction=evaluation_fraction)
-    names = (
-        "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
-        "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
-    )  # fmt: skip
-    return Split(examples, train, held_out, {name: schema[name] for name in names if name in schema})
+    return Split(examples, train, held_out, facts_of(schema))
+
+
+def facts_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model may need to know of its dataset."""
+    return {name: schema[name] for name in FACTS if name in schema}
+
+
+def names_of(format: str, path: Path) -> list[str] | None:
+    """Of the examples, in their order, where they have any: image files."""
+    return image_folder.READER.names(path) if format == "image_folder" else None
 
 
 def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) -> None:
@@ -89,7 +101,10 @@ def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) 
         cache.close()
 
 
-def _opened(format: str, path: Path, schema: Mapping[str, Any], cache: NodeCache | None, sha256: str) -> Examples:
+def open_all(
+    format: str, path: Path, schema: Mapping[str, Any], *, cache: NodeCache | None = None, sha256: str = ""
+) -> Examples:
+    """Every example, in the order of the dataset; as open_split, without one part held out."""
     reader = _reader(format)
     if cache is None or not isinstance(reader, prepared.Parts) or not prepared.is_large(schema):
         return reader.open(path, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,16 @@ class Examples:
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
         """float32 or int64 inputs and targets of shape (len(indices), ...)."""
         return as_tensor(self._inputs[indices], self._scale), as_tensor(self._targets[indices])
+
+
+def wants_targets(options: Mapping[str, Any]) -> bool:
+    """Whether inspection looks for targets: not when the upload says that there are none."""
+    return options.get("targets") != "none"
+
+
+def no_targets(n: int) -> Array:
+    """In the place of targets that are not there, or not wanted."""
+    return np.zeros(n, dtype=np.int64)
 
 
 def as_tensor(values: Array, scale: float = 1.0) -> Tensor:

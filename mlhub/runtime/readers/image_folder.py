@@ -15,7 +15,7 @@ from PIL import Image, UnidentifiedImageError
 
 from mlhub.runtime.archives import open_archive
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers.examples import Array, Examples, Found
+from mlhub.runtime.readers.examples import Array, Examples, Found, no_targets, wants_targets
 from mlhub.runtime.readers.moments import Moments, trained
 from mlhub.runtime.readers.npz import png
 
@@ -40,8 +40,9 @@ class Picture:
 
 class ImageFolderReader:
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
+        has_targets = wants_targets(options)
         with open_archive(path) as archive:
-            pictures = _pictures(archive)
+            pictures = _pictures(archive, has_targets=has_targets)
             sizes: Counter[tuple[int, int]] = Counter()
             channels = 1
             for picture in pictures:
@@ -58,16 +59,13 @@ class ImageFolderReader:
                     remedy=f"At most {MAX_MEMORY_BYTES:,} bytes fit: use fewer or smaller images.",
                 )
             schema = {
-                "task": "classification",
                 "n_examples": len(pictures),
                 "n_held_out": sum(p.is_held_out for p in pictures),
-                "n_classes": len(labels),
-                "classes": sorted(labels),
-                "class_counts": [labels[c] for c in sorted(labels)],
                 "input_shape": [channels, height, width],
                 "n_sizes": len(sizes),
+                **(_classes(labels) if has_targets else {"task": "none"}),
             }
-            schema |= self._moments(archive, pictures, schema)
+            schema |= self._moments(archive, pictures, schema) if has_targets else {}
             chosen = np.linspace(0, len(pictures) - 1, min(N_PREVIEW, len(pictures))).astype(int)
             shown = [pictures[i] for i in chosen]
             images = [
@@ -90,13 +88,20 @@ class ImageFolderReader:
         return Examples(np.concatenate(inputs), np.concatenate(targets), scale=self.scale(schema))
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        has_targets = schema.get("has_targets", True)
         number = {label: i for i, label in enumerate(schema["classes"])}
         with open_archive(path) as archive:
-            pictures = _pictures(archive)
+            pictures = _pictures(archive, has_targets=has_targets)
             for start in range(0, len(pictures), N_AT_ONCE):
                 some = pictures[start : start + N_AT_ONCE]
                 pixels = np.stack([_pixels(archive, picture, schema) for picture in some])
-                yield pixels, np.array([number[picture.label] for picture in some], dtype=np.int64)
+                labels = [number[picture.label] for picture in some] if has_targets else no_targets(len(some))
+                yield pixels, np.asarray(labels, dtype=np.int64)
+
+    def names(self, path: Path) -> list[str]:
+        """Of the pictures in the archive, in the order of the examples."""
+        with open_archive(path) as archive:
+            return [picture.member for picture in _pictures(archive, has_targets=False)]
 
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 255.0
@@ -105,8 +110,18 @@ class ImageFolderReader:
 READER = ImageFolderReader()
 
 
-def _pictures(archive: zipfile.ZipFile) -> list[Picture]:
-    """In the order of names, held-out ones last. Raises BadInputError when the folders are no classes."""
+def _classes(labels: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "task": "classification",
+        "n_classes": len(labels),
+        "classes": sorted(labels),
+        "class_counts": [labels[c] for c in sorted(labels)],
+    }
+
+
+def _pictures(archive: zipfile.ZipFile, *, has_targets: bool) -> list[Picture]:
+    """In the order of names, held-out ones last. Raises BadInputError when there are none, or, with targets, when the
+    folders are no classes."""
     members = [
         PurePosixPath(name)
         for name in archive.namelist()
@@ -118,10 +133,14 @@ def _pictures(archive: zipfile.ZipFile) -> list[Picture]:
     found = []
     for member in members:
         parts = member.parts[:-1]
-        if not parts:
-            raise BadInputError(f"{member} is in no folder, so it has no class.", field="file", remedy=LAYOUT)
+        if not parts and has_targets:
+            hint = " To predict on them only, say targets=none."
+            raise BadInputError(f"{member} is in no folder, so it has no class.", field="file", remedy=LAYOUT + hint)
         is_held_out = any(part.lower() in HELD_OUT for part in parts[:-1])
-        found.append(Picture(str(member), parts[-1], is_held_out))
+        found.append(Picture(str(member), parts[-1] if parts else "", is_held_out))
+    found.sort(key=lambda p: (p.is_held_out, p.member))
+    if not has_targets:
+        return found
     if len({p.label for p in found}) < 2:
         raise BadInputError(f"All images are of one class, {found[0].label}.", field="file", remedy=LAYOUT)
     unknown = {p.label for p in found if p.is_held_out} - {p.label for p in found if not p.is_held_out}
@@ -129,7 +148,7 @@ def _pictures(archive: zipfile.ZipFile) -> list[Picture]:
         raise BadInputError(
             f"The class {min(unknown)} has no images to train on.", field="file", remedy="Add some, or remove it."
         )
-    return sorted(found, key=lambda p: (p.is_held_out, p.member))
+    return found
 
 
 def _decode(archive: zipfile.ZipFile, picture: Picture) -> Image.Image:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from mlhub.runtime.archives import open_archive
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers.examples import Array, Examples, Found
+from mlhub.runtime.readers.examples import Array, Examples, Found, no_targets, wants_targets
 from mlhub.runtime.readers.moments import Moments, trained
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."
@@ -26,11 +26,12 @@ UNREADABLE = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class NpzReader:
-    def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:  # noqa: ARG002 (the protocol's signature)
+    def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
         """Reads x part by part, so that it may be larger than memory; y whole."""
+        has_targets = wants_targets(options)
         with open_archive(path) as archive:
-            heads = _heads(archive)
-            y = np.concatenate([_read(archive, name) for name in ("y", "y_test") if name in heads])
+            heads = _heads(archive, has_targets=has_targets)
+            y = _all_targets(archive, heads, has_targets=has_targets)
             n_held_out = heads["x_test"].shape[0] if "x_test" in heads else 0
             shape, dtype = list(heads["x"].shape[1:]) or [1], heads["x"].dtype
             schema: dict[str, Any] = {
@@ -38,7 +39,7 @@ class NpzReader:
                 "n_held_out": n_held_out,
                 "input_shape": shape,
                 "dtype": str(dtype),
-                **_task(y),
+                **(_task(y) if has_targets else {"task": "none"}),
             }
             moments = Moments(shape, trained(len(y), n_held_out=n_held_out))
             shown = _Sample(np.linspace(0, len(y) - 1, min(N_PREVIEW, len(y))).astype(int))
@@ -47,11 +48,11 @@ class NpzReader:
                     _check_finite(name, x)
                     moments.add(_column(x))
                     shown.add(x)
-        schema |= moments.facts(scale=self.scale(schema))
-        return Found(schema, _preview(np.stack(shown.rows), y[shown.chosen]))
+        schema |= moments.facts(scale=self.scale(schema)) if has_targets else {}
+        return Found(schema, _preview(np.stack(shown.rows), y[shown.chosen] if has_targets else None))
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        x, y = _joined(_load(path))
+        x, y = _joined(_load(path, has_targets=schema.get("has_targets", True)))
         return Examples(_column(x), _numbered(y, schema), scale=self.scale(schema))
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
@@ -60,11 +61,10 @@ class NpzReader:
             for x_name, y_name in (("x", "y"), ("x_test", "y_test")):
                 if x_name not in there:
                     continue
-                with archive.open(f"{y_name}.npy") as file:
-                    y = _numbered(np.lib.format.read_array(file), schema)
+                y = _targets(archive, y_name, schema)
                 start = 0
                 for x in _streamed(archive, f"{x_name}.npy"):
-                    yield _column(x), y[start : start + len(x)]
+                    yield _column(x), no_targets(len(x)) if y is None else y[start : start + len(x)]
                     start += len(x)
 
     def scale(self, schema: Mapping[str, Any]) -> float:
@@ -80,10 +80,25 @@ def _column(x: Array) -> Array:
 
 
 def _numbered(y: Array, schema: Mapping[str, Any]) -> Array:
-    """Classes by their numbers; floats as they are."""
+    """Classes by their numbers; numbers as floats."""
+    if not schema.get("has_targets", True):
+        return y
     if schema["task"] == "classification":
         return np.searchsorted(np.asarray(schema["classes"]), y.astype(np.int64))
-    return y
+    return y if y.dtype.kind == "f" else y.astype(np.float32)
+
+
+def _targets(archive: zipfile.ZipFile, name: str, schema: Mapping[str, Any]) -> Array | None:
+    if not schema.get("has_targets", True):
+        return None
+    with archive.open(f"{name}.npy") as file:
+        return _numbered(np.lib.format.read_array(file), schema)
+
+
+def _all_targets(archive: zipfile.ZipFile, heads: Mapping[str, _Head], *, has_targets: bool) -> Array:
+    if not has_targets:
+        return no_targets(sum(head.shape[0] for head in heads.values()))
+    return np.concatenate([_read(archive, name) for name in ("y", "y_test") if name in heads])
 
 
 def _streamed(archive: zipfile.ZipFile, member: str) -> Iterator[Array]:
@@ -123,25 +138,27 @@ class _Sample:
         self._seen += len(part)
 
 
-def _heads(archive: zipfile.ZipFile) -> dict[str, _Head]:
-    """What arrays there are, read off their headers. Raises BadInputError when they are no examples and targets."""
+def _heads(archive: zipfile.ZipFile, *, has_targets: bool) -> dict[str, _Head]:
+    """What arrays there are, read off their headers; without targets only x. Raises BadInputError when they are no
+    examples and targets."""
     names = {name.removesuffix(".npy") for name in archive.namelist()}
-    for name in ("x", "y"):
+    for name in ("x", "y") if has_targets else ("x",):
         if name not in names:
+            hint = " To predict on it only, say targets=none." if name == "y" else ""
             raise BadInputError(
                 f"The array {name} is missing; there are {', '.join(sorted(names)) or 'none'}.",
                 field=name,
-                remedy=LAYOUT,
+                remedy=LAYOUT + hint,
             )
-    wanted: tuple[str, ...] = ("x", "y", "x_test", "y_test")
+    wanted = ("x", "y", "x_test", "y_test") if has_targets else ("x", "x_test")
     heads = {name: _head(archive, name) for name in wanted if name in names}
-    for x, y in (("x", "y"), ("x_test", "y_test")):
+    for x, y in (("x", "y"), ("x_test", "y_test")) if has_targets else ():
         if (x in heads) != (y in heads) or (x in heads and heads[x].shape[0] != heads[y].shape[0]):
             raise BadInputError(f"{x} and {y} do not have the same number of examples.", field=y, remedy=LAYOUT)
     if "x_test" in heads and heads["x_test"].shape[1:] != heads["x"].shape[1:]:
         raise BadInputError("x_test has another shape than x.", field="x_test", remedy=LAYOUT)
-    if heads["x"].shape[0] < 2:
-        raise BadInputError("There are fewer than two examples.", field="x", remedy="Give at least two.")
+    if heads["x"].shape[0] < (2 if has_targets else 1):
+        raise BadInputError("There are too few examples.", field="x", remedy="Give at least two; to predict, one.")
     return heads
 
 
@@ -206,9 +223,13 @@ def _task(y: Array) -> dict[str, Any]:
     }
 
 
-def _load(path: Path) -> dict[str, Array]:
+def _load(path: Path, *, has_targets: bool) -> dict[str, Array]:
+    """With zeros in the place of targets that are not wanted."""
     with open_archive(path) as archive:
-        return {name: _read(archive, name) for name in _heads(archive)}
+        found = {name: _read(archive, name) for name in _heads(archive, has_targets=has_targets)}
+    if not has_targets:
+        found |= {name.replace("x", "y", 1): no_targets(len(array)) for name, array in found.items()}
+    return found
 
 
 def _joined(arrays: dict[str, Array]) -> tuple[Array, Array]:
@@ -218,17 +239,18 @@ def _joined(arrays: dict[str, Array]) -> tuple[Array, Array]:
     return np.concatenate([arrays["x"], arrays["x_test"]]), np.concatenate([arrays["y"], arrays["y_test"]])
 
 
-def _preview(x: Array, y: Array) -> dict[str, Any]:
-    """Of some chosen examples."""
+def _preview(x: Array, y: Array | None) -> dict[str, Any]:
+    """Of some chosen examples; y None: without targets."""
+    labels = [""] * len(x) if y is None else [str(label) for label in y]
     if x.ndim == 4 and x.shape[1] in (1, 3) and max(x.shape[2:]) <= 256:
         top = 255.0 if x.dtype == np.uint8 or x.max() > 1.5 else 1.0
         images = [
-            {"label": str(label), "png_base64": png(np.moveaxis(each, 0, -1) / top)}
-            for each, label in zip(x, y, strict=True)
+            {"label": label, "png_base64": png(np.moveaxis(each, 0, -1) / top)}
+            for each, label in zip(x, labels, strict=True)
         ]
         return {"kind": "images", "images": images}
     flat = x.reshape(len(x), -1)[:, :8]
-    rows = [[*(f"{v:.4g}" for v in row), str(label)] for row, label in zip(flat, y, strict=True)]
+    rows = [[*(f"{v:.4g}" for v in row), label] for row, label in zip(flat, labels, strict=True)]
     return {"kind": "table", "columns": [*(f"x[{i}]" for i in range(flat.shape[1])), "y"], "rows": rows}
 
 

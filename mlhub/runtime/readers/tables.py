@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers.examples import Array, Examples, Found
+from mlhub.runtime.readers.examples import Array, Examples, Found, no_targets, wants_targets
 
 USUAL_TARGETS = ("target", "label", "class", "y")
 MAX_CATEGORIES = 100
@@ -32,8 +32,9 @@ class TableReader:
         self._read, self._stream, self._name = read, stream, name
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
-        table = self._load(path)
-        target = _target(table, options.get("target"))
+        has_targets = wants_targets(options)
+        table = self._load(path, least=2 if has_targets else 1)
+        target = _target(table, options.get("target")) if has_targets else None
         features = [name for name in table.column_names if name != target]
         if not features:
             raise BadInputError(f"{target} is the only column.", field="file", remedy="Add columns to learn from.")
@@ -44,18 +45,21 @@ class TableReader:
             "input_shape": [width],
             "columns": columns,
             "target": target,
-            **_task(target, table[target]),
+            **({"task": "none"} if target is None else _task(target, table[target])),
         }
         rows = table.slice(0, N_PREVIEW).to_pylist()
-        shown = [*features[:12], target]
+        shown = [*features[:12], *([] if target is None else [target])]
         return Found(
             schema, {"kind": "table", "columns": shown, "rows": [[_word(row[c]) for c in shown] for row in rows]}
         )
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        return Examples(*_arrays(self._load(path), schema))
+        return Examples(*_arrays(self._load(path, least=1), schema))
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        if schema.get("is_learnt"):  # a word that is unknown says nothing about types there
+            yield _arrays(self._load(path, least=1), schema)
+            return
         n_given = 0
         try:
             for batch in self._stream(path):
@@ -65,13 +69,13 @@ class TableReader:
                     n_given += len(found[0])
         except (pa.ArrowException, KeyError):
             # a column whose later rows look unlike its first ones: only the whole file tells what it is
-            inputs, targets = _arrays(self._load(path), schema)
+            inputs, targets = _arrays(self._load(path, least=1), schema)
             yield inputs[n_given:], targets[n_given:]
 
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 1.0
 
-    def _load(self, path: Path) -> pa.Table:
+    def _load(self, path: Path, *, least: int) -> pa.Table:
         try:
             table = self._read(path)
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -81,8 +85,8 @@ class TableReader:
                 field="file",
                 remedy=f"Check that it is a {self._name} file with one header line and the same columns in each row.",
             ) from error
-        if table.num_rows < 2:
-            raise BadInputError(f"There are {table.num_rows} rows.", field="file", remedy="Give at least two.")
+        if table.num_rows < least:
+            raise BadInputError(f"There are {table.num_rows} rows.", field="file", remedy=f"Give at least {least}.")
         if len(set(table.column_names)) != table.num_columns:
             raise BadInputError("Two columns have the same name.", field="file", remedy="Name each column differently.")
         return table
@@ -103,8 +107,12 @@ PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), _parquet_ba
 
 
 def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
-    blocks = [_encode(column, table[column["name"]]) for column in schema["columns"]]
-    return np.concatenate(blocks, axis=1).astype(np.float32), _targets(schema, table[schema["target"]])
+    is_learnt = schema.get("is_learnt", False)
+    blocks = [_encode(column, table[column["name"]], is_learnt=is_learnt) for column in schema["columns"]]
+    inputs = np.concatenate(blocks, axis=1).astype(np.float32)
+    if not schema.get("has_targets", True):
+        return inputs, no_targets(len(inputs))
+    return inputs, _targets(schema, table[schema["target"]])
 
 
 def _target(table: pa.Table, asked: str | None) -> str:
@@ -121,7 +129,7 @@ def _target(table: pa.Table, asked: str | None) -> str:
     raise BadInputError(
         "It is not clear which column is to be predicted.",
         field="target",
-        remedy=f"Name the target: one of {', '.join(names[:30])}.",
+        remedy=f"Name the target: one of {', '.join(names[:30])}. To predict on it only, say targets=none.",
     )
 
 
@@ -189,16 +197,17 @@ def _task(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     return {"task": "classification", "n_classes": len(classes), "classes": classes, "class_counts": counts}
 
 
-def _encode(spec: Mapping[str, Any], column: pa.ChunkedArray) -> Array:
-    """Shape (rows, width of the column)."""
+def _encode(spec: Mapping[str, Any], column: pa.ChunkedArray, *, is_learnt: bool) -> Array:
+    """Shape (rows, width of the column). is_learnt: a word that is not among the column's is none of them."""
     if spec["kind"] == "number":
         values = _numbers(column)
         values = np.where(np.isfinite(values), values, spec["mean"])
         standard: Array = ((values - spec["mean"]) / spec["std"])[:, None]
         return standard
     number = {word: i for i, word in enumerate(spec["categories"])}
+    words = np.array([number.get(word, -1) if is_learnt else number[word] for word in _words(column)], dtype=np.int64)
     block = np.zeros((len(column), len(number)))
-    block[np.arange(len(column)), [number[word] for word in _words(column)]] = 1.0
+    block[np.flatnonzero(words >= 0), words[words >= 0]] = 1.0
     return block
 
 

@@ -64,7 +64,14 @@ class TextReader:
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         tokenizer = from_json(schema.get("tokenizer"))
         parts = [part.astype(np.uint16) for part in _packed(_read(path), tokenizer, schema.get("documents", "whole"))]
-        return Windows(np.concatenate(parts), n_examples=schema["n_examples"], length=schema["context_length"])
+        tokens, length = np.concatenate(parts), schema["context_length"]
+        # a text that is read in another one's vocabulary has as many windows as that gives
+        n_examples = schema.get("n_examples") or (len(tokens) - 1) // length
+        if n_examples < 1:
+            raise BadInputError(
+                f"The text has {len(tokens):,} tokens.", field="dataset", remedy=f"Give at least {length + 1}."
+            )
+        return Windows(tokens, n_examples=n_examples, length=length)
 
 
 class Windows(Examples):
@@ -72,6 +79,7 @@ class Windows(Examples):
 
     def __init__(self, tokens: Array, *, n_examples: int, length: int) -> None:
         self._tokens, self._n, self._places = tokens, n_examples, np.arange(length)
+        self.n_tokens = len(tokens)
 
     def __len__(self) -> int:
         return self._n

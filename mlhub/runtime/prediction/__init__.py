@@ -1,0 +1,1 @@
+"""Trained models that answer: what fits them, their answers for a part of a dataset, and parts made into one file."""

@@ -1,0 +1,127 @@
+"""A worker of a prediction job: its parts, then what is missing of the others'; the first one hands the result in.
+
+Nothing is said between workers. What they share is the job's folder: a part that is there need not be computed again,
+after the loss of a worker, a preemption, or by another number of workers.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import numpy as np
+
+from mlhub.runtime import readers, script
+from mlhub.runtime.beats import Pulse
+from mlhub.runtime.errors import PreemptedError
+from mlhub.runtime.evaluation import as_means
+from mlhub.runtime.node_cache import NodeCache
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.prediction.parts import Parts, order_of
+from mlhub.runtime.prediction.result import write_result
+from mlhub.runtime.prediction.work import Work, open_work
+from mlhub.runtime.reporting import Reporter
+from mlhub.wire.report import ProgressReport
+
+PROGRESS_EVERY_S = 1.0
+FOLDER = "parts"
+N_EXAMPLES = "examples"
+
+
+class Worker:
+    """is_asked_to_stop is set by SIGTERM: the part at hand is finished, and the worker leaves."""
+
+    def __init__(self, pod: Pod, reporter: Reporter) -> None:
+        self.pod, self.reporter = pod, reporter
+        self.is_asked_to_stop = False
+        self._pulse = Pulse(pod.pulse)
+
+    def run(self) -> None:
+        """Raises PreemptedError, BadInputError, and whatever the model's code raises."""
+        pod, rank = self.pod, self.pod.spec.index
+        work = open_work(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
+        writer = f"{pod.spec.attempt_id}-{rank}"
+        self._parts = Parts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
+        self._told, self._told_at = len(self._parts.there()), time.perf_counter()
+        self._input_s = self._busy_s = 0.0
+        self.reporter.phase("gang_ready")
+        self.reporter.phase("training", step=self._told)
+        if pod.is_reporter:
+            print(
+                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._told:,} of them "
+                f"done; {pod.spec.n_workers} workers",
+                flush=True,
+            )
+        for index in order_of(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
+            if self.is_asked_to_stop:
+                raise PreemptedError(f"Asked to leave before part {index}.")
+            if not self._parts.has(index):
+                self._pulse.beat("compute", step=index)
+                self._parts.write(index, self._answer(work, index))
+            if time.perf_counter() - self._told_at > PROGRESS_EVERY_S:
+                self._tell(work)
+        self._tell(work)
+        if pod.is_reporter:
+            self._hand_in(work)
+
+    def _answer(self, work: Work, index: int) -> dict[str, np.ndarray]:
+        rows, asked = work.part(index), work.asked
+        if asked.kind == "evaluate":
+            sums = work.answers.sums(rows)
+            return {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
+        return work.answers.features(rows, asked.features) if asked.features else work.answers.predictions(rows)
+
+    def _tell(self, work: Work) -> None:
+        """How far the gang is: from one part of anybody to the next."""
+        done, now = len(self._parts.there()), time.perf_counter()
+        step_s = (now - self._told_at) / max(1, done - self._told)
+        if done == self._told:
+            return
+        self._told, self._told_at = done, now
+        spec = self.pod.spec
+        self.reporter.send(
+            ProgressReport(
+                at=time.time(),
+                steps_done=done,
+                steps_total=work.n_parts,
+                epoch=done / work.n_parts,
+                n_workers=spec.n_workers,
+                n_servers=0,
+                batch_size=work.batch_size,
+                step_s=step_s,
+                compute_s=step_s,
+                sync_s=0.0,
+                input_s=0.0,
+                peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            )
+        )
+
+    def _hand_in(self, work: Work) -> None:
+        pod, asked = self.pod, work.asked
+        self.reporter.phase("saving", step=work.n_parts)
+        pod.artifacts.mkdir(exist_ok=True)
+        if asked.kind == "evaluate":
+            metrics = _means(self._parts, work)
+            print(", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items())), flush=True)
+        else:
+            metrics = {}
+            dataset = pod.spec.dataset
+            assert dataset is not None
+            write_result(
+                pod.artifacts / f"predictions.{asked.output}",
+                self._parts,
+                work.rows,
+                classes=work.answers.facts.get("classes"),
+                names=readers.names_of(dataset.format, pod.input(dataset.files[0])),
+            )
+        script.hand_in(pod, self.reporter, step=work.n_parts, metrics=metrics)
+        self.reporter.phase("done")
+
+
+def _means(parts: Parts, work: Work) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for part in parts.read():
+        for name, value in part.items():
+            sums[name] = sums.get(name, 0.0) + float(value)
+    n = sums.pop(N_EXAMPLES)
+    return as_means(sums, n=n, facts=work.answers.facts)
