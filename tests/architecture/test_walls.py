@@ -81,7 +81,7 @@ def test_the_state_of_a_job_has_one_writer() -> None:
 
 # Rows that no address shows by themselves: they are read through the row they belong to, or belong to the cluster.
 READ_THROUGH_ANOTHER = {
-    "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Artifact", "Submission", "StreamCursor",
+    "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "Standstill", "SchedulerSettings",
     "SchedulerState", "Round", "ShadowDecision",
 }  # fmt: skip
