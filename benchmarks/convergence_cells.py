@@ -48,6 +48,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "sharded"},
     {"name": "fully_sharded"},
     {"name": "pipeline"},
+    {"name": "pipeline", "schedule": "interleaved_zero_bubble", "stages_per_worker": 1},
     {"name": "tensor"},
     {"name": "bsp"},
     {"name": "bsp", "compression": "one_bit"},

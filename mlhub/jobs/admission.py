@@ -21,6 +21,10 @@ from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
 MAX_STEPS = 10**9
+LIMITING = {
+    "elastic_averaging": "alpha of at most 2 / (max_workers + 1)",
+    "pipeline": "micro_batches of at least two a worker, or another schedule",
+}
 
 
 def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersion) -> None:
@@ -140,10 +144,7 @@ def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
         return {}
     if model.kind == Kind.SCRIPT:
         raise InvalidInputError("A script synchronises by itself.", field="strategy", remedy="Leave strategy out.")
-    try:
-        spec = parse(asked)
-    except BadInputError as error:
-        raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
+    spec = _parsed(asked)
     if spec.mode is not None and pinned not in (ModeChoice.AUTO, spec.mode):
         raise InvalidInputError(
             f"The strategy {spec.name} runs on {spec.mode}, and the mode is {pinned}.",
@@ -152,6 +153,13 @@ def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
         )
     mode = pinned if spec.mode is None else str(spec.mode)
     return {"strategy": spec.to_json(), "mode": mode, **_numbers(spec, request)}
+
+
+def _parsed(asked: Any, *, n_workers: int | None = None) -> StrategySpec:
+    try:
+        return parse(asked, n_workers=n_workers)
+    except BadInputError as error:
+        raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 
 
 def _least(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
@@ -189,12 +197,14 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
             )
         if (most or 1) > limit and spec.scheme.most_workers is None:
             raise InvalidInputError(
-                f"With alpha {spec.parameters['alpha']} a centre bears {limit} workers, and max_workers is {most}.",
-                field="strategy.alpha",
-                remedy=f"Give at most {2 / (int(most or 1) + 1):.3g}, or max_workers {limit}.",
+                f"With these parameters {spec.name} has {limit} workers at most, and max_workers is {most}.",
+                field="max_workers",
+                remedy=f"Give max_workers {limit}, or other parameters: {LIMITING[spec.name]}.",
             )
         return {"min_workers": least or 1, "max_workers": min(most or limit, limit)}
     if spec.scheme.is_resizable:
+        if most is not None and "micro_batches" in spec.parameters:
+            _parsed(spec.to_json(), n_workers=most)
         return _least(spec, request)
     n = least or most
     if n is None or (most or n) != n:

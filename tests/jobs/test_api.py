@@ -84,7 +84,12 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"strategy": {"name": "ssp", "stale": 1}}, "strategy.stale"),
         ({"strategy": {"name": "averaging", "period": 0}}, "strategy.period"),
         ({"strategy": {"name": "softsync", "group": 3}, "max_workers": 2}, "strategy.group"),
-        ({"strategy": {"name": "elastic_averaging", "alpha": 0.5}, "max_workers": 4}, "strategy.alpha"),
+        ({"strategy": {"name": "elastic_averaging", "alpha": 0.5}, "max_workers": 4}, "max_workers"),
+        ({"strategy": {"name": "pipeline", "schedule": "dualpipe_v"}, "max_workers": 3}, "max_workers"),
+        (
+            {"strategy": {"name": "pipeline", "schedule": "interleaved_1f1b", "micro_batches": 5}, "max_workers": 2},
+            "strategy.micro_batches",
+        ),
         ({"strategy": {"name": "k_of_n", "k": 4}, "min_workers": 2}, "strategy.k"),
         ({"strategy": {"name": "k_of_n", "k": 4}, "batch_size": 2}, "strategy.k"),
     ],

@@ -39,6 +39,11 @@ def test_a_flat_vector_holds_float32_only() -> None:
 def test_a_model_that_is_divided_says_among_how_many() -> None:
     model = nn.Sequential(nn.Linear(3, 12), nn.ReLU(), nn.Linear(12, 5), nn.Linear(5, 2))
     assert possible("pipeline", model) == [1, 2, 3]
+    assert possible("pipeline", model, schedule="interleaved_1f1b") == [1]
+    assert possible("pipeline", model, schedule="interleaved_1f1b", stages_per_worker=1) == [1, 2, 3]
+    longer = nn.Sequential(*[nn.Linear(3, 3) for _ in range(9)])
+    assert possible("pipeline", longer, schedule="zero_bubble_v") == [1, 2, 3, 4]
+    assert possible("pipeline", longer, schedule="dualpipe_v", micro_batches=6) == [1, 2, 3]
     assert possible("tensor", model) == [1, 2, 3, 4, 6, 12]
     assert possible("hybrid", model, parts=3) == list(range(3, 65, 3))
     assert possible("fully_sharded", model) is None

@@ -32,7 +32,7 @@ def test_layers_are_divided_so_that_the_heaviest_stage_is_light() -> None:
         ["0", "1", "2", "3.0", "3.1"],
         ["4", "5"],
     ]
-    for n in (1, 3, 4):
+    for n in (1, 3, 4):  # those of several stages a worker are as many stretches
         found = stages(layers, n)
         assert [layer for stage in found for layer in stage] == layers
         assert all(any(layer.weight for layer in stage) for stage in found)
@@ -74,6 +74,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Gang:
     [
         ({"name": "pipeline"}, 2),
         ({"name": "pipeline", "schedule": "gpipe", "micro_batches": 3}, 3),
+        ({"name": "pipeline", "schedule": "interleaved_1f1b"}, 2),
+        ({"name": "pipeline", "schedule": "interleaved_zero_bubble"}, 2),
+        ({"name": "zero-bubble"}, 2),
+        ({"name": "dualpipe"}, 2),
         ({"name": "tensor"}, 2),
         ({"name": "fully_sharded"}, 2),
         ({"name": "hybrid", "parts": 2}, 4),
@@ -125,7 +129,20 @@ def test_stages_may_hand_over_what_lies_scattered_in_memory(tmp_path: Path, data
 
 
 @pytest.mark.dist
-@pytest.mark.parametrize(("name", "before", "after"), [("pipeline", 3, 2), ("fully_sharded", 3, 2), ("tensor", 2, 1)])
+def test_a_model_of_fewer_layers_than_stages_is_refused_with_the_remedy(tmp_path: Path, data: Path) -> None:
+    gang = Gang(tmp_path, data, training=replace(TRAINING, strategy={"name": "zero-bubble"}))
+    gang.training = replace(gang.training, hyperparameters={"width": 16, "n_layers": 2})
+    gang.start(n_workers=2)
+    assert set(gang.wait().values()) == {ExitCode.USER_CODE}
+    told = gang.reports("failure")[0]["message"]
+    assert "4 stages, 2 a worker" in told
+    assert "1f1b" in told
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize(
+    ("name", "before", "after"), [("pipeline", 3, 2), ("zero-bubble", 2, 1), ("fully_sharded", 3, 2), ("tensor", 2, 1)]
+)
 def test_a_divided_training_is_resumed_by_another_number_of_workers(
     name: str, before: int, after: int, tmp_path: Path
 ) -> None:

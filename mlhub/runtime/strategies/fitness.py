@@ -10,7 +10,7 @@ from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.layers import layers_of, most_stages
 from mlhub.runtime.strategies.linear_pairs import pairs_of
-from mlhub.runtime.strategies.schema import AUTO, StrategySpec
+from mlhub.runtime.strategies.schema import AUTO, StrategySpec, stages_per_worker
 from mlhub.wire.launch import Mode
 
 ANYTHING = (AUTO, "all_reduce", "single", "ensemble", "fully_sharded")  # trained as it is, whatever it is made of
@@ -23,7 +23,8 @@ def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.opti
     if spec.name in ANYTHING:
         return None
     if spec.name == "pipeline":
-        return list(range(1, most_stages(layers_of(model)) + 1))
+        most = most_stages(layers_of(model)) // stages_per_worker(spec)
+        return list(range(1, max(1, min(most, spec.most_workers or most)) + 1))
     if spec.name in ("tensor", "hybrid"):
         widths = [pair.width for pair in pairs_of(model)]
         parts = spec.parameters.get("parts")

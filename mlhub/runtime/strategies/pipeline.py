@@ -1,19 +1,19 @@
-"""Pipeline: each worker holds some layers, and micro-batches pass through all of them; torch's GPipe and 1F1B.
+"""Pipeline: each worker holds some layers, and micro-batches pass through all of them, in an order of schedules.py.
 
 Every worker keeps the whole model's skeleton, filled with weights of others at meetings only: there each evaluates its
 part of the held-out examples. In between it holds weights, gradients and optimiser of its own layers.
-Sources: Huang et al., NeurIPS '19 (GPipe); Narayanan et al., SOSP '19 (1F1B); torch.distributed.pipelining.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.distributed.pipelining import PipelineStage
 
 from mlhub.runtime.checkpoints import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
@@ -23,8 +23,7 @@ from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.layers import Layer, layers_of, most_stages, stages
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
-
-AnySchedule = ScheduleGPipe | Schedule1F1B
+from mlhub.runtime.strategies.schedules import AnySchedule, Ordering
 
 
 class Pipeline(Grouped):
@@ -33,18 +32,24 @@ class Pipeline(Grouped):
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided among as many workers."""
         layers = layers_of(model)
-        if self.n_workers > most_stages(layers):
+        self._ordering = Ordering.of(self.spec, n_workers=self.n_workers)
+        n_stages, most = self._ordering.n_stages, most_stages(layers)
+        if n_stages > most:
+            each = self._ordering.per_worker
+            fewer = f"Give max_workers {most // each}" if most // each > 1 else "Give max_workers 1, or more layers"
             raise BadInputError(
-                f"A pipeline of {self.n_workers} workers needs as many layers; {most_stages(layers)} have parameters.",
+                f"A pipeline of {n_stages} stages, {each} a worker, needs as many layers; {most} have parameters.",
                 field="max_workers",
-                remedy=f"Give max_workers {most_stages(layers)}.",
+                remedy=f"{fewer}{', or a schedule of one stage a worker (1f1b)' if each > 1 else ''}.",
             )
         self.begin(course)
         self.n_parts = self.n_workers
-        self._stages = stages(layers, self.n_workers)
-        self._stage = nn.Sequential(_InOneBlock(), *(layer.module for layer in self._stages[self.rank]), _InOneBlock())
-        self._stage.register_forward_hook(self._count)
-        named = [(f"{layer.name}.{key}", p) for layer in self._stages[self.rank] for key, p in _trained(layer)]
+        self._stages = stages(layers, n_stages)
+        self._holders = self._ordering.holders
+        self._own = {k: self._stages[k] for k, holder in enumerate(self._holders) if holder == self.rank}
+        self._modules = {k: self._module(k, stage) for k, stage in self._own.items()}
+        own_layers = [layer for stage in self._own.values() for layer in stage]
+        named = [(f"{layer.name}.{key}", p) for layer in own_layers for key, p in _trained(layer)]
         self._owned = [Owned(name, 0, p) for name, p in named]
         self._trained = [p for _, p in named]
         own = {id(p) for p in self._trained}
@@ -57,7 +62,7 @@ class Pipeline(Grouped):
         self._is_whole, self._n_bytes = True, 0.0
         if self.n_workers > 1:
             self.join_group()
-            self._tell(of=[0] * self.n_workers)
+            self._tell(of=[0] * n_stages)
         return model
 
     def next(self, wishes: Wishes) -> Batch | Meeting:
@@ -82,26 +87,29 @@ class Pipeline(Grouped):
         inputs, targets = losses.whole()
         schedule, said = self._schedule(len(targets)), list[Tensor]()
         self._loss = losses.loss
+        is_first, is_last = 0 in self._own, self._ordering.n_stages - 1 in self._own
         with losses.precision():
-            if self.rank == 0:
-                schedule.step(inputs)
-            elif self.rank == self.n_workers - 1:
-                schedule.step(target=targets, losses=said)
-            else:
-                schedule.step()
+            schedule.step(
+                *([inputs] if is_first else []), target=targets if is_last else None, losses=said if is_last else None
+            )
         return float(torch.stack(said).detach().mean()) if said else 0.0
 
     def _schedule(self, n_examples: int) -> AnySchedule:
         """One for each size of a batch: micro-batches are of one size, and an epoch's last batch is smaller."""
         if n_examples not in self._schedules:
-            wanted = self.spec.parameters["micro_batches"]
-            n = max(k for k in range(1, min(wanted, n_examples) + 1) if n_examples % k == 0)
-            stage = PipelineStage(self._stage, self.rank, self.n_workers, self.device())
-            # 1F1B keeps every stage busy from the start, with a micro-batch each
-            is_1f1b = self.spec.parameters["schedule"] == "1f1b" and n >= self.n_workers
-            kind = Schedule1F1B if is_1f1b else ScheduleGPipe
-            self._schedules[n_examples] = kind(stage, n, loss_fn=lambda said, targets: self._loss(said, targets))
+            n = self._ordering.micro_batches(wanted=self.spec.parameters["micro_batches"], n_examples=n_examples)
+            n_stages, device = self._ordering.n_stages, self.device()
+            own = [PipelineStage(module, k, n_stages, device) for k, module in self._modules.items()]
+            self._schedules[n_examples] = self._ordering.made(
+                own, n, lambda said, targets: _whole(self._loss(said, targets))
+            )
         return self._schedules[n_examples]
+
+    def _module(self, k: int, stage: Sequence[Layer]) -> nn.Sequential:
+        """What stands for a stage; counts what it sends."""
+        module = nn.Sequential(_Arriving(), *(layer.module for layer in stage), _Leaving())
+        module.register_forward_hook(partial(self._count, k))
+        return module
 
     def _clip(self) -> None:
         limit = self.course.clip_norm
@@ -116,12 +124,10 @@ class Pipeline(Grouped):
     def gather(self, meeting: Meeting) -> None:  # noqa: ARG002 (the signature of Lockstep)
         """Each tells the others its layers."""
         if not self._is_whole:
-            for k, stage in enumerate(self._stages):
-                for layer in stage if k != self.rank else ():
-                    for parameter in layer.module.parameters():
-                        parameter.data = parameter.data.new_empty(self._shapes[id(parameter)])
+            for parameter in self._of_others():
+                parameter.data = parameter.data.new_empty(self._shapes[id(parameter)])
             self._is_whole = True
-            self._tell(of=range(self.n_workers))
+            self._tell(of=self._holders)
 
     def average_buffers(self, model: nn.Module) -> None:
         """Each layer's buffers come from its stage."""
@@ -133,12 +139,15 @@ class Pipeline(Grouped):
         if not self._is_whole or self.n_workers == 1:
             return
         self._shapes = {}
-        for k, stage in enumerate(self._stages):
-            for layer in stage if k != self.rank else ():
-                for parameter in layer.module.parameters():
-                    self._shapes[id(parameter)] = parameter.shape
-                    parameter.data = parameter.data.new_empty(0)
+        for parameter in self._of_others():
+            self._shapes[id(parameter)] = parameter.shape
+            parameter.data = parameter.data.new_empty(0)
         self._is_whole = False
+
+    def _of_others(self) -> Iterator[nn.Parameter]:
+        for k, stage in enumerate(self._stages):
+            for layer in stage if k not in self._own else ():
+                yield from layer.module.parameters()
 
     def _tell(self, *, of: Sequence[int]) -> None:
         """Each stage's layers to all; of: the worker who has them right."""
@@ -148,33 +157,46 @@ class Pipeline(Grouped):
                     for value in [*layer.module.parameters(), *layer.module.buffers()]:
                         dist.broadcast(value.data, source)
 
-    def _count(self, _: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        """Activations go forward, their gradients back; the same stands in for what comes."""
-        if torch.is_grad_enabled() and self.rank < self.n_workers - 1 and isinstance(output, Tensor):
+    def _count(self, k: int, _: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        """Activations go forward, their gradients back; the same stands in for what comes. Stages of one worker hand
+        over to each other for nothing."""
+        if not torch.is_grad_enabled():
+            return
+        holders = self._holders
+        if k < len(holders) - 1 and holders[k + 1] != self.rank and isinstance(output, Tensor):
             self._n_bytes += output.nbytes
-        if torch.is_grad_enabled() and self.rank > 0 and isinstance(inputs[0], Tensor):
+        if k > 0 and holders[k - 1] != self.rank and isinstance(inputs[0], Tensor):
             self._n_bytes += inputs[0].nbytes
 
 
-class _InOneBlock(nn.Module):
-    """What is sent must lie in memory without gaps."""
+class _Arriving(nn.Module):
+    """The gradient of what comes is sent back, so it must lie in memory without gaps."""
 
     def forward(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or not value.is_floating_point():
-            return value
-        return _Contiguous.apply(value)  # type: ignore[no-untyped-call]
+        is_sent = isinstance(value, Tensor) and value.is_floating_point()
+        return _WholeGradient.apply(value) if is_sent else value  # type: ignore[no-untyped-call]
 
 
-class _Contiguous(torch.autograd.Function):
-    """Of the value, and of its gradient."""
+class _Leaving(nn.Module):
+    """So must what goes on; and be no view, which torch could not cut off from its history."""
 
+    def forward(self, value: Any) -> Any:
+        return _whole(value) if isinstance(value, Tensor) else value
+
+
+class _WholeGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:  # noqa: ARG004 (the signature of torch's)
-        return value.contiguous().view_as(value)
+        return value.view_as(value)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ARG004
         return gradient.contiguous()
+
+
+def _whole(value: Tensor) -> Tensor:
+    value = value.contiguous()
+    return value.clone() if value._is_view() else value
 
 
 def _trained(layer: Layer) -> Iterator[tuple[str, nn.Parameter]]:

@@ -17,7 +17,7 @@ from typing import Any
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.strategies.declarations import Parameter, Preset, Scheme
 from mlhub.runtime.strategies.with_servers import NAMES_WITH_SERVERS, WITH_SERVERS
-from mlhub.runtime.strategies.without_servers import ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
+from mlhub.runtime.strategies.without_servers import IN_TURN, ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
 from mlhub.wire.launch import Mode
 
 
@@ -44,9 +44,13 @@ class StrategySpec:
 
     @property
     def most_workers(self) -> int | None:
-        """More would not do: of the scheme, or by an elasticity that was given (mixing.ElasticCentre)."""
-        alpha = self.parameters.get("alpha", 0.0) if self.name == "elastic_averaging" else 0.0
-        return most_elastic_workers(alpha) if alpha > 0 else self.scheme.most_workers
+        """More would not do: of the scheme, or by a parameter that was given."""
+        values = self.parameters
+        if self.name == "elastic_averaging" and values["alpha"] > 0:
+            return most_elastic_workers(values["alpha"])
+        if values.get("schedule") == "dualpipe_v":
+            return max(1, int(values["micro_batches"]) // 2)
+        return self.scheme.most_workers
 
     def to_json(self) -> dict[str, Any]:
         """What parse() reads again."""
@@ -104,6 +108,23 @@ def most_elastic_workers(alpha: float) -> int:
     Source: Zhang, Choromanska and LeCun, NIPS '15, who bound beta = n alpha. Deviation: alpha is bounded with it.
     """
     return max(1, math.floor(2.0 / alpha + 1e-9) - 1)
+
+
+def stages_per_worker(spec: StrategySpec) -> int:
+    """Of a pipeline of several workers: stretches of layers that each holds."""
+    schedule = spec.parameters["schedule"]
+    return (
+        int(spec.parameters["stages_per_worker"]) if schedule in IN_TURN else 1 if schedule in ("gpipe", "1f1b") else 2
+    )
+
+
+def micro_batches_fit(schedule: str, *, n_workers: int, n: int) -> bool:
+    """Whether torch's schedule takes n micro-batches: DualPipeV one a stage at least, those in turn whole rounds."""
+    if n_workers == 1:
+        return True
+    if schedule == "dualpipe_v":
+        return n >= 2 * n_workers
+    return schedule not in IN_TURN or n % max(1, n // n_workers) == 0
 
 
 def _multiplied(name: str, given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
@@ -164,6 +185,13 @@ def _check_workers(spec: StrategySpec, n_workers: int) -> None:
     most = spec.most_workers
     if most is not None and n_workers > most:
         raise _bad("max_workers", f"{spec.name} has {most} workers at most, not {n_workers}.", f"Give {most}.")
+    n = spec.parameters.get("micro_batches", 1)
+    if not micro_batches_fit(spec.parameters.get("schedule", ""), n_workers=n_workers, n=n):
+        raise _bad(
+            "strategy.micro_batches",
+            f"{n} micro-batches are no whole rounds over {n_workers} workers, as {spec.parameters['schedule']} needs.",
+            f"Give a multiple of {n_workers}, such as {n_workers * -(-n // n_workers)}.",
+        )
     for key in COUNTED:
         if spec.parameters.get(key, 0) > n_workers:
             raise _bad(

@@ -8,6 +8,8 @@ from mlhub.runtime.strategies.declarations import COMPRESSIONS, FEWER_BYTES, PER
 from mlhub.wire.launch import Mode
 
 _ALL = Mode.ALL_REDUCE
+IN_TURN = ("interleaved_1f1b", "interleaved_zero_bubble")
+SCHEDULES = ("gpipe", "1f1b", *IN_TURN, "zero_bubble_v", "dualpipe_v")
 PERIOD_OF_ONE = Parameter(int, 1, minimum=1, maximum=100_000)
 WITHOUT_SERVERS: Mapping[str, Scheme] = {
     "all_reduce": Scheme(
@@ -100,11 +102,13 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         is_resizable=False,
     ),
     "pipeline": Scheme(
-        "Each worker holds some layers of a torch.nn.Sequential; micro-batches pass through all of them.",
+        "Each worker holds some layers of a torch.nn.Sequential; micro-batches pass through all of them. Schedules "
+        "after 1f1b give each worker several stretches of layers, which leaves it idle for less of the time.",
         _ALL,
         {
-            "schedule": Parameter(str, "1f1b", choices=("gpipe", "1f1b")),
+            "schedule": Parameter(str, "1f1b", choices=SCHEDULES),
             "micro_batches": Parameter(int, 4, minimum=1, maximum=1024),
+            "stages_per_worker": Parameter(int, 2, minimum=1, maximum=64),
         },
     ),
     "single": Scheme("One process.", _ALL, most_workers=1),
@@ -131,6 +135,8 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "dist-keras-single": Preset("single"),
     "sequential": Preset("single"),
     "gpipe": Preset("pipeline", {"schedule": "gpipe"}),
+    "zero-bubble": Preset("pipeline", {"schedule": "zero_bubble_v"}),
+    "dualpipe": Preset("pipeline", {"schedule": "dualpipe_v", "micro_batches": 16}),
     "horovod": Preset("all_reduce"),
     "horovod-adasum": Preset("all_reduce", {"reduction": "adasum"}),
     "project-adam": Preset("outer_products"),
@@ -141,6 +147,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
 # parameters that mean something only beside a value of another one
 ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dc_strength": ("staleness_scaling", ("dc", "dc_adaptive")),
+    "stages_per_worker": ("schedule", IN_TURN),
     "rank": ("compression", ("power_sgd",)),
     "plain_steps": ("compression", ("power_sgd",)),
     "threshold": ("compression", ("two_bit",)),
