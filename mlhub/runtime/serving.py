@@ -1,4 +1,4 @@
-"""The parameter server of a pod, as its gang's specification wants it: a root with a shard of the model, or a leaf."""
+"""The server of a pod, as its gang's specification wants it: a root with a shard of the model, a leaf, or tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mlhub.runtime.ps.leaf import Leaf
 from mlhub.runtime.ps.server import Server
 from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.tables.server import TableServer
 from mlhub.wire.launch import DataPlane
 
 
@@ -46,4 +47,18 @@ def server_of(pod: Pod) -> Server:
         secret=pod.secret,
         is_encrypted=is_encrypted,
         shard=Leaf(n_clients, to_roots) if tree.is_leaf(spec.index) else None,
+    )
+
+
+def table_server_of(pod: Pod) -> TableServer:
+    """A script's. Raises OSError when its port is taken."""
+    spec = pod.spec
+    host, _, port = spec.server_addresses[spec.index].rpartition(":")
+    return TableServer(
+        (host, int(port)),
+        index=spec.index,
+        n_workers=spec.n_workers,
+        attempt=spec.attempt_id,
+        secret=pod.secret,
+        is_encrypted=spec.data_plane is DataPlane.TLS,
     )

@@ -20,7 +20,8 @@ from mlhub.runtime.errors import PreemptedError, classify, told
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import Worker
 from mlhub.runtime.reporting import Reporter, Telling
-from mlhub.runtime.serving import server_of
+from mlhub.runtime.serving import server_of, table_server_of
+from mlhub.runtime.tables import connection as tables
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Role
@@ -31,10 +32,13 @@ def main() -> int:
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
     reporter = Reporter(pod.reports)
     try:
+        is_script = pod.spec.model.kind == "script"
         if pod.spec.role is Role.SERVER:
-            return _serve(pod, reporter)
-        if pod.spec.model.kind == "script":
-            return _run_script(pod)
+            return _serve_tables(pod, reporter) if is_script else _serve(pod, reporter)
+        if is_script:
+            code = _run_script(pod)
+            tables.leave(pod)
+            return code
         _work(pod, reporter if pod.is_reporter else Reporter(None))
         return ExitCode.DONE
     except PreemptedError as asked:
@@ -69,6 +73,20 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
         server.serve(start_timeout_s=pod.spec.start_timeout_s)
     finally:
         telling.end()
+    return ExitCode.PREEMPTED if asked else ExitCode.DONE
+
+
+def _serve_tables(pod: Pod, reporter: Reporter) -> int:
+    server = table_server_of(pod)
+    asked = []
+
+    def stop(*_: object) -> None:
+        asked.append(True)
+        server.ask_to_stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    reporter.phase("gang_ready")
+    server.serve()
     return ExitCode.PREEMPTED if asked else ExitCode.DONE
 
 

@@ -51,6 +51,8 @@ class Operation(IntEnum):
     REST = 20  # nobody needs to wait for this worker until it pushes again
     ROWS_PULL = 22  # rows.py
     ROWS_PUSH = 23
+    CALL = 24  # tables/calls.py
+    REPLY = 25
     OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 

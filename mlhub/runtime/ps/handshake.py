@@ -26,6 +26,7 @@ class Purpose(StrEnum):
     ANSWERS = "answers"  # that other
     ORDERS = "orders"  # work, while an exchange is under way
     SNAPSHOTS = "snapshots"
+    TABLES = "tables"  # of scripts: mlhub.runtime.tables
 
     @property
     def is_training(self) -> bool:
