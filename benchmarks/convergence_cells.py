@@ -55,6 +55,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "bsp", "compression": "random_k", "density": 0.05},
     {"name": "hierarchical"},
     {"name": "asp"},
+    {"name": "asp", "warmup_steps": 100},
     {"name": "asp", "staleness_scaling": "zhang"},
     {"name": "asp", "staleness_scaling": "dynsgd"},
     {"name": "asp", "staleness_scaling": "dc"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -67,6 +68,40 @@ def test_every_unit_is_done_once_and_all_meet_at_the_end_of_every_epoch(work: Wo
     assert sorted(done) == [(step, part) for step in range(work.steps) for part in range(work.parts)]
     ends = sorted({*range(work.steps_per_epoch, work.steps, work.steps_per_epoch), work.steps})
     assert [m.step for m in meetings] == ends
+
+
+@given(WORK, st.integers(1, 4), st.integers(0, 99), st.integers(1, 11), st.integers(0, 3))
+@settings(max_examples=50, deadline=None)
+def test_one_worker_warms_up_alone_in_order_and_all_meet_before_the_others_begin(
+    work: Work, n: int, seed: int, warmup: int, start: int
+) -> None:
+    work = replace(work, warmup_steps=warmup, start=start)
+    leases, by = Leases(work, n), dict[int, set[int]]()
+    ask = leases.ask
+
+    def told(worker: int, **more: bool) -> Grant | Hold:
+        given = ask(worker, **more)
+        if isinstance(given, Grant):
+            by.setdefault(given.step, set()).add(worker)
+        return given
+
+    leases.ask = told  # type: ignore[method-assign]
+    done, meetings = play(leases, seed=seed, deaths={}, joins={})
+    units = [(step, part) for step in range(start, work.steps) for part in range(work.parts)]
+    assert sorted(done) == units
+    alone = max(0, warmup - start) * work.parts
+    assert done[:alone] == units[:alone]
+    assert all(workers == {0} for step, workers in by.items() if step < warmup)
+    ends = {*range(0, work.steps, work.steps_per_epoch), work.steps, warmup}
+    assert [m.step for m in meetings] == sorted(end for end in ends if end > start)
+
+
+@given(WORK, st.integers(0, 99), st.dictionaries(st.integers(5, 60), st.integers(0, 2), max_size=2))
+@settings(max_examples=50, deadline=None)
+def test_when_the_worker_that_warms_up_dies_another_goes_on(work: Work, seed: int, deaths: dict[int, int]) -> None:
+    done, meetings = play(Leases(replace(work, warmup_steps=8), 3), seed=seed, deaths=deaths, joins={30: 3})
+    assert set(done) == {(step, part) for step in range(work.steps) for part in range(work.parts)}
+    assert meetings[-1].step == work.steps
 
 
 @given(WORK, st.integers(0, 99), st.dictionaries(st.integers(5, 60), st.integers(0, 2), max_size=2))

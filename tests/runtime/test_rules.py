@@ -158,6 +158,23 @@ def test_bounded_delay_limits_what_is_under_way(max_delay: int) -> None:
     assert window.may_start()
 
 
+def test_who_warms_up_alone_waits_for_nobody_and_then_all_begin_at_one_clock() -> None:
+    rule = Rule(group_size=1, lead=1, n_alone=6)
+    for worker in range(3):
+        rule.join(worker)
+        rule.rest(worker)
+    for version in range(6):
+        answers = rule.push(Push(0, version))
+        assert rules.Answer(0, version + 1, is_complete=True) in answers
+    rule.rest(0)
+    rule.push(Push(1, 6))
+    assert [rule.clock(worker) for worker in range(3)] == [6, 7, 6]
+    rule.push(Push(1, 7))
+    assert rule.clock(1) - rule.clock(2) == 2  # two ahead of those who have not begun: it is held
+    with pytest.raises(ValueError, match="out of turn"):
+        rule.push(Push(1, 8))
+
+
 RULES = {
     "asp": rules.asynchronous,
     "ssp": lambda: rules.stale_synchronous(2),

@@ -65,6 +65,12 @@ def test_every_scheme_learns(name: str, tmp_path: Path, data: Path) -> None:
         ({"name": "k_of_n", "k": 2}, 2),
         ({"name": "averaging", "period": 1}, 2),
         ({"name": "averaging", "period": 7, "warmup_steps": 1000}, 2),
+        ({"name": "block_momentum", "period": 7, "warmup_steps": 1000}, 2),
+        ({"name": "elastic_averaging", "period": 2, "warmup_steps": 1000}, 2),
+        ({"name": "asp", "warmup_steps": 1000}, 3),
+        ({"name": "ssp", "warmup_steps": 1000}, 2),
+        ({"name": "softsync", "group": 2, "warmup_steps": 1000}, 3),
+        ({"name": "all_reduce", "compression": "one_bit", "plain_steps": 1000}, 2),
         ({"name": "block_momentum", "period": 1, "momentum": 0.0}, 2),
         ({"name": "gossip", "topology": "complete"}, 1),
         ({"name": "main_worker"}, 3),
@@ -125,6 +131,22 @@ def test_the_death_of_a_server_or_of_the_reporter_ends_the_gang_and_the_next_res
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] > 0
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [{"name": "ssp", "staleness": 1}, {"name": "softsync"}, {"name": "block_momentum", "period": 5}],
+    ids=lambda s: s["name"],
+)
+def test_after_a_warm_up_by_one_worker_the_scheme_begins(strategy: dict[str, object], tmp_path: Path) -> None:
+    data = write_blobs(tmp_path / "blobs.npz", n=400)
+    warm = {**strategy, "warmup_steps": 30}
+    found = run(tmp_path / "warm", data, without_momentum(warm), n_workers=2)
+    assert found.result()["metrics"]["eval/accuracy"] > 0.9
+    assert found.result()["steps"] == 6 * 32
+    alone = run(tmp_path / "alone", data, without_momentum({}), n_workers=1)
+    apart = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]
+    assert max(apart) > 1e-4  # it is the scheme's training that followed
 
 
 def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:

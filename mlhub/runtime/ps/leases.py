@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Work:
-    """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already."""
+    """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already. warmup_steps:
+    of the first ones, which one worker does alone, while the others attend."""
 
     steps: int
     steps_per_epoch: int
     parts: int = 1
     start: int = 0
+    warmup_steps: int = 0
+
+    @property
+    def n_alone(self) -> int:
+        """Units that one worker does alone."""
+        return max(0, self.warmup_steps - self.start) * self.parts
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class Leases:
         return dict.fromkeys(meeting.members, meeting)
 
     def _grant(self, worker: int) -> Grant | None:
-        if not self._is_begun:
+        if not self._is_begun or (self._is_warming_up and worker != min(self.members)):
             return None
         if self._returned:
             unit = self._returned.popleft()
@@ -127,6 +134,11 @@ class Leases:
             return None
         self._held_by.setdefault(worker, deque()).append(unit)
         return Grant(*divmod(unit, self.work.parts))
+
+    @property
+    def _is_warming_up(self) -> bool:
+        """Until the meeting that ends it, where the others take the weights."""
+        return self._met_at < self.work.warmup_steps * self.work.parts
 
     def _are_done(self, worker: int, *, all_but: int) -> None:
         held = self._held_by.get(worker, deque())
@@ -139,6 +151,8 @@ class Leases:
         """Units that may be given out before the next meeting: to the end of the epoch, or of a begun step."""
         parts, per_epoch = self.work.parts, self.work.steps_per_epoch * self.work.parts
         end = min((self._met_at // per_epoch + 1) * per_epoch, self.work.steps * parts)
+        if self._is_warming_up:
+            end = min(end, self.work.warmup_steps * parts)
         if self._stop or self._checkpoint:
             if self._barrier is None:
                 self._barrier = -(-self._next // parts) * parts

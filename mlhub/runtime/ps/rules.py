@@ -83,6 +83,7 @@ class Rule:
     """group_size: pushes that make a version. blocks: a worker waits for the version that
     its push goes into. lead: how many clocks a worker may start ahead of the slowest; None: unlimited.
     drops_late: pushes computed on an older version than the current are discarded. needs_all: a death ends the gang.
+    n_alone: of the first pushes, which one worker makes while the others rest.
     """
 
     group_size: int
@@ -90,6 +91,7 @@ class Rule:
     lead: int | None = None
     drops_late: bool = False
     needs_all: bool = False
+    n_alone: int = 0
     scale: Scale = field(default=lambda _: 1.0)
     version: int = 0
     n_pushes: int = 0
@@ -194,11 +196,11 @@ class Rule:
         return out
 
     def _wake(self, member: _Member) -> None:
-        """Back from a rest: level with the slowest; when all rested, all begin at one clock."""
+        """Back from a rest: level with the slowest; when all rested, all begin at one clock, and together."""
         if all(m.is_resting for m in self._members.values()):
             highest = max(m.clock for m in self._members.values())
             for other in self._members.values():
-                other.clock, other.is_resting = highest, False
+                other.clock, other.is_resting = highest, other is not member and self.n_pushes < self.n_alone
             return
         member.clock = max(member.clock, self._slowest())
         member.is_resting = False

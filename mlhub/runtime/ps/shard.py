@@ -81,7 +81,8 @@ class Shard:
             for worker in range(self.n_workers):
                 self.rule.join(worker)
             if plan.work is not None:
-                self.assembly.leases = Leases(Work(**plan.work), self.n_workers)
+                work = Work(**plan.work)
+                self.assembly.leases, self.rule.n_alone = Leases(work, self.n_workers), work.n_alone
             self._is_started = True
             self._changed.notify_all()
 

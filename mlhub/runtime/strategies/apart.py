@@ -18,7 +18,10 @@ from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResul
 
 
 class Apart(Grouped):
-    """Each worker steps by its own optimiser on its part of the batch. Before a meeting all models are averaged."""
+    """Each worker steps by its own optimiser on its part of the batch. Before a meeting all models are averaged.
+
+    In the first `warmup_steps`, of strategies that have them, gradients are averaged instead, as by all-reduce.
+    """
 
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
@@ -36,10 +39,13 @@ class Apart(Grouped):
         told = self.differentiate(losses, n=n)
         self.course.pulse.beat("sync")
         flat.clip(self.gradient, self.course.clip_norm)
-        before_s = self.before_step()
+        is_warm = self.done < self.spec.parameters.get("warmup_steps", 0)
+        before_s = self.average(self.gradient) if is_warm else self.before_step()
         self.scheduled.set(self.done)
         self.optimizer.step()
-        after_s = self.after_step()
+        if is_warm:
+            self.warmed_up()
+        after_s = 0.0 if is_warm else self.after_step()
         return self.told(told, before_s + after_s, n_bytes=self.n_sent, n_received=self.n_received)
 
     def differentiate(self, losses: Losses, *, n: int) -> float:
@@ -51,6 +57,9 @@ class Apart(Grouped):
 
     def start_exchange(self) -> None:
         """Sends what can travel while the gradient is computed."""
+
+    def warmed_up(self) -> None:
+        """After a step of all-reduce: all models are alike, and what follows begins here."""
 
     def before_step(self) -> float:
         """Mixes before the optimiser's step; returns the seconds it took."""
@@ -100,12 +109,9 @@ class Exchange:
 class Averaging(Apart):
     """Local SGD: models are averaged every `period` steps, after `warmup_steps` of averaged gradients."""
 
-    def before_step(self) -> float:
-        return self.average(self.gradient) if self.done < self.spec.parameters["warmup_steps"] else 0.0
-
     def after_step(self) -> float:
         is_due = (self.done + 1) % self.spec.parameters["period"] == 0
-        return self.average(self.weights) if is_due and self.done >= self.spec.parameters["warmup_steps"] else 0.0
+        return self.average(self.weights) if is_due else 0.0
 
 
 class BlockMomentumAveraging(Apart):
@@ -120,6 +126,9 @@ class BlockMomentumAveraging(Apart):
         self._block = BlockMomentum(self.weights.clone(), momentum, given["rate"], given["nesterov"])
         self._n_steps = 0
         return out
+
+    def warmed_up(self) -> None:
+        self._block.begin(self.weights)
 
     def after_step(self) -> float:
         self._n_steps += 1

@@ -60,3 +60,4 @@ FEWER_BYTES: Mapping[str, Parameter] = {
     "feedback": Parameter(bool, True),
 }
 PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)
+WARMUP = Parameter(int, 0, minimum=0)  # steps of one process's training before the scheme begins

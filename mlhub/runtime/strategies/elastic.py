@@ -35,6 +35,9 @@ class ElasticAveraging(Apart):
             self._own = None
         return super().next(wishes)
 
+    def warmed_up(self) -> None:
+        self.centre.weights.copy_(self.weights)
+
     def before_step(self) -> float:
         """The pull is by where worker and centre were when the gradient was computed."""
         if (self.done + 1) % self.spec.parameters["period"]:

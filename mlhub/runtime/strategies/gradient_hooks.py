@@ -52,16 +52,21 @@ class Encoded(Hook):
 
     def __init__(
         self, named: Named, codec: Codec, residuals: Mapping[str, Tensor], *,
-        rank: int, n_workers: int, seed: int = 0, start: int = 0,
+        rank: int, n_workers: int, seed: int = 0, start: int = 0, plain_steps: int = 0,
     ) -> None:  # fmt: skip
-        """start: how many steps were made before."""
+        """start: how many steps were made before. plain_steps: of the training's first, which send whole gradients."""
         super().__init__(rank=rank, n_workers=n_workers)
+        self._plain_steps = plain_steps
         self._codec, self._seed, self._step = codec, f"{seed}/{rank}", start
         self._name = {id(p): name for name, p in named}
         self._owed = {name: _residual(p, residuals.get(name)) for name, p in named}
 
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
         gradient = bucket.buffer()
+        if self._step < self._plain_steps:
+            self._step += bucket.is_last()
+            self.count_ring(gradient.nbytes)
+            return default_hooks.allreduce_hook(_world(), bucket)
         owed = [self._owed[self._name[id(p)]] for p in bucket.parameters()]
         seed = f"{self._seed}/{bucket.index()}"
         feedback = ErrorFeedback(self._codec, torch.cat([o.reshape(-1) for o in owed]), seed=seed, turn=self._step)
@@ -93,7 +98,9 @@ class PowerSgd(Hook):
         self._residuals = residuals
         self._buckets: dict[int, list[Tensor]] = {}
         self.state = powerSGD_hook.PowerSGDState(
-            None, matrix_approximation_rank=parameters["rank"], start_powerSGD_iter=parameters["plain_steps"]
+            None,
+            matrix_approximation_rank=parameters["rank"],
+            start_powerSGD_iter=10 if parameters["plain_steps"] < 0 else parameters["plain_steps"],
         )
 
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
@@ -147,7 +154,10 @@ def hook_for(
     codec = codec_for(parameters)
     if codec is None:
         return None
-    return Encoded(named, codec, residuals, rank=rank, n_workers=n_workers, seed=seed, start=start)
+    return Encoded(
+        named, codec, residuals, rank=rank, n_workers=n_workers, seed=seed, start=start,
+        plain_steps=parameters["plain_steps"],
+    )  # fmt: skip
 
 
 def ring_bytes(n_bytes: float, n_workers: int) -> float:

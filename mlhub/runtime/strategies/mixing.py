@@ -35,6 +35,11 @@ class BlockMomentum:
         self.velocity = torch.zeros_like(self.weights)
         self._start = self.weights.clone()
 
+    def begin(self, weights: Tensor) -> None:
+        """The first block starts here."""
+        self.weights.copy_(weights)
+        self._start.copy_(weights)
+
     def conclude(self, mean: Tensor) -> Tensor:
         """mean: of all replicas after the block. Returns where every replica starts the next block."""
         self.velocity.mul_(self.momentum).add_(mean - self._start, alpha=self.rate)

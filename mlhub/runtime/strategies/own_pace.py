@@ -32,7 +32,8 @@ class OwnPace(Connected):
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
     ) -> nn.Module:
-        work = Work(course.steps, course.steps_per_epoch, parts=self.parts, start=course.start)
+        warmup = int(self.spec.parameters.get("warmup_steps", 0))
+        work = Work(course.steps, course.steps_per_epoch, self.parts, start=course.start, warmup_steps=warmup)
         self.connect(model, optimizer, resume=resume, course=course, work=asdict(work))
         self.optimizer = optimizer
         return model

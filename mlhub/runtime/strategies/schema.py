@@ -175,6 +175,10 @@ def _check_combination(spec: StrategySpec) -> None:
         raise _bad("strategy.alpha", f"alpha is {values['alpha']}.", "Give 0 to 1, or leave it out.")
     if spec.name == "elastic_averaging" and values["alpha"] >= 0.0 and values["beta"] != 0.9:
         raise _bad("strategy.beta", "beta is workers times alpha, and alpha was given.", "Give one or the other.")
+    if values.get("block") and values["warmup_steps"]:
+        raise _bad("strategy.warmup_steps", "Workers that wait for groups have none of their own.", "Leave it out.")
+    if values.get("compression") == "power_sgd" and values["plain_steps"] in (0, 1):
+        raise _bad("strategy.plain_steps", "power_sgd begins with two plain steps at least.", "Give 2 or more.")
     if spec.name == "block_momentum" and -1.0 < values["momentum"] < 0.0:
         raise _bad("strategy.momentum", f"momentum is {values['momentum']}.", "Give 0 to 0.999, or leave it out.")
     if values.get("staleness_scaling", "none") != "none" and spec.name == "ssp" and not values["staleness"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.declarations import FEWER_BYTES, PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import FEWER_BYTES, PERIOD, WARMUP, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
@@ -24,7 +24,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         _SERVERS,
         {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **FEWER_BYTES},
     ),
-    "asp": _on_servers("Asynchronous: every push is applied at once.", **_STALE, **FEWER_BYTES),
+    "asp": _on_servers("Asynchronous: every push is applied at once.", warmup_steps=WARMUP, **_STALE, **FEWER_BYTES),
     "sparse_rows": _on_servers(
         "Asynchronous; a step moves only the rows of embeddings that its batch names. For large nn.Embedding layers, "
         "with plain SGD or Adagrad."
@@ -40,6 +40,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
         "that are slow at random, not against one that is always slow.",
         staleness=Parameter(int, 3, minimum=0, maximum=10_000),
+        warmup_steps=WARMUP,
         **_STALE,
         **FEWER_BYTES,
     ),
@@ -47,6 +48,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "A version of every `group` pushes; workers wait for it only with `block`.",
         group=Parameter(int, 2, minimum=1, maximum=10_000),
         block=Parameter(bool, False),
+        warmup_steps=WARMUP,
         **_STALE,
         **FEWER_BYTES,
     ),
@@ -57,6 +59,7 @@ WITH_SERVERS: Mapping[str, Scheme] = {
         "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
         n_push=Parameter(int, 1, minimum=1),
         n_fetch=Parameter(int, 1, minimum=1),
+        warmup_steps=WARMUP,
         **FEWER_BYTES,
     ),
     "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.declarations import COMPRESSIONS, FEWER_BYTES, PERIOD, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.declarations import COMPRESSIONS, FEWER_BYTES, PERIOD, WARMUP, Parameter, Preset, Scheme
 from mlhub.wire.launch import Mode
 
 _ALL = Mode.ALL_REDUCE
@@ -13,20 +13,21 @@ SCHEDULES = ("gpipe", "1f1b", *IN_TURN, "zero_bubble_v", "dualpipe_v")
 PERIOD_OF_ONE = Parameter(int, 1, minimum=1, maximum=100_000)
 WITHOUT_SERVERS: Mapping[str, Scheme] = {
     "all_reduce": Scheme(
-        "Every worker holds the model; gradients are averaged, or added where they differ (adasum).",
+        "Every worker holds the model; gradients are averaged, or added where they differ (adasum). Compressed ones "
+        "travel whole in the first plain_steps: none, and 10 of power_sgd, unless given (-1).",
         _ALL,
         {
             **FEWER_BYTES,
             "compression": Parameter(str, "none", choices=(*COMPRESSIONS, "power_sgd")),
             "rank": Parameter(int, 1, minimum=1, maximum=1024),
-            "plain_steps": Parameter(int, 10, minimum=2, maximum=1_000_000),
+            "plain_steps": Parameter(int, -1, minimum=-1, maximum=1_000_000),
             "reduction": Parameter(str, "mean", choices=("mean", "adasum")),
         },
     ),
     "averaging": Scheme(
         "Workers train alone and average their models every `period` steps, after `warmup_steps` of all-reduce.",
         _ALL,
-        {"period": PERIOD, "warmup_steps": Parameter(int, 0, minimum=0)},
+        {"period": PERIOD, "warmup_steps": WARMUP},
     ),
     "block_momentum": Scheme(
         "Averaging with momentum from block to block (BMUF); momentum 1 - 1/workers unless given (-1).",
@@ -36,6 +37,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
             "momentum": Parameter(float, -1.0, minimum=-1.0, maximum=0.999),
             "rate": Parameter(float, 1.0, minimum=0.0, above_minimum=True),
             "nesterov": Parameter(bool, True),
+            "warmup_steps": WARMUP,
         },
     ),
     "elastic_averaging": Scheme(
@@ -46,6 +48,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
             "period": PERIOD,
             "beta": Parameter(float, 0.9, minimum=0.0, maximum=1.0),
             "alpha": Parameter(float, -1.0, minimum=-1.0, maximum=1.0),
+            "warmup_steps": WARMUP,
         },
     ),
     "gossip": Scheme(
@@ -149,7 +152,7 @@ ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dc_strength": ("staleness_scaling", ("dc", "dc_adaptive")),
     "stages_per_worker": ("schedule", IN_TURN),
     "rank": ("compression", ("power_sgd",)),
-    "plain_steps": ("compression", ("power_sgd",)),
+    "plain_steps": ("compression", (*COMPRESSIONS[1:], "power_sgd")),
     "threshold": ("compression", ("two_bit",)),
     "density": ("compression", ("top_k", "random_k")),
     "levels": ("compression", ("dithering",)),
