@@ -34,6 +34,13 @@ def test_the_pure_rooms_load_where_django_and_celery_do_not_exist(room: str) -> 
     assert done.returncode == 0, done.stderr
 
 
+def test_the_client_loads_where_there_is_nothing_of_the_platform_s() -> None:
+    refused = {"django", "rest_framework", "celery", "torch", "redis", "kubernetes", "scheduler"}
+    code = REFUSE.format(refused=refused, room="mlhub.client")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_wall_does_refuse() -> None:
     code = REFUSE.format(refused={"django"}, room="mlhub.tenants")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

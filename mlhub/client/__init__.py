@@ -1,0 +1,7 @@
+"""For Python programs that train and ask models on an MLHub: fit a table, get a model. Neither Django nor torch."""
+
+from mlhub.client.api import Refused, Unfinished
+from mlhub.client.estimator import Estimator
+from mlhub.client.model import Model
+
+__all__ = ["Estimator", "Model", "Refused", "Unfinished"]

@@ -1,0 +1,125 @@
+"""The REST API as a client sees it: one token, problems as exceptions, waiting for what takes its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+POLL_S, MOST_POLL_S = 0.2, 2.0
+PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
+Progress = Callable[[str], object]
+
+
+class Refused(Exception):  # noqa: N818 (it reads as what happened)
+    """The platform said no. field: what of the request it is about; remedy: what helps; "" where it does not say."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        first = next(iter(problem.get("errors") or [{}]))
+        self.field = str(problem.get("field") or first.get("field") or "")
+        self.remedy = str(problem.get("remedy") or first.get("remedy") or "")
+        self.problem = problem
+        super().__init__(f"{problem.get('detail') or problem.get('message')} {self.remedy}".strip())
+
+
+class Unfinished(Exception):  # noqa: N818 (it reads as what happened)
+    """A job that was cancelled or paused while it was waited for."""
+
+
+class Api:
+    """Everything below /api/v1. Reads are repeated while the platform is away, for PATIENCE_S."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60, follow_redirects=True)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Raises Refused, httpx.TransportError."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                answer = self._http.get(path, params=query)
+                if answer.status_code not in (502, 503, 504):
+                    return _content(answer)
+            except httpx.TransportError:
+                if time.monotonic() > until:
+                    raise
+            if time.monotonic() > until:
+                return _content(answer)
+            time.sleep(MOST_POLL_S)
+
+    def submit(self, **body: Any) -> dict[str, Any]:
+        """A job, once, also when the answer is lost on the way. Raises Refused, httpx.TransportError."""
+        key, until = str(uuid4()), time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                answer = self._http.post("/jobs", json=body, headers={"Idempotency-Key": key})
+                found: dict[str, Any] = _content(answer)
+                return found
+            except httpx.TransportError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(MOST_POLL_S)
+
+    def upload(self, path: str, filename: str, content: bytes, **fields: Any) -> dict[str, Any]:
+        """Raises Refused, httpx.TransportError."""
+        found: dict[str, Any] = _content(self._http.post(path, files={"file": (filename, content)}, data=fields))
+        return found
+
+    def download(self, path: str, to: Path, **query: Any) -> None:
+        """Raises Refused, httpx.TransportError."""
+        with self._http.stream("GET", path, params=query) as answer:
+            if not answer.is_success:
+                answer.read()
+                _content(answer)
+            with to.open("wb") as file:
+                for piece in answer.iter_bytes():
+                    file.write(piece)
+
+    def wait_for_dataset(self, dataset_id: str) -> dict[str, Any]:
+        """Its newest version, once it was inspected. Raises Refused when it was not accepted, TimeoutError."""
+        until, pause_s = time.monotonic() + PATIENCE_S, POLL_S
+        while True:
+            version: dict[str, Any] = self.get(f"/datasets/{dataset_id}")["latest_version"]
+            if version["state"] == "ready":
+                return version
+            if version["state"] == "refused":
+                raise Refused(version["error"])
+            if time.monotonic() > until:
+                raise TimeoutError(f"The dataset {dataset_id} is still being inspected after {PATIENCE_S:.0f} s.")
+            time.sleep(pause_s)
+            pause_s = min(MOST_POLL_S, 1.5 * pause_s)
+
+    def wait_for_job(self, job_id: str, progress: Progress | None) -> dict[str, Any]:
+        """The job, once it has succeeded. Raises Refused with the platform's words when it failed, Unfinished."""
+        said, pause_s = "", POLL_S
+        while True:
+            job: dict[str, Any] = self.get(f"/jobs/{job_id}")
+            state = job["state"]
+            told = f"{job['name']}: {state}" + (f", {job['progress']:.0%}" if state == "running" else "")
+            if told != said and progress is not None:
+                progress(told)
+            if state == "succeeded":
+                return job
+            if state == "failed":
+                raise Refused(job["failure"])
+            if state in ("cancelled", "paused"):
+                raise Unfinished(f"The job {job_id} was {state}.")
+            said = told
+            time.sleep(pause_s)
+            pause_s = min(MOST_POLL_S, 1.2 * pause_s)
+
+
+def _content(answer: httpx.Response) -> Any:
+    if answer.is_success:
+        return answer.json() if answer.content else None
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = {"detail": f"{answer.request.method} {answer.request.url.path}: HTTP {answer.status_code}"}
+    raise Refused(problem)

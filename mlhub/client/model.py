@@ -1,0 +1,135 @@
+"""Model: what a training gave, on the platform that trained it. It answers in the order of the rows it is given."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlhub.client.api import Api, Progress
+from mlhub.client.frames import Upload, array_upload, coded, is_array, table_upload
+
+CONFIG, WEIGHTS = "model.json", "weights.safetensors"
+VERSION = 1
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What must be known to ask a model again. config: the Estimator's. is_coded: classes are words of the client's."""
+
+    job: str
+    model_version: str
+    project: str
+    label: str | None
+    features: list[str] | None
+    classes: list[Any] | None
+    is_coded: bool
+    metrics: dict[str, float]
+    config: dict[str, Any]
+
+
+class Model:
+    """metrics: on the examples that training held out. classes: in the order of the probabilities' columns."""
+
+    def __init__(self, api: Api, asked: Asked, *, progress: Progress | None = None) -> None:
+        self._api, self.asked, self.progress = api, asked, progress
+        self.job, self.metrics, self.classes, self.config = asked.job, asked.metrics, asked.classes, asked.config
+
+    def predict(self, data: Any) -> Array:
+        """Shape (rows,): a class by its name, or a number. Of a model without a task, its outputs (rows, ...).
+
+        Raises Refused, and as fit() for what is no such data.
+        """
+        return self._answers(data)[0]
+
+    def probabilities(self, data: Any) -> Array:
+        """Shape (rows, classes). Raises ValueError when the model knows no classes, else as predict()."""
+        _, found = self._answers(data)
+        if found is None:
+            raise ValueError("The model knows no classes, so there are no probabilities.")
+        return found
+
+    def features(self, data: Any, layers: Sequence[str]) -> dict[str, Array]:
+        """The named layers' outputs, (rows, ...) each. Raises as predict(), Refused for a layer that is not there."""
+        found = self._asked_for(data, output="npz", features=list(layers))
+        return {name: found[name] for name in layers}
+
+    def evaluate(self, data: Any, y: Any = None) -> dict[str, float]:
+        """The metrics of training, on these examples; data with targets, as fit() takes them. Raises as predict()."""
+        if is_array(data):
+            if y is None:
+                raise ValueError("Of an array x the targets y are needed: evaluate(x, y).")
+            upload = array_upload(data, coded(y, self.classes if self.asked.is_coded else None)[0])
+        else:
+            upload = table_upload(data, features=self.asked.features, label=self.asked.label)
+        metrics: dict[str, float] = self._run(upload, kind="evaluate")["result_metrics"]
+        return metrics
+
+    def save(self, path: str | Path) -> None:
+        """Into a folder: the weights, and all that fit() was asked for. The token is not written down."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._api.download(f"/model-versions/{self.asked.model_version}/download", folder / WEIGHTS, what="weights")
+        told = {"version": VERSION, "url": self._api.url, **asdict(self.asked)}
+        (folder / CONFIG).write_text(json.dumps(told, indent=1))
+
+    @classmethod
+    def load(cls, path: str | Path, *, token: str, url: str | None = None, progress: Progress | None = None) -> Model:
+        """What save() left; it answers on the platform that trained it. Raises OSError, ValueError for another file."""
+        told = json.loads((Path(path) / CONFIG).read_text())
+        if told.pop("version", None) != VERSION:
+            raise ValueError(f"{Path(path) / CONFIG} is not of a model that this client saved.")
+        return cls(Api(url or told.pop("url"), token), _asked(told), progress=progress)
+
+    def _answers(self, data: Any) -> tuple[Array, Array | None]:
+        found = self._asked_for(data, output="npz")
+        values = found["prediction"] if "prediction" in found else found["output"]
+        if self.asked.is_coded and self.classes is not None:
+            values = np.asarray(self.classes)[values]
+        return values, found.get("probabilities")
+
+    def _asked_for(self, data: Any, **asked: Any) -> dict[str, Array]:
+        """The result's arrays; rows are in order because the platform keeps it."""
+        if is_array(data):
+            upload = array_upload(data, None)
+        else:
+            upload = table_upload(data, features=self.asked.features, label=None)
+        job = self._run(upload, kind="predict", **asked)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "result"
+            self._api.download(f"/jobs/{job['id']}/result", path)
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+
+    def _run(self, upload: Upload, **asked: Any) -> dict[str, Any]:
+        version = kept(self._api, upload, project=self.asked.project)
+        project, dataset = self.asked.project, version["id"]
+        job = self._api.submit(
+            model_version=self.asked.model_version, dataset_version=dataset, project=project, **asked
+        )
+        return self._api.wait_for_job(job["id"], self.progress)
+
+
+def kept(api: Api, upload: Upload, *, project: str) -> dict[str, Any]:
+    """The dataset version of that content; what was uploaded before is used again. Raises Refused."""
+    before = api.get("/datasets", project=project, name=upload.name)["results"]
+    found = before[0] if before else None
+    if found is None:
+        found = api.upload(
+            "/datasets", upload.filename, upload.content, name=upload.name, project=project, **upload.options
+        )
+    return api.wait_for_dataset(found["id"])
+
+
+def _asked(told: dict[str, Any]) -> Asked:
+    try:
+        return Asked(**{name: told[name] for name in Asked.__dataclass_fields__})
+    except KeyError as error:
+        raise ValueError(f"{CONFIG} lacks {error.args[0]}.") from error

@@ -1,0 +1,116 @@
+"""Predictions on the whole platform: through its API, past a killed pod, and by the client from fit() to load()."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mlhub.client import Estimator, Model, Refused
+from mlhub.demo.client import Person
+from mlhub.demo.client import Refused as Problem
+from tests.platform import RunningPlatform, wait
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
+    folder = tmp_path_factory.mktemp("client")
+    for parent in (folder, folder.parent):
+        parent.chmod(0o755)
+    found = RunningPlatform(folder / "home")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.end()
+
+
+@pytest.fixture(scope="module")
+def alice(platform: RunningPlatform) -> Person:
+    person = platform.person("alice", organisation="A")
+    person.post("/projects", organisation=person.organisation["id"], name="flowers")
+    return person
+
+
+def flowers(n: int, *, seed: int = 0) -> pa.Table:
+    random = np.random.default_rng(seed)
+    kinds = random.integers(0, 3, n)
+    names = np.array(["iris", "lily", "rose"])[kinds]
+    columns = {f"petal_{i}": random.normal(3.0 * kinds if i == 0 else -2.0 * kinds, 0.6) for i in range(3)}
+    return pa.table({**columns, "species": names})
+
+
+def finished(platform: RunningPlatform, person: Person, job: dict[str, Any]) -> dict[str, Any]:
+    wait(lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"), seconds=90, told=platform.said())
+    found: dict[str, Any] = person.get(f"/jobs/{job['id']}")
+    assert found["state"] == "succeeded", found["failure"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def token(alice: Person) -> str:
+    return str(alice.post("/tokens", name="client", scopes=["read", "write"])["token"])
+
+
+@pytest.fixture(scope="module")
+def model(platform: RunningPlatform, token: str) -> Model:
+    told: list[str] = []
+    wishes: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
+    found = Estimator(url=platform.url, token=token, progress=told.append, **wishes).fit(flowers(400))
+    assert told[-1].endswith("succeeded")
+    return found
+
+
+def test_fit_predict_evaluate_save_and_load_end_to_end(model: Model, token: str, tmp_path: Path) -> None:
+    assert model.classes == ["iris", "lily", "rose"]
+    asked = flowers(90, seed=1)
+    truth = np.asarray(asked["species"].to_pylist())
+    found = model.predict(asked.drop_columns(["species"]))
+    assert (found == truth).mean() > 0.9
+    with pytest.raises(Refused, match=r"no layer 'nowhere'") as refused:
+        model.features(asked, ["nowhere"])
+    assert refused.value.field == "features"
+    assert "Known: " in refused.value.remedy
+    with pytest.raises(Refused) as refused:
+        model.evaluate(asked.set_column(3, "species", pa.array(["tulip", "iris", "rose"] * 30)))
+    assert refused.value.field == "dataset"
+    model.save(tmp_path / "flowers")
+    again = Model.load(tmp_path / "flowers", token=token)
+    assert again.config["epochs"] == 12
+    assert token not in (tmp_path / "flowers" / "model.json").read_text()
+    assert again.evaluate(asked)["eval/accuracy"] == pytest.approx((found == truth).mean())
+
+
+def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training_said(
+    platform: RunningPlatform, alice: Person, model: Model
+) -> None:
+    trained = alice.get(f"/jobs/{model.job}")
+    version = trained["dataset_version"]["id"]
+    ask = {"model_of": model.job, "dataset_version": version}
+    three = alice.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
+    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, told=platform.said())
+    attempt = alice.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
+    os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
+    says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")
+    three = finished(platform, alice, three)
+    answer = alice._http.get(f"/jobs/{three['id']}/result")
+    assert answer.headers["content-disposition"].endswith('.parquet"')
+    found = pq.read_table(io.BytesIO(answer.content))
+    assert found["row"].to_pylist() == list(range(400))
+    truth = flowers(400)["species"].to_pylist()
+    assert np.mean([a == b for a, b in zip(found["prediction"].to_pylist(), truth, strict=True)]) > 0.9
+    assert len(three["attempts"]) == 1  # the others took over
+    told = finished(platform, alice, says_again)["result_metrics"]
+    assert told == pytest.approx(trained["result_metrics"], rel=1e-5)
+    with pytest.raises(Problem, match="did not train"):
+        alice.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)
