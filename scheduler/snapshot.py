@@ -138,7 +138,8 @@ class JobSnapshot:
     priority: higher first. mode: pinned by the user, None = the scheduler's choice.
     hold: why the platform itself keeps a waiting job from running now (a Reason's value), or None; hold_until_s: when
     that ends, if it is known.
-    requested_workers: what a policy of fixed sizes gives; None = min_workers.
+    requested_workers: what a policy of fixed sizes gives; None = min_workers. requested_servers: where it runs on
+    servers, so many, as far as they find room; None = the scheduler's choice.
     max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
@@ -193,6 +194,7 @@ class JobSnapshot:
     shares_within: str = ""
     profile: Profile | None = None
     lost_s: float = 0.0
+    requested_servers: int | None = None
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """The same job later on. As dataclasses.replace, in a tenth of the time. Nothing cached depends on it."""

@@ -12,7 +12,7 @@ from django.db.models import Prefetch
 from mlhub.backends.protocol import NodeStatus
 from mlhub.control.convergence import expected_steps
 from mlhub.control.learnt import Learnt, learnt_of
-from mlhub.control.needs import server_resources, worker_resources
+from mlhub.control.needs import requested_servers, server_resources, worker_resources
 from mlhub.control.quotas import tree_of
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
@@ -183,6 +183,7 @@ def job_snapshot(
         profile=learnt.profiles.get(family),
         noise_scale=learnt.noise_scales.get(family),
         shares_within=shares_within,
+        requested_servers=requested_servers(job),
     )
 
 

@@ -21,6 +21,7 @@ from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
 MAX_STEPS = 10**9
+SCRIPT_STRATEGIES = ("bsp", "ssp", "asp")
 LIMITING = {
     "elastic_averaging": "alpha of at most 2 / (max_workers + 1)",
     "pipeline": "micro_batches of at least two a worker, or another schedule",
@@ -84,10 +85,6 @@ def check_request(
         raise InvalidInputError(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
-    if model.kind == Kind.SCRIPT and request.get("mode") == "parameter_server":
-        raise InvalidInputError(
-            "A script trains by all-reduce.", field="mode", remedy="Leave mode out, or bring a package."
-        )
     _check_settings(model, request)
     if not has_targets(dataset.schema or {}):
         raise InvalidInputError(
@@ -142,9 +139,9 @@ def _strategy(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
     asked, pinned = request.get("strategy") or {}, request.get("mode", ModeChoice.AUTO)
     if not asked:
         return {}
-    if model.kind == Kind.SCRIPT:
-        raise InvalidInputError("A script synchronises by itself.", field="strategy", remedy="Leave strategy out.")
     spec = _parsed(asked)
+    if model.kind == Kind.SCRIPT:
+        _check_script(spec)
     if spec.mode is not None and pinned not in (ModeChoice.AUTO, spec.mode):
         raise InvalidInputError(
             f"The strategy {spec.name} runs on {spec.mode}, and the mode is {pinned}.",
@@ -160,6 +157,18 @@ def _parsed(asked: Any, *, n_workers: int | None = None) -> StrategySpec:
         return parse(asked, n_workers=n_workers)
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
+
+
+def _check_script(spec: StrategySpec) -> None:
+    """A script synchronises by itself; of strategies it may have those that say how its tables on servers wait."""
+    values, known = spec.parameters, spec.scheme.parameters
+    extra = [key for key, p in known.items() if key != "staleness" and values[key] != p.default]
+    if spec.name not in SCRIPT_STRATEGIES or extra:
+        raise InvalidInputError(
+            f"A script synchronises by itself; {', '.join(extra) or spec.name} means nothing to it.",
+            field=f"strategy.{extra[0]}" if extra else "strategy",
+            remedy="Leave strategy out; or give bsp, ssp with its staleness, or asp, for tables on servers.",
+        )
 
 
 def _least(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:

@@ -14,7 +14,7 @@ AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
     "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
-    "standardise", "memory_gib",
+    "standardise", "memory_gib", "n_servers", "server_memory_gib",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -70,9 +70,11 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
 
 def check_limits(hyperparameters: Values) -> None:
     """Those that the platform itself reads, of scripts too: how long a job may stand still (mlhub/control/stalls.py),
-    and how much memory its workers have (mlhub/control/needs.py). Raises BadInputError."""
+    how many servers it has, and how much memory its pods have (mlhub/control/needs.py). Raises BadInputError."""
     _number(hyperparameters, "stall_limit_s", least=60.0)
     _number(hyperparameters, "memory_gib", least=0.5, most=4096.0)
+    _number(hyperparameters, "server_memory_gib", least=0.5, most=4096.0)
+    _number(hyperparameters, "n_servers", least=1, most=1024, is_whole=True)
 
 
 def check_declared(hyperparameters: Values, declared: Values) -> None:

@@ -169,7 +169,8 @@ class Speeds:
             batch, passes = int(batches.size_B[0]), int(batches.passes_B[0])
             found = model.best_mode(layout, pinned=job.mode, batch_size=batch, passes=passes)
             model.memo[*key, adapts] = found
-        return cast("tuple[Mode, int]", model.memo[*key, adapts])
+        mode, n_servers = cast("tuple[Mode, int]", model.memo[*key, adapts])
+        return mode, job.requested_servers or n_servers if mode is Mode.PARAMETER_SERVER else n_servers
 
     def usual_type(self, job: JobSnapshot) -> str:
         """The GPU type that a job's speed is quoted for where none is said: the first that it may use."""

@@ -94,6 +94,16 @@ def test_pinned_modes_are_kept(world: World) -> None:
     assert not modes[str(reduce.id)].servers
 
 
+def test_a_job_has_as_many_servers_as_it_asks_for(world: World) -> None:
+    world.job(
+        mode="parameter_server", max_workers=1, hyperparameters={"n_servers": 3, "server_memory_gib": 2}, profile={}
+    )
+    world.round()
+    (launch,) = world.backend.launches
+    assert len(launch.servers) == 3
+    assert {pod.resources.memory_bytes for pod in launch.servers} == {2 * 2**30}
+
+
 def test_no_slot_is_given_twice(world: World) -> None:
     for i in range(9):
         world.job(name=f"job {i}")

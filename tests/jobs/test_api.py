@@ -10,6 +10,7 @@ from mlhub.jobs import actions
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState, Trigger
 from mlhub.jobs.tasks import hand_off_job, sweep_not_handed_off
+from mlhub.registry.models import Kind, ModelVersion
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
@@ -125,6 +126,24 @@ def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None
         refused = submit(cast, strategy=strategy, mode=mode)
         assert refused.status_code == 422, strategy
         assert refused.json()["remedy"]
+
+
+def test_a_script_may_ask_for_servers_and_for_nothing_else_of_a_strategy(cast: Cast) -> None:
+    ModelVersion.objects.filter(pk=builtin().pk).update(kind=Kind.SCRIPT)
+    taken = submit(cast, mode="parameter_server", hyperparameters={"n_servers": 2}).json()
+    assert (taken["mode"], taken["strategy"]) == ("parameter_server", {})
+    taken = submit(cast, strategy={"name": "ssp", "staleness": 2}).json()
+    assert (taken["mode"], taken["strategy"]["staleness"]) == ("parameter_server", 2)
+    for fields, field in (
+        ({"strategy": {"name": "all_reduce"}}, "strategy"),
+        ({"strategy": {"name": "asp", "compression": "one_bit"}}, "strategy.compression"),
+        ({"hyperparameters": {"n_servers": 0}}, "hyperparameters.n_servers"),
+        ({"hyperparameters": {"n_servers": 1.5}}, "hyperparameters.n_servers"),
+        ({"hyperparameters": {"server_memory_gib": 0.1}}, "hyperparameters.server_memory_gib"),
+    ):
+        refused = submit(cast, **fields)
+        assert refused.status_code == 422, fields
+        assert field in [error["field"] for error in refused.json()["errors"]]
 
 
 def test_the_strategies_that_a_job_may_name_are_listed_with_their_parameters(cast: Cast) -> None:
