@@ -23,6 +23,7 @@ from benchmarks.training_gangs import PEERS
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.server import Server
+from mlhub.runtime.ps.sharing import Shared
 from mlhub.runtime.ps.sockets import call, tune
 from mlhub.runtime.strategies.schema import parse
 from tests.runtime.gang import free_ports
@@ -76,14 +77,18 @@ def serve(out: Connection, n_workers: int, is_encrypted: bool, tcp_only: bool) -
 
 
 def connect(
-    ports: Sequence[int], *, worker: int, n: int, n_workers: int, strategy: str, is_encrypted: bool = False
-) -> Client:
+    ports: Sequence[int], *, worker: int, n: int, n_workers: int, strategy: str, is_encrypted: bool = False,
+    shares: bool = False,
+) -> Client:  # fmt: skip
+    """shares: memory with its servers, which must listen at unix sockets."""
     torch.set_num_threads(1)
-    weights, gradient = torch.zeros(n), torch.full((n,), 1e-3)
+    shared = Shared(n) if shares else None
+    weights, gradient = (shared.weights, shared.gradient) if shared else (torch.zeros(n), torch.zeros(n))
+    gradient.fill_(1e-3)
     addresses = [f"127.0.0.1:{port}" for port in ports]
     client = Client(
         addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=START_S,
-        is_encrypted=is_encrypted,
+        is_encrypted=is_encrypted, shared=shared,
     )  # fmt: skip
     if worker == 0:
         parameter = nn.Parameter(weights.clone())
@@ -97,16 +102,20 @@ def connect(
 
 
 @contextmanager
-def our_client(n: int, *, is_encrypted: bool = False, tcp_only: bool = True) -> Iterator[Client]:
+def our_client(n: int, *, is_encrypted: bool = False, tcp_only: bool = True, shares: bool = False) -> Iterator[Client]:
     with process(serve, 1, is_encrypted, tcp_only) as server:
-        client = connect([answer(server)], worker=0, n=n, n_workers=1, strategy="asp", is_encrypted=is_encrypted)
+        client = connect(
+            [answer(server)], worker=0, n=n, n_workers=1, strategy="asp", is_encrypted=is_encrypted, shares=shares
+        )
         yield client
         client.close()
 
 
-def worker(orders: Connection, ports: Sequence[int], index: int, n: int, n_workers: int, strategy: str) -> None:
+def worker(
+    orders: Connection, ports: Sequence[int], index: int, n: int, n_workers: int, strategy: str, shares: bool
+) -> None:
     """Makes as many exchanges as it is told, and tells the seconds."""
-    client = connect(ports, worker=index, n=n, n_workers=n_workers, strategy=strategy)
+    client = connect(ports, worker=index, n=n, n_workers=n_workers, strategy=strategy, shares=shares)
     orders.send(True)
     try:
         while count := orders.recv():
@@ -120,12 +129,14 @@ def worker(orders: Connection, ports: Sequence[int], index: int, n: int, n_worke
 
 @contextmanager
 def our_workers(
-    n: int, *, n_workers: int, n_shards: int, strategy: str, tcp_only: bool = True
+    n: int, *, n_workers: int, n_shards: int, strategy: str, tcp_only: bool = True, shares: bool = False
 ) -> Iterator[Callable[[int], float]]:
     """All make so many exchanges at once: seconds until the last is through."""
     with ExitStack() as stack:
         ports = [answer(stack.enter_context(process(serve, n_workers, False, tcp_only))) for _ in range(n_shards)]
-        workers = [stack.enter_context(process(worker, ports, i, n, n_workers, strategy)) for i in range(n_workers)]
+        workers = [
+            stack.enter_context(process(worker, ports, i, n, n_workers, strategy, shares)) for i in range(n_workers)
+        ]
         for found in workers:
             answer(found)
 

@@ -50,10 +50,12 @@ def exchange_rows(zeromq_python: str | None) -> Iterator[str]:
         with ExitStack() as stack:
             ours = stack.enter_context(our_client(n))
             near = stack.enter_context(our_client(n, tcp_only=False))
+            shared = stack.enter_context(our_client(n, tcp_only=False, shares=True))
             encrypted = stack.enter_context(our_client(n, is_encrypted=True))
             sides: dict[str, Side] = {
                 "ours": partial(timed, ours.exchange),
                 "near": partial(timed, near.exchange),
+                "shared": partial(timed, shared.exchange),
                 "wire": stack.enter_context(echo(4 * n if is_large else 4)),
                 "tls": partial(timed, encrypted.exchange),
                 "gloo": stack.enter_context(by_torch("gloo", n)),
@@ -77,6 +79,7 @@ def exchange_rows(zeromq_python: str | None) -> Iterator[str]:
         if "zeromq" in times:
             yield _row(what, times, "ours", "ZeroMQ", "zeromq", "≤ 1")
         yield _row(f"{what}, by a unix socket", times, "near", "by TCP", "ours")
+        yield _row(f"{what}, in shared memory", times, "shared", "by TCP", "ours")
         yield _row(f"{what}, over TLS 1.3", times, "tls", "in the clear", "ours", "≤ 5")
 
 
@@ -84,12 +87,14 @@ def gang_rows() -> Iterator[str]:
     """Of several workers and servers."""
     with ExitStack() as stack:
         bsp = stack.enter_context(our_workers(LARGE, n_workers=2, n_shards=1, strategy="bsp"))
-        near = stack.enter_context(our_workers(LARGE, n_workers=2, n_shards=1, strategy="bsp", tcp_only=False))
+        near = stack.enter_context(
+            our_workers(LARGE, n_workers=2, n_shards=1, strategy="bsp", tcp_only=False, shares=True)
+        )
         ranks = stack.enter_context(all_reduce(LARGE, 2))
         sides: dict[str, Side] = {"bsp": lambda: bsp(1), "near": lambda: near(1), "all-reduce": lambda: ranks()[0]}
         times = in_turn(sides, n_rounds=N_ROUNDS)
     what, against = "BSP on one server, 2 workers, 25 M", "gloo's all-reduce of 2 ranks"
-    yield _row(f"{what}, by unix sockets, as a gang on one machine", times, "near", against, "all-reduce", "≤ 2")
+    yield _row(f"{what}, in shared memory, as a gang on one machine", times, "near", against, "all-reduce", "≤ 2")
     yield _row(f"{what}, by TCP", times, "bsp", against, "all-reduce", "≤ 2")
     with ExitStack() as stack:
         shapes = ((1, 1), (2, 1), (4, 2))

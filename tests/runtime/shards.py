@@ -15,6 +15,7 @@ from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leases import Work
 from mlhub.runtime.ps.server import Server
+from mlhub.runtime.ps.sharing import shared_or_none
 from mlhub.runtime.strategies.schema import parse
 
 SECRET = b"secret" * 5
@@ -29,7 +30,7 @@ class Gang:
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work
-        self.is_encrypted = is_encrypted
+        self.is_encrypted, self.tcp_only = is_encrypted, tcp_only
         self.tables: tuple[list[Any], list[torch.Tensor]] = [()] * n_shards, []  # plans by shard, and whole tables
         self.is_whole = parse(strategy).needs_one_shard
         self.n_workers, self.n_shards, self.n_elements = n_workers, n_shards, n_elements
@@ -60,12 +61,15 @@ class Gang:
 
     def client(self, worker: int, *, starts: bool | None = None) -> tuple[Client, torch.Tensor, torch.Tensor]:
         """With its weights and gradient; the weights are pulled."""
+        shared = None if self.tcp_only else shared_or_none(self.n_elements)
         weights, gradient = torch.zeros(self.n_elements), torch.zeros(self.n_elements)
+        if shared is not None:
+            weights, gradient = shared.weights, shared.gradient
         addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
         codec = codec_for(self.strategy)
         client = Client(
             addresses, weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=120,
-            is_whole=self.is_whole, is_encrypted=self.is_encrypted,
+            is_whole=self.is_whole, is_encrypted=self.is_encrypted, shared=shared,
             feedback=codec and ErrorFeedback(codec, torch.zeros(self.n_elements)),
         )  # fmt: skip
         if worker == 0 if starts is None else starts:

@@ -25,6 +25,7 @@ from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, push_bytes
 from mlhub.runtime.ps.rows import RowClient
 from mlhub.runtime.ps.sealed import SealedSocket
+from mlhub.runtime.ps.sharing import Shared
 from mlhub.runtime.ps.sockets import bytes_of, call, tune
 from mlhub.runtime.ps.tls import context_for
 
@@ -40,10 +41,11 @@ class Client:
         self, addresses: Sequence[str], weights: torch.Tensor, gradient: torch.Tensor, *,
         index: int, attempt: str, secret: bytes, start_timeout_s: float,
         is_whole: bool = False, feedback: ErrorFeedback | None = None, overlaps: bool = False,
-        is_encrypted: bool = False, roots: Sequence[str] | None = None,
+        is_encrypted: bool = False, roots: Sequence[str] | None = None, shared: Shared | None = None,
     ) -> None:  # fmt: skip
         """feedback: pushes are compressed by it. overlaps: work is asked for while an exchange is under way.
         is_encrypted: connections are TLS. roots: worker 0's, where `addresses` are leaves: the model's own servers.
+        shared: what weights and gradient lie in, if servers on this machine may work there.
 
         Raises GangTimeoutError when a server does not come, StrangerError when it is none of the gang's.
         """
@@ -66,6 +68,7 @@ class Client:
         training = Purpose.TRAINING_APART if is_apart else Purpose.TRAINING
         self._connections = [self._connect(address, training) for address in addresses]
         self._lines = self._connections if lines is None else lines
+        self._is_shared = [self._share(shard, shared) for shard in range(len(addresses))]
         self._orders = self._connect(addresses[0], Purpose.ORDERS) if overlaps else self._connections[0]
         holders = addresses if roots is None and index == 0 else roots or ()
         self._snapshots = [self._connect(address, Purpose.SNAPSHOTS) for address in holders]
@@ -129,6 +132,9 @@ class Client:
         based_on = self._versions if versions is None else versions
 
         def one(shard: int) -> tuple[int, float]:
+            if self._is_shared[shard] and pushed is None and into is None:
+                self._push_shared(shard, based_on[shard], weight=weight, flags=flags, value=value)
+                return self._await_weights(shard)
             sending = self._send_push(shard, pushed, based_on[shard], weight=weight, flags=flags, value=value)
             told = self._receive_weights(shard, targets[shard])
             if sending is not None:
@@ -243,6 +249,27 @@ class Client:
             self._stream(shard, header, pushed)
             return None
         return self._senders.submit(self._stream, shard, header, pushed)
+
+    def _share(self, shard: int, shared: Shared | None) -> bool:
+        """Whether the shard's server can use this worker's memory."""
+        connection = self._connections[shard]
+        if shared is None or self._feedback is not None or connection.family != socket.AF_UNIX or self._tls is not None:
+            return False
+        begin, end = self._cuts[shard]
+        shared.offer(connection, begin=begin, end=end, sender=self._index)
+        return True
+
+    def _push_shared(self, shard: int, version: int, *, weight: float, flags: int, value: float) -> None:
+        """The gradient, where it lies."""
+        length = self._push_bytes[shard]
+        header = Header(Operation.PUSH, length, flags | frames.SHARED, self._index, version, value, weight)
+        frames.send_bytes(self._connections[shard], header.pack())
+
+    def _await_weights(self, shard: int) -> tuple[int, float]:
+        header = frames.receive_header(self._lines[shard], Operation.WEIGHTS)
+        self._waited_s[shard] += header.weight
+        self._versions[shard] = header.step
+        return header.flags, header.value
 
     def _stream(self, shard: int, header: Header, pushed: torch.Tensor | None) -> None:
         """Encodes a piece while the last is on its way."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from pathlib import Path
 
 import torch
@@ -16,11 +17,12 @@ from mlhub.runtime.ps.leases import Grant, Hold, Meet
 from mlhub.runtime.ps.rows import serve_rows
 from mlhub.runtime.ps.rules import Answer
 from mlhub.runtime.ps.shard import Shard
+from mlhub.runtime.ps.sharing import Lent, take
 from mlhub.runtime.ps.sockets import bytes_of
 
 REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
-    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.BYE,
+    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.BYE,
 )  # fmt: skip
 N_AHEAD = 8  # pieces that may wait for other workers' while more are received
 
@@ -36,6 +38,7 @@ class Conversation:
     ) -> None:
         self._shard, self._connection, self._worker = shard, connection, worker
         self._line = connection if line is None else line
+        self._lent: Lent | None = None
 
     def train(self) -> None:
         shard, connection, worker = self._shard, self._connection, self._worker
@@ -46,6 +49,8 @@ class Conversation:
                     self._exchange(header)
                 case Operation.BYE:
                     return
+                case Operation.SHARE:
+                    self._lent = take(connection, header)
                 case Operation.START:
                     self._start(header)
                 case Operation.PULL:
@@ -117,6 +122,9 @@ class Conversation:
         shard, worker = self._shard, self._worker
         if header.length != shard.push_bytes:
             raise FrameError(f"{header.length} bytes pushed to a shard that takes {shard.push_bytes}.")
+        if header.flags & frames.SHARED:
+            self._use(header)
+            return
         is_quiet = bool(header.flags & frames.QUIET)
         delivery = shard.announce(worker, header)
         answer: Answer | None = None
@@ -143,6 +151,38 @@ class Conversation:
         else:
             self._send(answer, delivery, head=head, n_sent=n_sent)
 
+    def _use(self, header: Header) -> None:
+        """What lies in the worker's own memory, and goes back there. The answer's header says that it is all there."""
+        shard, worker, lent = self._shard, self._worker, self._lent
+        if lent is None or lent.weights.numel() != shard.weights.numel() or shard.codec is not None:
+            raise FrameError("A push in memory that is not shared, or not for this shard.")
+        began, waited_s = time.perf_counter(), 0.0
+        delivery = shard.announce(worker, header)
+        delivery.is_lent = True
+        answer: Answer | None = None
+        n_answered = 0
+        for index, piece in enumerate(shard.pieces):
+            delivery.rooms[index] = lent.gradient[piece.begin : piece.end]
+            shard.arrived(delivery, index)
+            answer = answer or shard.answer_for(worker, wait=False)
+            while answer is not None and n_answered <= index and shard.ready(answer, delivery, n_answered, wait=False):
+                self._write_piece(delivery, n_answered, lent.weights)
+                n_answered += 1
+        answer = answer or shard.answer_for(worker, wait=True)
+        assert answer is not None
+        for index in range(n_answered, len(shard.pieces)):
+            shard.ready(answer, delivery, index, wait=True)
+            waited_s = waited_s or time.perf_counter() - began
+            self._write_piece(delivery, index, lent.weights)
+        shard.give_back(delivery)
+        frames.send_bytes(self._line, self._head(answer, waited_s=waited_s))
+
+    def _write_piece(self, delivery: Delivery, index: int, weights: torch.Tensor) -> None:
+        piece = self._shard.pieces[index]
+        weights[piece.begin : piece.end].copy_(self._shard.answer(self._worker, delivery, index))
+        if piece.answers_pushes:
+            self._shard.leave_room(delivery, index)
+
     def _receive_piece(self, room: torch.Tensor) -> None:
         codec = self._shard.codec
         if codec is None:
@@ -161,10 +201,12 @@ class Conversation:
         if head:  # a shard that holds nothing
             frames.send_bytes(self._line, head)
 
-    def _head(self, answer: Answer) -> bytes:
+    def _head(self, answer: Answer, *, waited_s: float = 0.0) -> bytes:
         shard = self._shard
         n_bytes, told = shard.weights.nbytes, shard.value
-        return Header(Operation.WEIGHTS, n_bytes, flags=shard.agreed, step=answer.version, value=told).pack()
+        return Header(
+            Operation.WEIGHTS, n_bytes, flags=shard.agreed, step=answer.version, value=told, weight=waited_s
+        ).pack()
 
     def _send_piece(self, delivery: Delivery | None, index: int, *, head: bytes) -> None:
         frames.send_together(self._line, head, bytes_of(self._shard.answer(self._worker, delivery, index)))

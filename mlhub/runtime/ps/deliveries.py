@@ -11,13 +11,17 @@ from mlhub.runtime.ps.rules import Contribution
 
 @dataclass
 class Delivery:
-    """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces."""
+    """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces.
+
+    is_lent: rooms are the worker's memory, which is its own again when it is answered.
+    """
 
     worker: int
     rooms: list[Tensor | None]
     n_arrived: int = 0
     is_over: bool = False  # nothing more of it will come
     is_discarded: bool = False
+    is_lent: bool = False
     version: int | None = None  # that it goes into, once this is decided
 
 

@@ -1,7 +1,8 @@
 """Frames between workers and parameter servers: a 48-byte header, then the payload. Nothing is ever unpickled.
 
 Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, CRC-32 of
-it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch.
+it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch; of weights in
+shared memory, the seconds before they began to come.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ CHUNK_BYTES = 2**20
 SMALL_BYTES = 64 * 2**10  # sent in one piece with its header
 MAX_JSON_BYTES = 64 * 2**20
 STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
+WISHES = STOP | CHECKPOINT
 QUIET = 4  # flag of PUSH: no weights are wanted back
+SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (sharing.py)
 
 
 class Operation(IntEnum):
@@ -53,6 +56,7 @@ class Operation(IntEnum):
     ROWS_PUSH = 23
     CALL = 24  # tables/calls.py
     REPLY = 25
+    SHARE = 26  # sharing.py
     OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 
@@ -150,4 +154,8 @@ def receive_bytes(connection: socket.socket, length: int) -> bytes:
 
 
 def receive_json(connection: socket.socket, operation: Operation) -> Any:
-    return json.loads(receive_bytes(connection, receive_header(connection, operation).length))
+    return receive_json_of(connection, receive_header(connection, operation))
+
+
+def receive_json_of(connection: socket.socket, header: Header) -> Any:
+    return json.loads(receive_bytes(connection, header.length))

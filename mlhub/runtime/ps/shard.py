@@ -19,7 +19,7 @@ from mlhub.runtime.compression import Codec, codec_for
 from mlhub.runtime.optimizer_state import join
 from mlhub.runtime.ps.assembly import Assembly
 from mlhub.runtime.ps.deliveries import Delivery, Making
-from mlhub.runtime.ps.frames import QUIET, Header
+from mlhub.runtime.ps.frames import WISHES, Header
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Leases, Work
 from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, Piece, cut, push_bytes, rule_for
@@ -117,8 +117,20 @@ class Shard:
     def leave_room(self, delivery: Delivery, index: int) -> None:
         """The delivery's values of that piece are used up."""
         room, delivery.rooms[index] = delivery.rooms[index], None
-        if room is not None:
+        if room is not None and not delivery.is_lent:
             self._rooms.append(room)
+
+    def give_back(self, delivery: Delivery) -> None:
+        """Lent memory, before its worker is answered: what is not used yet is kept in rooms of our own."""
+        with self._changed:
+            if delivery.version is not None:
+                version = delivery.version
+                self.waiting.wait(lambda: all(piece.has(version) for piece in self.pieces))
+                return
+            lent, delivery.is_lent = list(delivery.rooms), False
+            for index, values in enumerate(lent):
+                if values is not None:
+                    self.room(delivery, index).copy_(values)
 
     def answer(self, worker: int, delivery: Delivery | None, index: int) -> Tensor:
         """What the worker is sent of that piece, for its push, or because it asked."""
@@ -226,7 +238,7 @@ class Shard:
         told = [self._told[worker] for worker in sorted(self._told)]
         self.agreed, self.value = self.stop_flag, sum(value for _, value in told)
         for flags, _ in told:
-            self.agreed |= flags & ~QUIET
+            self.agreed |= flags & WISHES
         self._told = {}
         for index in range(n):
             if making.n_missing[index] == 0:

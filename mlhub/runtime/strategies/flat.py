@@ -25,14 +25,16 @@ def trained(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return named
 
 
-def flatten(named: Sequence[tuple[str, nn.Parameter]], *, multiple: int = 1) -> tuple[Tensor, Tensor]:
+def flatten(
+    named: Sequence[tuple[str, nn.Parameter]], *, multiple: int = 1, into: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
     """Weights and gradient; the parameters and their gradients become views of them.
 
-    Shape (n,): as many as the parameters have elements, and zeros up to a multiple.
+    Shape (n,): as many as the parameters have elements, and zeros up to a multiple. into: two such vectors, of zeros.
     """
-    n_elements = -(-sum(p.numel() for _, p in named) // multiple) * multiple
+    n_elements = -(-n_trained(named) // multiple) * multiple
     device = named[0][1].device
-    weights, gradient = torch.zeros(n_elements, device=device), torch.zeros(n_elements, device=device)
+    weights, gradient = into or (torch.zeros(n_elements, device=device), torch.zeros(n_elements, device=device))
     start = 0
     for _, parameter in named:
         end = start + parameter.numel()
@@ -41,6 +43,11 @@ def flatten(named: Sequence[tuple[str, nn.Parameter]], *, multiple: int = 1) -> 
         parameter.grad = gradient[start:end].view(parameter.shape)
         start = end
     return weights, gradient
+
+
+def n_trained(named: Sequence[tuple[str, nn.Parameter]]) -> int:
+    """Elements of all of them."""
+    return sum(p.numel() for _, p in named)
 
 
 def clip(gradient: Tensor, limit: float | None) -> None:

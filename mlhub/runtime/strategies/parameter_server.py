@@ -16,10 +16,12 @@ from mlhub.runtime.compression import ErrorFeedback, codec_for
 from mlhub.runtime.noise import Gauge
 from mlhub.runtime.optimizer_state import join, owed
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.ps import sockets
 from mlhub.runtime.ps.client import Client
 from mlhub.runtime.ps.frames import CHECKPOINT, STOP
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leaf import leaf_plan
+from mlhub.runtime.ps.sharing import shared_or_none
 from mlhub.runtime.ps.tables import TablePlan
 from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies import flat
@@ -47,12 +49,18 @@ class Connected(OneModel):
         """work: leases.Work, when workers go at their own pace."""
         spec = self.pod.spec
         named = self.trained(model, optimizer)
-        self.weights, self.gradient = flat.flatten(named)
+        tree = Tree.of(self.spec.parameters, n_workers=spec.n_workers, n_servers=spec.n_servers)
+        addresses = tree.servers_of(spec.index, spec.server_addresses)
+        is_encrypted = spec.data_plane is DataPlane.TLS
+        is_near = all(sockets.is_near(address) for address in addresses) and not is_encrypted
+        shared = shared_or_none(flat.n_trained(named)) if is_near else None
+        self.weights, self.gradient = flat.flatten(
+            named, into=None if shared is None else (shared.weights, shared.gradient)
+        )
         self.course = course
         self.feedback = self._feedback(resume, named)
-        tree = Tree.of(self.spec.parameters, n_workers=spec.n_workers, n_servers=spec.n_servers)
         self.client = Client(
-            tree.servers_of(spec.index, spec.server_addresses),
+            addresses,
             self.weights,
             self.gradient,
             index=tree.index_of(spec.index),
@@ -61,7 +69,8 @@ class Connected(OneModel):
             start_timeout_s=spec.start_timeout_s,
             is_whole=self.spec.needs_one_shard,
             feedback=self.feedback,
-            is_encrypted=spec.data_plane is DataPlane.TLS,
+            is_encrypted=is_encrypted,
+            shared=shared,
             overlaps=self.spec.name == "bounded_delay",
             roots=spec.server_addresses[: tree.n_roots] if tree.n_leaves and spec.index == 0 else None,
         )

@@ -1,0 +1,131 @@
+"""Workers and servers that share memory: the same training, and nobody's gradient is used after it was given back."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from typing import Any
+
+import pytest
+import torch
+
+from mlhub.runtime.ps import frames, sharing
+from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
+from mlhub.runtime.ps.sharing import Shared
+from tests.runtime.shards import Gang
+
+SEVERAL_PIECES = 2 * PIECE_ELEMENTS + 100
+
+
+def trained(strategy: dict[str, Any], *, tcp_only: bool, n_shards: int = 1, n_steps: int = 5) -> list[torch.Tensor]:
+    """The weights that each of two workers holds after steps in turn, by momentum, so that order would tell."""
+    gang = Gang(
+        strategy, n_shards=n_shards, n_elements=SEVERAL_PIECES, tcp_only=tcp_only, lr=0.1,
+        momentum=0.0 if strategy["name"] == "asp" else 0.9,
+    )  # fmt: skip
+    turns = threading.Barrier(2)
+
+    def act(worker: int, client: Client, weights: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        for step in range(n_steps):
+            turns.wait()
+            torch.sin(weights + worker + step, out=gradient)
+            if strategy["name"] == "asp":  # one after the other
+                for turn in range(2):
+                    if turn == worker:
+                        client.exchange()
+                    turns.wait()
+            else:
+                client.exchange()
+        turns.wait()
+        client.pull()
+        return weights.clone()
+
+    found = gang.each(act)
+    assert not gang.errors
+    return found
+
+
+@pytest.mark.parametrize("strategy", [{"name": "bsp"}, {"name": "asp"}, {"name": "asp", "staleness_scaling": "dc"}])
+@pytest.mark.parametrize("n_shards", [1, 2])
+def test_shared_memory_trains_what_sockets_train_to_the_bit(strategy: dict[str, Any], n_shards: int) -> None:
+    shared = trained(strategy, tcp_only=False, n_shards=n_shards)
+    by_tcp = trained(strategy, tcp_only=True, n_shards=n_shards)
+    assert float(by_tcp[0].abs().sum()) > 0
+    for ours, theirs in zip(shared, by_tcp, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_push_that_waits_for_its_group_is_not_changed_by_what_its_worker_computes_next() -> None:
+    gang = Gang({"name": "softsync", "group": 3}, n_workers=1, n_elements=SEVERAL_PIECES)
+    pushed = (1.0, 10.0, 100.0)
+
+    def act(_: int, client: Client, weights: torch.Tensor, gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        seen = []
+        for value in pushed:
+            gradient.fill_(value)
+            client.exchange()
+            seen.append(weights.clone())
+        return tuple(seen)
+
+    (seen,) = gang.each(act)
+    assert not gang.errors
+    assert not seen[0].any()  # answered at once, with what there was
+    assert not seen[1].any()
+    torch.testing.assert_close(seen[2], torch.full((SEVERAL_PIECES,), -sum(pushed)))
+
+
+def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    send = frames.send_bytes
+    monkeypatch.setattr(frames, "send_bytes", lambda line, content: (sent.append(len(content)), send(line, content)))
+    gang = Gang({"name": "bsp"}, n_workers=1, n_elements=SEVERAL_PIECES)
+
+    def act(_: int, client: Client, weights: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        gradient.fill_(2.0)
+        sent.clear()
+        client.exchange()
+        assert sum(sent) == 2 * frames.HEADER_BYTES, "a header there, and one back"
+        return weights.clone()
+
+    (weights,) = gang.each(act)
+    assert not gang.errors
+    assert torch.equal(weights, torch.full((SEVERAL_PIECES,), -2.0))
+
+
+def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
+    """What a server says to memory of so many bytes, offered as that."""
+    ours, theirs = socket.socketpair()
+    file = Shared(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
+    if not is_sealed:
+        os.ftruncate(file, n_bytes)
+    with ours, theirs:
+        frames.send_json(ours, Operation.SHARE, content)
+        socket.send_fds(ours, [b"\0"], [file])
+        header = frames.receive_header(theirs, Operation.SHARE)
+        with pytest.raises(FrameError) as refused:
+            sharing.take(theirs, header)
+    os.close(file)
+    return refused.value
+
+
+def test_memory_that_may_shrink_or_is_shorter_than_told_is_refused() -> None:
+    honest = {"n_elements": 10, "begin": 0, "end": 10}
+    assert "change its length" in str(offered(honest, 80, is_sealed=False))
+    assert "not as long as it says" in str(offered(honest, 72, is_sealed=True))
+    assert "not as long as it says" in str(offered(honest | {"end": 11}, 80, is_sealed=True))
+
+
+def test_a_push_in_memory_that_nobody_shared_ends_the_connection() -> None:
+    gang = Gang({"name": "asp"}, n_workers=1, tcp_only=True)
+
+    def act(_: int, client: Client, *__: torch.Tensor) -> None:
+        header = Header(Operation.PUSH, 40, flags=frames.SHARED)
+        frames.send_bytes(client._connections[0], header.pack())
+        with pytest.raises(Exception, match=r"closed|broke|shared"):
+            frames.receive_header(client._connections[0], Operation.WEIGHTS)
+
+    gang.each(act)
+    assert any("gone" in str(error) or "shared" in str(error) for error in gang.errors)
