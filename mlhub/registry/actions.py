@@ -14,7 +14,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.events.actions import append
 from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Kind, Model, ModelVersion
-from mlhub.registry.packages import as_zip, entry_of, is_zip
+from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
 from mlhub.storage import actions as storage
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
@@ -207,7 +207,13 @@ def _add_version(
     store, written_as = blob_store(), Kind(kind)
     staging.finish()
     is_single_file = not is_zip(filename, staging.path)
-    found_entry = entry_of(entry, kind=written_as, filename=filename, is_single_file=is_single_file)
+    found_entry = entry_of(
+        entry,
+        kind=written_as,
+        filename=filename,
+        is_single_file=is_single_file,
+        is_code=not (is_single_file and is_made_elsewhere(filename, staging.path)),
+    )
     with store.stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as wrapped:
         package = as_zip(staging, wrapped, filename=filename)
         version: ModelVersion = ModelVersion.objects.create(

@@ -1,19 +1,23 @@
-"""The form of uploaded code: a zip, or one Python file, which becomes a zip; and what its entry is called."""
+"""The form of uploaded code: a zip, or one file (of Python, or a model made elsewhere), which becomes a zip; and what
+its entry is called."""
 
 from __future__ import annotations
 
 import io
 import re
+import shutil
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.registry.models import Kind
-from mlhub.storage.stores import Staging
+from mlhub.runtime.importing.heads import HEAD_BYTES, kind_of_head
+from mlhub.storage.stores import CHUNK_BYTES, Staging
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest date a zip can carry
 MAX_SOURCE_BYTES = 4 * 2**20
+IMPORTED = "ONNX (.onnx), Keras (.keras, .h5), Torch7 (.t7), or a zip with Caffe's .prototxt and .caffemodel"
 
 
 def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
@@ -24,11 +28,14 @@ def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
     staging.finish()
     if is_zip(filename, staging.path):
         return staging
+    if is_made_elsewhere(filename, staging.path):
+        _store(staging.path, into, name=Path(filename).name)
+        return into
     if Path(filename).suffix != ".py":
         raise InvalidInputError(
-            f"{filename} is neither a zip nor a Python file.",
+            f"{filename} is neither a zip nor a Python file, nor a model that is known by its content.",
             field="file",
-            remedy="Send a zip of the package's files, or a single .py file.",
+            remedy=f"Send a zip of the package's files, a single .py file, or a model made elsewhere: {IMPORTED}.",
         )
     if staging.size_bytes > MAX_SOURCE_BYTES:
         raise InvalidInputError(
@@ -43,6 +50,39 @@ def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
     return into
 
 
+def is_made_elsewhere(filename: str, path: Path) -> bool:
+    """By its first bytes, which is all that is looked at here: the sandbox reads it."""
+    if Path(filename).suffix == ".py":
+        return False
+    with path.open("rb") as file:
+        return kind_of_head(file.read(HEAD_BYTES), size_bytes=path.stat().st_size) is not None
+
+
+class _Sink:
+    """What zipfile needs of a file that it cannot seek in."""
+
+    def __init__(self, into: Staging) -> None:
+        self._into = into
+
+    def write(self, piece: bytes) -> int:
+        self._into.write(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def _store(path: Path, into: Staging, *, name: str) -> None:
+    """A zip with the file, not packed: weights hardly pack."""
+    info = zipfile.ZipInfo(name, EPOCH)
+    with (
+        path.open("rb") as source,
+        zipfile.ZipFile(_Sink(into), "w") as archive,  # type: ignore[call-overload]
+        archive.open(info, "w", force_zip64=True) as member,
+    ):
+        shutil.copyfileobj(source, member, CHUNK_BYTES)
+
+
 def is_zip(filename: str, path: Path) -> bool:
     """By its name or its first bytes; whether the zip is sound, validation says."""
     if Path(filename).suffix.lower() == ".zip":
@@ -51,9 +91,10 @@ def is_zip(filename: str, path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bool) -> str:
+def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bool, is_code: bool = True) -> str:
     """The module of a package or the path of a script; by default `model`, or the single file.
 
+    is_code: or it is a model made elsewhere, which has no module; its entry is `model`.
     Raises InvalidInputError for one that cannot name a module or a file inside the zip, and for a built-in's kind.
     """
     if kind is Kind.BUILTIN:
@@ -61,6 +102,12 @@ def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bo
             "Built-in models are MLHub's own.", field="kind", remedy="Upload a package or a script."
         )
     name = PurePosixPath(Path(filename).name)
+    if not is_code and kind is Kind.SCRIPT:
+        raise InvalidInputError(
+            f"{filename} is a model, not a script.", field="kind", remedy="Send it as a package, the default kind."
+        )
+    if not is_code:
+        return "model"
     if kind is Kind.SCRIPT:
         entry = given or (str(name) if is_single_file else "")
         parts = PurePosixPath(entry).parts

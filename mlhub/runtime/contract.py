@@ -46,6 +46,7 @@ class Contract:
     answers: Callable[[Tensor], Tensor] = field(
         default=lambda outputs: outputs
     )  # in the unit of a regression's targets
+    begins_trained: bool = False  # with weights from elsewhere
 
     def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
         """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
@@ -76,6 +77,7 @@ def load_contract(
         declared=_declared(module),
         has_usual_loss=not hasattr(module, "loss"),
         answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
+        begins_trained=bool(getattr(module, "BEGINS_TRAINED", False)),
     )
 
 
@@ -90,6 +92,12 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
     if package is None:
         raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
     archives.extract(package, code)
+    if not any(code.rglob("*.py")):
+        from mlhub.runtime.importing.package import imported  # late: its parsers are for those who need them
+
+        made_elsewhere = imported(code, entry=entry)
+        if made_elsewhere is not None:
+            return made_elsewhere
     if not (code / f"{entry.replace('.', '/')}.py").exists() and not (code / entry.replace(".", "/")).is_dir():
         found = ", ".join(sorted(p.name for p in code.iterdir())[:20]) or "nothing"
         raise BadInputError(

@@ -14,7 +14,7 @@ AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
     "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
-    "standardise", "memory_gib", "n_servers", "server_memory_gib",
+    "standardise", "memory_gib", "n_servers", "server_memory_gib", "evaluate_first", "evaluate_only",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -25,6 +25,7 @@ class Settings:
     clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
     patience: evaluations without an improvement of the target metric before training ends early; 0: never.
     stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
+    evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
     """
 
     lr_schedule: str = "constant"
@@ -37,6 +38,8 @@ class Settings:
     patience: int = 0
     stop_at_target: bool = False
     standardise: bool = True
+    evaluate_first: bool | None = None
+    evaluate_only: bool = False
 
     def rates(self, steps: int) -> Rates:
         return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate)
@@ -60,6 +63,8 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         patience=int(_number(hyperparameters, "patience", least=0, is_whole=True) or 0),
         stop_at_target=_flag(hyperparameters, "stop_at_target"),
         standardise=_flag(hyperparameters, "standardise", default=True),
+        evaluate_first=_flag(hyperparameters, "evaluate_first") if "evaluate_first" in hyperparameters else None,
+        evaluate_only=_flag(hyperparameters, "evaluate_only"),
     )
     if settings.patience and not target_metric:
         raise _bad("patience", "Nothing says which metric must improve.", "Name the job's target_metric.")

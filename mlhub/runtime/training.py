@@ -122,8 +122,14 @@ class Trainer:
         metrics = dict[str, float]()
         self._saved_at = time.perf_counter()
         self.chronicle.begin()
+        first = self.settings.evaluate_first
+        if self.course.start == 0 and (self.contract.begins_trained if first is None else first):
+            metrics = self._evaluate_at_start()
+        if self.settings.evaluate_only:
+            self.chronicle.ends_early(self.course.start, "nothing but an evaluation was asked for")
+            return self.course.start, metrics or self._evaluate_at_start()
         if self.course.start >= self.course.steps:
-            return self.course.start, self._evaluate(Meeting(self.course.start, Wishes(), self.rank, self.n_workers))
+            return self.course.start, self._evaluate_at_start()
         while True:
             began = time.perf_counter()
             order = self.strategy.next(self._wishes(began))
@@ -170,6 +176,9 @@ class Trainer:
         )  # fmt: skip
         self.chronicle.evaluated(meeting.step, metrics)
         return metrics
+
+    def _evaluate_at_start(self) -> dict[str, float]:
+        return self._evaluate(Meeting(self.course.start, Wishes(), self.rank, self.n_workers))
 
     def _is_end(self, step: int, metrics: Mapping[str, float]) -> bool:
         """Of the course, or because what was evaluated is good enough, or no longer gets better."""

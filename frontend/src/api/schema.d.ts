@@ -1697,7 +1697,7 @@ export interface components {
         ModelUploadRequest: {
             /**
              * Format: binary
-             * @description A zip of a package, or a single Python file.
+             * @description A zip of a package, a single Python file, or a model made elsewhere.
              */
             file: string;
             /**
@@ -1756,7 +1756,7 @@ export interface components {
         ModelVersionUploadRequest: {
             /**
              * Format: binary
-             * @description A zip of a package, or a single Python file.
+             * @description A zip of a package, a single Python file, or a model made elsewhere.
              */
             file: string;
             /**

@@ -112,7 +112,9 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
 
 
 class ModelVersionUploadSerializer(serializers.Serializer[None]):
-    file = serializers.FileField(max_length=255, help_text="A zip of a package, or a single Python file.")
+    file = serializers.FileField(
+        max_length=255, help_text="A zip of a package, a single Python file, or a model made elsewhere."
+    )
     kind = serializers.ChoiceField(
         choices=Kind.choices, required=False, default=Kind.PACKAGE.value, help_text="package or script."
     )

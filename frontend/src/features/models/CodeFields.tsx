@@ -13,13 +13,13 @@ export interface CodeValues {
 
 export const NO_CODE: CodeValues = { file: null, kind: "package", entry: "" };
 
-/** What of the values to send: a single Python file is its own entry. */
+/** What of the values to send: a single file is its own entry. */
 export function codeFields({ file, kind, entry }: CodeValues) {
   return { file: file ?? undefined, kind, entry: isSingleFile(file) ? "" : entry.trim() };
 }
 
 function isSingleFile(file: File | null): boolean {
-  return file !== null && file.name.toLowerCase().endsWith(".py");
+  return file !== null && !file.name.toLowerCase().endsWith(".zip");
 }
 
 interface Props extends Sending {
@@ -33,7 +33,7 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
     <>
       <DropZone
         label="Code file"
-        hint="A zip of a Python package, or a single Python file."
+        hint="A zip of a Python package, a single Python file, or a model made elsewhere: ONNX, Keras, Torch7, or a zip of Caffe’s two files."
         accept={ACCEPT}
         file={values.file}
         onFile={(file) => onChange({ ...values, file })}

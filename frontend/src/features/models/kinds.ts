@@ -10,8 +10,8 @@ export const KINDS: Record<ModelVersion["kind"], string> = {
 };
 
 export const UPLOADED_KINDS: Record<UploadedKind, { label: string; description: string }> = {
-  package: { label: "Package", description: "MLHub calls its functions and trains it on any number of GPUs." },
+  package: { label: "Package", description: "MLHub trains it on any number of GPUs: code with build_model, or a model made elsewhere." },
   script: { label: "Script", description: "An unmodified program that trains by itself." },
 };
 
-export const ACCEPT = ".zip,.py";
+export const ACCEPT = ".zip,.py,.onnx,.keras,.h5,.t7";

@@ -1,0 +1,1 @@
+"""Keras: the configuration of layers, their weights in HDF5, and each layer as torch modules, channels first."""

@@ -1,0 +1,1 @@
+"""ONNX: the messages of its files, its operators as torch modules, and the graph of both."""
