@@ -159,6 +159,7 @@ export function speed(over: Partial<Speed> = {}): Speed {
 export function job(over: Partial<Job> = {}): Job {
   return {
     id: JOB_ID,
+    kind: "train",
     name: "digits-cnn",
     project: VISION,
     created_by: ADA,
@@ -206,7 +207,7 @@ export function job(over: Partial<Job> = {}): Job {
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), attempts: [attempt()], cursor: "10-20", ...over };
+  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], cursor: "10-20", ...over };
 }
 
 export function quota(over: Partial<Quota> = {}): Quota {

@@ -20,7 +20,7 @@ from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.serializers import MAX_WORKERS, ExplanationSerializer, JobSubmitSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project, Team, User
@@ -154,6 +154,10 @@ def _supposed(user: User, raw: dict[str, Any] | None) -> Supposed | None:
         return None
     body = dict(raw)
     dataset_version = dataset_version_of(user, body)
+    if body.get("kind", JobKind.TRAIN) != JobKind.TRAIN:
+        raise InvalidInputError(
+            "Only trainings are foretold.", field="submit.kind", remedy="Leave kind out, or submit the job."
+        )
     model_version = model_version_of(user, body)
     project = project_of(user, body, dataset_version)
     return suppose_job(project, dataset_version=dataset_version, model_version=model_version, actor=user, **body)

@@ -1,21 +1,22 @@
 // The part that a new dataset and a new version share: the file, its format, and how to take it.
-import { NativeSelect, TextInput } from "@mantine/core";
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 
 import { isRecord } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
 import { DropZone } from "@/components/DropZone";
 import type { Sending } from "@/components/UploadForm";
-import { ACCEPT, FORMATS, guessed, hasTarget } from "@/features/datasets/formats";
+import { ACCEPT, FORMATS, guessed, hasTarget, mayLackTargets } from "@/features/datasets/formats";
 import { AS_USUAL, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
 
 export interface FileValues {
   file: File | null;
   format: DatasetFormat | "";
   target: string;
+  lacksTargets: boolean;
   text: TextValues;
 }
 
-export const NO_FILE: FileValues = { file: null, format: "", target: "", text: AS_USUAL };
+export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, text: AS_USUAL };
 
 /** What an earlier version was uploaded with, most likely the next one's too. */
 export function valuesOf(options: unknown): FileValues {
@@ -25,6 +26,7 @@ export function valuesOf(options: unknown): FileValues {
   return {
     ...NO_FILE,
     target: word("target"),
+    lacksTargets: given.targets === "none",
     text: {
       tokenizer: word("tokenizer"),
       vocabulary_size: count("vocabulary_size"),
@@ -35,12 +37,14 @@ export function valuesOf(options: unknown): FileValues {
 }
 
 /** What of the values to send: a target only of tables, tokens only of texts. */
-export function fileFields({ file, format, target, text }: FileValues) {
+export function fileFields({ file, format, target, lacksTargets, text }: FileValues) {
   const taken = formatOf(file, format);
+  const isToPredictOn = lacksTargets && mayLackTargets(taken);
   return {
     file: file ?? undefined,
     format,
-    target: hasTarget(taken) ? target.trim() : "",
+    target: hasTarget(taken) && !isToPredictOn ? target.trim() : "",
+    targets: isToPredictOn ? "none" : "",
     ...textFields(taken === "text" ? text : AS_USUAL),
   };
 }
@@ -80,7 +84,17 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
         ]}
         error={problem?.of("format")}
       />
-      {hasTarget(taken) && (
+      {mayLackTargets(taken) && (
+        <Checkbox
+          label="It has no targets"
+          description="Only to predict on: a table without the column, arrays without y, images in no folders."
+          checked={values.lacksTargets}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ ...values, lacksTargets: event.currentTarget.checked })}
+          error={problem?.of("targets")}
+        />
+      )}
+      {hasTarget(taken) && !values.lacksTargets && (
         <TextInput
           label="Target column"
           description="The column to predict. Left empty: the one called target, label, class or y."

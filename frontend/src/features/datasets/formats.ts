@@ -32,6 +32,11 @@ export function hasTarget(format: DatasetFormat | undefined): boolean {
   return format === "csv" || format === "parquet";
 }
 
+/** Of a text the next token is the target. */
+export function mayLackTargets(format: DatasetFormat | undefined): boolean {
+  return format !== undefined && format !== "text";
+}
+
 /** What becomes one token of a text; "" is MLHub's choice. */
 export const TOKENIZERS = [
   { value: "", label: "Automatic: by the length of the text" },

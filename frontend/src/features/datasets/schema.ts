@@ -11,6 +11,7 @@ const TASKS: Record<string, string> = {
   classification: "Classification",
   regression: "Regression",
   language_modelling: "Language modelling",
+  none: "No targets: to predict on",
 };
 
 const TOKENS: Record<string, string> = {

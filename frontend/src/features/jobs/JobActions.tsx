@@ -8,6 +8,7 @@ import { canWrite, useMe } from "@/api/session";
 import type { Job, JobState } from "@/api/types";
 import { ConfirmButton } from "@/components/ConfirmButton";
 
+import { AskButton } from "./AskButton";
 import { type Verb, useJobAction } from "./queries";
 
 const VERBS: Record<JobState, readonly Verb[]> = {
@@ -64,6 +65,7 @@ export function JobActions({ job }: { job: Job }) {
     <>
       {verbs.includes("resume") && simple("resume", "Resume", "Continue from the newest checkpoint")}
       {verbs.includes("pause") && simple("pause", "Pause", "Save a checkpoint and give the GPUs back")}
+      {job.kind === "train" && job.state === "succeeded" && job.result_version !== null && <AskButton job={job} />}
       {simple("clone", "Clone", "Start another job with the same settings")}
       {verbs.includes("cancel") && (
         <ConfirmButton

@@ -1,5 +1,5 @@
 // What a job was asked to do, and what it does it on.
-import type { Attempt, Job } from "@/api/types";
+import type { Attempt, Job, JobDetail } from "@/api/types";
 import { type Fact, Facts } from "@/components/Facts";
 import { SectionCard } from "@/components/Section";
 import { To } from "@/components/To";
@@ -9,13 +9,14 @@ import { duration } from "@/lib/time";
 
 import { factsOf, fallsWhenBetter, listed, modeName, shapeOf } from "./words";
 
-export function RequestCard({ job }: { job: Job }) {
+export function RequestCard({ job }: { job: JobDetail }) {
   const { dataset_version: data, model_version: model } = job;
   const facts: Fact[] = [
     ["Dataset", <To key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</To>],
     ["Model", <To key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</To>],
-    ["Epochs", number(job.epochs)],
-    ["Batch size", number(job.batch_size)],
+    ...(job.kind === "train"
+      ? [["Epochs", number(job.epochs)] satisfies Fact, ["Batch size", number(job.batch_size)] satisfies Fact]
+      : asked(job)),
     ["Mode asked for", modeName(job.mode)],
     ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
     ["Seed", String(job.seed)],
@@ -37,6 +38,19 @@ export function RequestCard({ job }: { job: Job }) {
       <Facts facts={facts} cols={2} />
     </SectionCard>
   );
+}
+
+/** Of a job that does not train. */
+function asked(job: JobDetail): Fact[] {
+  const { features, examples } = job.prediction;
+  const layers = Array.isArray(features) ? features.map(String) : [];
+  const facts: Fact[] = [
+    ["Question", job.kind === "evaluate" ? "Evaluate" : layers.length > 0 ? "Features" : "Predict"],
+    ["Examples", examples === "held_out" ? "those held out" : "all"],
+    ["Examples of a part", number(job.batch_size)],
+  ];
+  if (layers.length > 0) facts.push(["Layers", layers.join(", ")]);
+  return facts;
 }
 
 export function PlacementCard({ job }: { job: Job }) {

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 import type { Event, JobDetail, LogLine, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { attempt, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
+import { attempt, dataset, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -258,4 +258,50 @@ it("shows where a step's time goes and how stale gradients were", async () => {
   expect(within(card).getByRole("img", { name: "Staleness 0: 60 %, 1: 30 %, 2: 10 %" })).toBeInTheDocument();
   expect(within(card).getByText("0.5 on average · 2 gradients came too late")).toBeInTheDocument();
   expect(within(card).queryByText("GPU in use")).not.toBeInTheDocument();
+});
+
+it("asks what a job trained about a dataset, and goes to the job that answers", async () => {
+  const trained = jobDetail({ state: "succeeded", finished_at: "2026-03-02T09:00:00Z", result_version: "v1" });
+  const unlabelled = dataset({ id: "00000000-0000-7000-8000-0000000000f1", name: "Unlabelled" });
+  stored(trained);
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/datasets", page([unlabelled])),
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json(job({ id: "00000000-0000-7000-8000-0000000000f2" }) as object, { status: 201 });
+    }),
+  );
+  const { user, router } = renderPage(ADDRESS);
+  await user.click(await screen.findByRole("button", { name: "Predict" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Ask digits-cnn" }));
+  expect(dialog.getByRole("button", { name: "Start" })).toBeDisabled();
+  await user.click(dialog.getByRole("combobox", { name: /Question/ }));
+  await user.click(await screen.findByRole("option", { name: /Features/ }));
+  await user.click(dialog.getByRole("combobox", { name: /Dataset/ }));
+  await user.click(await screen.findByRole("option", { name: "Unlabelled (Vision)" }));
+  await user.type(dialog.getByRole("textbox", { name: /Layers/ }), "0, encoder.norm");
+  await user.click(dialog.getByRole("button", { name: "Start" }));
+  await expect.poll(() => router.state.location.pathname).toContain("f2");
+  expect(sent).toEqual([
+    {
+      kind: "predict",
+      model_of: ID,
+      dataset: unlabelled.id,
+      project: trained.project.id,
+      features: ["0", "encoder.norm"],
+    },
+  ]);
+});
+
+it("gives the predictions of a job that is done, and says what was asked", async () => {
+  const prediction = { features: [], output: "parquet", examples: "held_out", combine: "mean" };
+  const result_file = { name: "predictions.parquet", size_bytes: 2048 };
+  stored(jobDetail({ kind: "predict", state: "succeeded", prediction, result_file }));
+  renderPage(ADDRESS);
+  const link = await screen.findByRole("link", { name: "Download" });
+  expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/result`);
+  expect(screen.getByText(/predictions.parquet, 2/)).toBeInTheDocument();
+  expect(screen.getByText("those held out")).toBeInTheDocument();
+  expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
 });

@@ -14,6 +14,7 @@ import { ProblemAlert } from "@/components/ProblemAlert";
 import { SectionCard } from "@/components/Section";
 import { StateBadge } from "@/components/StateBadge";
 
+import { AnswerCard } from "./AnswerCard";
 import { Attempts } from "./Attempts";
 import { Decisions } from "./Decisions";
 import { EventsList } from "./EventsList";
@@ -75,6 +76,7 @@ function Where({ job }: { job: JobDetail }) {
     <Stack gap="md">
       {job.failure !== null && <FailureCard failure={job.failure} />}
       {job.result_version !== null && <ResultCard job={job} version={job.result_version} />}
+      {job.kind !== "train" && job.state === "succeeded" && <AnswerCard job={job} />}
       <WaitingCard job={job} />
       <JobProgress job={job} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
@@ -100,7 +102,7 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
           <Curves curves={live.curves} marks={marks} />
         ) : (
           <Text size="sm" c="dimmed">
-            {isOver(job) ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
+            {isOver(job) || job.kind !== "train" ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
           </Text>
         )}
       </SectionCard>

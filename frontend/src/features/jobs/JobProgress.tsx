@@ -37,7 +37,9 @@ export function JobProgress({ job }: { job: Job }) {
 
 function pace(job: Job): Fact[] {
   return [
-    ["Epoch", `${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`],
+    ...(job.kind === "train"
+      ? [["Epoch", `${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
+      : []),
     ["Step time", job.step_s === null ? "–" : duration_ms(job.step_s)],
   ];
 }

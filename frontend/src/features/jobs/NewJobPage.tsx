@@ -1,13 +1,13 @@
 // Starts a job: a dataset and a model are enough; everything else is decided by MLHub.
 import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 
-import { Problem, api, unwrap } from "@/api/client";
+import { Problem } from "@/api/client";
 import { canWrite, useMe } from "@/api/session";
-import type { JobSubmit, Model } from "@/api/types";
+import type { Model } from "@/api/types";
 import { BackLink } from "@/components/BackLink";
 import { Loading } from "@/components/Loading";
 import { Page } from "@/components/Page";
@@ -15,9 +15,10 @@ import { ProblemAlert } from "@/components/ProblemAlert";
 import { To } from "@/components/To";
 
 import { AdvancedFields } from "./AdvancedFields";
-import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, newKey, requestOf } from "./newJob";
+import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./newJob";
 import { Prospect } from "./Prospect";
-import { datasetChoicesQuery, modelChoicesQuery } from "./queries";
+import { datasetChoicesQuery, hasTargets, isReady, modelChoicesQuery } from "./queries";
+import { useSubmit } from "./useSubmit";
 
 /** How long nothing is typed before the scheduler is asked what would become of it. */
 const SETTLED_MS = 600;
@@ -34,21 +35,6 @@ export function NewJobPage() {
   );
 }
 
-/** POSTs with one key per content: a retry of the same is the same job, a corrected one is another. */
-function useSubmit() {
-  const client = useQueryClient();
-  const sent = useRef({ body: "", key: "" });
-  return useMutation({
-    mutationFn: (request: JobSubmit) => {
-      const body = JSON.stringify(request);
-      if (sent.current.body !== body) sent.current = { body, key: newKey() };
-      const headers = { "Idempotency-Key": sent.current.key };
-      return unwrap(api.POST("/api/v1/jobs", { body: request, headers }));
-    },
-    onSuccess: () => client.invalidateQueries({ queryKey: ["jobs"] }),
-  });
-}
-
 function NewJobForm() {
   const [search] = useSearchParams();
   const navigate = useNavigate();
@@ -57,7 +43,7 @@ function NewJobForm() {
   const [errors, setErrors] = useState<Errors>({});
   const [isOpen, advanced] = useDisclosure(false);
   const submit = useSubmit();
-  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady);
+  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady).filter(hasTargets);
   const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
   const isChosen = ({ id }: Model) => id === draft.model;
   const dataset = datasets.find(({ id }) => id === draft.dataset);
@@ -181,10 +167,6 @@ function NothingReady() {
       , or wait until it has been inspected.
     </>
   );
-}
-
-function isReady(item: { latest_version: { state: string } | null }): boolean {
-  return item.latest_version?.state === "ready";
 }
 
 function choices(models: readonly Model[]) {

@@ -1,7 +1,7 @@
 // What the jobs' pages read and write over REST.
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { api, unwrap } from "@/api/client";
+import { api, isRecord, unwrap } from "@/api/client";
 import type { Job, JobState } from "@/api/types";
 
 export interface JobFilters {
@@ -56,6 +56,16 @@ export const modelChoicesQuery = queryOptions({
   queryKey: ["models", "choices"],
   queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: { limit: 200 } } })),
 });
+
+export function isReady(item: { latest_version: { state: string } | null }): boolean {
+  return item.latest_version?.state === "ready";
+}
+
+/** Whether there is something to learn from it, not only to predict on. */
+export function hasTargets(item: { latest_version: { schema: unknown } | null }): boolean {
+  const schema = item.latest_version?.schema;
+  return !isRecord(schema) || schema.task !== "none";
+}
 
 export type Verb = "cancel" | "pause" | "resume" | "clone";
 
