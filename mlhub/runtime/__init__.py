@@ -1,8 +1,32 @@
 """What runs in a pod: the launcher, the trainer, the strategies. Knows no Django, no Celery and no scheduler.
 
-For scripts that train by themselves (docs/guides/bring-your-model.md) it offers a few functions, free of torch.
+For scripts that train by themselves (docs/guides/scripts.md) it offers a few functions, free of torch; and the modules
+hvd, kv and tables.
 """
 
-from mlhub.runtime.script import checkpoint_folder, dataset_path, finish, hyperparameters, report, should_preempt
+from mlhub.runtime.keeping import checkpoint, latest_checkpoint
+from mlhub.runtime.script import (
+    checkpoint_folder,
+    dataset_path,
+    examples,
+    finish,
+    hyperparameters,
+    job,
+    report,
+    report_validation,
+    should_preempt,
+)
 
-__all__ = ["checkpoint_folder", "dataset_path", "finish", "hyperparameters", "report", "should_preempt"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_folder",
+    "dataset_path",
+    "examples",
+    "finish",
+    "hyperparameters",
+    "job",
+    "latest_checkpoint",
+    "report",
+    "report_validation",
+    "should_preempt",
+]

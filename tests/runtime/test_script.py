@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.runtime import script
+from mlhub.runtime import checkpoint, latest_checkpoint, script
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -136,10 +136,81 @@ def test_a_script_that_fails_says_why(tmp_path: Path, code: str, told: str) -> N
     assert failure["cause"] == "user_code"
 
 
+VERBS = """
+import sys, time
+import torch.distributed as dist
+from mlhub.runtime import checkpoint, examples, job, latest_checkpoint, report, report_validation, should_preempt
+
+dist.init_process_group("gloo")
+me = job()
+found = examples()
+inputs, targets = found.batch(found.train[:8])
+assert inputs.shape == (8, 6) and found.facts["n_classes"] == 3 and len(found.held_out) == 12
+kept = latest_checkpoint()
+start = 0 if kept is None else kept.step
+if kept is not None:
+    assert me.attempt_number == 2 and (kept.folder / "weights").read_text() == str(start), kept
+    assert kept.about == {"by": "rank 0 of 2"}
+    report_validation(start, accuracy=0.5)
+    print("goes on on", me.n_workers, flush=True)
+    sys.exit()
+for step in range(1, 10_000):
+    report(step, total_steps=10_000, loss=1.0)
+    if should_preempt(together=True):
+        if me.rank == 0:
+            with checkpoint(step, by=f"rank 0 of {me.n_workers}") as folder:
+                (folder / "weights").write_text(str(step))
+        dist.barrier()
+        sys.exit(75)
+    time.sleep(0.01)
+"""
+
+
+def test_report_checkpoint_preempt_facts_and_examples_are_there_for_a_script(tmp_path: Path) -> None:
+    found = gang(tmp_path, VERBS)
+    found.start(n_workers=2)
+    found.wait_for_step(3)
+    found.processes["worker-1"].terminate()  # one is asked first; both leave after the same step
+    assert set(found.wait().values()) == {ExitCode.PREEMPTED}, found.said()
+    found.start(n_workers=1)
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
+    assert "goes on on 1" in found.said()
+    assert found.reports("metrics")[0]["values"] == {"eval/accuracy": 0.5}
+
+
+def test_a_checkpoint_is_there_whole_or_not_at_all_and_old_ones_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert latest_checkpoint() is None
+    for step in (1, 2, 30):
+        with checkpoint(step, keep=2, loss=1 / step) as folder:
+            (folder / "part").write_text("x" * step)
+
+    def breaks_off() -> None:
+        with checkpoint(40) as folder:
+            (folder / "part").write_text("half")
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        breaks_off()
+    found = latest_checkpoint()
+    assert found is not None
+    assert (found.step, found.about) == (30, {"loss": 1 / 30})
+    assert (found.folder / "part").read_text() == "x" * 30
+    assert sorted(p.name for p in found.folder.parent.iterdir()) == ["step-000000000002", "step-000000000030"]
+    with pytest.raises(ValueError, match="keep at least 1"), checkpoint(1, keep=0):
+        pass
+
+
 def test_outside_a_pod_a_script_runs_as_it_is() -> None:
     assert script.hyperparameters() == {}
     assert script.dataset_path() is None
     assert script.checkpoint_folder() is None
     assert not script.should_preempt()
+    assert not script.should_preempt(together=True)
+    assert (script.job().rank, script.job().n_workers) == (0, 1)
+    assert script.examples() is None
+    script.report_validation(1, accuracy=0.5)
     script.report(1, total_steps=3, loss=0.5)
     script.finish(step=1, metrics={}, weights="nowhere")
