@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from mlhub.runtime.checkpoints import RESIDUALS, Checkpoint
-from mlhub.runtime.optimizer_state import join, owed_by_all
+from mlhub.runtime.strategies.debt import Debt, mean_owed
 from mlhub.runtime.strategies.gradient_hooks import Hook, hook_for, ring_bytes
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
@@ -30,7 +30,7 @@ class AllReduce(Grouped):
     ) -> nn.Module:
         self._waits_from = 0.0
         named = self.join(model, optimizer, resume=resume, course=course)
-        self._trained = [p for _, p in named]
+        self._named, self._trained = named, [p for _, p in named]
         self._ring_bytes = ring_bytes(sum(p.nbytes for p in self._trained), self.n_workers)
         self._wrapped: DistributedDataParallel | None = None
         self._hook: Hook | None = None
@@ -38,13 +38,17 @@ class AllReduce(Grouped):
         given = self.spec.parameters
         self._is_whole = given["compression"] in ("none", "fp16") and given["reduction"] == "mean"
         self._residuals = {} if resume is None else mean_owed(resume)
+        self._debt = Debt({})
         self._scaler = torch.amp.GradScaler(self.device().type, enabled=course.scales_loss)
         if self.n_workers == 1:
+            self._debt, self._residuals = Debt(self._residuals), {}
             return model
         self._hook = hook_for(
             named, self.spec.parameters, self._residuals, rank=self.rank, n_workers=self.n_workers,
             seed=self.pod.spec.training.seed, start=course.start,
         )  # fmt: skip
+        if self._hook is None or not self._hook.keeps_rest:
+            self._debt, self._residuals = Debt(self._residuals), {}
         # gradients live where they are sent from: nothing is copied back
         self._wrapped = DistributedDataParallel(
             model,
@@ -78,15 +82,20 @@ class AllReduce(Grouped):
         sync_s = max(0.0, time.perf_counter() - self._waits_from) if self._waits_from else 0.0
         if self._is_judged:
             self.jury.look_at_mean([p.grad for p in self._trained])
-        if self.course.clip_norm is not None:
+        if self.course.clip_norm is not None or self._debt:
             self._scaler.unscale_(self.optimizer)
+        if self.course.clip_norm is not None:
             nn.utils.clip_grad_norm_(self._trained, self.course.clip_norm)
+        self._debt.pay((name, 0, p.grad) for name, p in self._named)
         return self.conclude(sum(told[1:], told[0]), sync_s, n_bytes=self._n_bytes())
 
     def make_step(self) -> None:
         """In half precision a step whose gradient overflowed is left out, on all workers alike."""
+        before = self._scaler.get_scale() if self._debt else 0.0
         self._scaler.step(self.optimizer)
         self._scaler.update()
+        if self._debt and self._scaler.get_scale() >= before:
+            self._debt.settle()
 
     def gather(self, meeting: Meeting) -> None:
         """Models are alike; what has not been sent yet belongs into a checkpoint, as its mean over workers."""
@@ -99,8 +108,8 @@ class AllReduce(Grouped):
 
     def save_optimizer(self) -> Copied:
         saving = super().save_optimizer()
-        if self._residuals:
-            saving.files[RESIDUALS] = self._residuals
+        if self._residuals or self._debt:
+            saving.files[RESIDUALS] = self._residuals or self._debt.by_name
         return saving
 
     def _backward(self, loss: Tensor, *, is_last: bool) -> None:
@@ -142,9 +151,3 @@ def _after(parameter: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle
     """Called when the parameter's gradient is there."""
     handle: RemovableHandle = parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
     return handle
-
-
-def mean_owed(saved: Checkpoint) -> dict[str, Tensor]:
-    """By parameter, what each of any number of workers goes on with. Servers add up what workers send, and here it is
-    averaged: what all owed to servers together is what each owes here."""
-    return saved.residuals() or owed_by_all(join(saved.optimizer()))

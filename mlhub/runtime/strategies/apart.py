@@ -12,6 +12,7 @@ from torch import nn
 from mlhub.runtime.checkpoints import Checkpoint
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.accumulate import accumulate
+from mlhub.runtime.strategies.debt import Debt
 from mlhub.runtime.strategies.grouped import Grouped
 from mlhub.runtime.strategies.mixing import BlockMomentum, block_momentum_for
 from mlhub.runtime.strategies.protocol import Course, Losses, Meeting, StepResult
@@ -27,7 +28,8 @@ class Apart(Grouped):
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
     ) -> nn.Module:
         self.join(model, optimizer, resume=resume, course=course)
-        self.weights, self.gradient = flat.flatten(flat.trained(model))
+        self.named, self.debt = flat.trained(model), Debt.of(resume)
+        self.weights, self.gradient = flat.flatten(self.named)
         self.n_sent, self.n_received = 0.0, 0.0
         if self.n_workers > 1:
             dist.broadcast(self.weights, 0)
@@ -38,7 +40,7 @@ class Apart(Grouped):
         self.start_exchange()
         told = self.differentiate(losses, n=n)
         self.course.pulse.beat("sync")
-        flat.clip(self.gradient, self.course.clip_norm)
+        self.clip()
         is_warm = self.done < self.spec.parameters.get("warmup_steps", 0)
         before_s = self.average(self.gradient) if is_warm else self.before_step()
         self.scheduled.set(self.done)
@@ -54,6 +56,13 @@ class Apart(Grouped):
         # scaled so that averages over workers weigh by examples, as if the batch were one
         told, _ = accumulate(losses, lambda: [self.gradient], self.gauge, n=n, scale=float(self.n_workers))
         return told
+
+    def clip(self) -> None:
+        """The gradient that counts; and adds to it what an earlier attempt left out."""
+        flat.clip(self.gradient, self.course.clip_norm)
+        if self.debt:
+            self.debt.pay((name, 0, p.grad) for name, p in self.named)
+            self.debt.settle()
 
     def start_exchange(self) -> None:
         """Sends what can travel while the gradient is computed."""

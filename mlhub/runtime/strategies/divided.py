@@ -25,6 +25,7 @@ from mlhub.runtime.checkpoints import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimizer_state import join
 from mlhub.runtime.rates import Scheduled
+from mlhub.runtime.strategies.debt import Debt
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.linear_pairs import pairs_of
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
@@ -70,6 +71,7 @@ class Divided(Grouped):
         self.optimizer, self.scheduled = optimizer, Scheduled(optimizer.param_groups, course.rates)
         if resume is not None:
             self._restore(resume)
+        self._debt = Debt.of(resume)
         self._shapes = {name: p.shape for name, p in model.named_parameters()}
         self._state: dict[str, Tensor] = {}
         return self._trained
@@ -95,6 +97,7 @@ class Divided(Grouped):
         self.course.pulse.beat("sync")
         began = time.perf_counter()
         self._clip()
+        self._pay()
         sync_s = time.perf_counter() - began
         self.scheduled.set(self.done)
         self.optimizer.step()
@@ -125,6 +128,13 @@ class Divided(Grouped):
         if norm > limit:
             for gradient in gradients:
                 gradient *= limit / (norm + 1e-6)
+
+    def _pay(self) -> None:
+        for name, owed in self._debt.by_name.items():
+            parameter = self._named.get(name)
+            if parameter is not None and parameter.grad is not None:
+                parameter.grad += _as(owed.view(parameter.shape).to(parameter.device), parameter)
+        self._debt.settle()
 
     def _collect(self) -> dict[str, Tensor]:
         """In the format of optimizer_state.py; every worker takes part, rank 0 keeps it."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 
-from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.apart import Apart
 from mlhub.runtime.strategies.protocol import Losses, Meeting, StepResult
 
@@ -27,7 +26,7 @@ class MainWorker(Apart):
             for theirs in self.exchange(self.gradient, to=[], of=others).wait():
                 self.gradient += theirs
             self.gradient /= self.n_workers
-            flat.clip(self.gradient, self.course.clip_norm)
+            self.clip()
             self.scheduled.set(self.done)
             self.optimizer.step()
             self.exchange(self.weights, to=others, of=[]).wait()

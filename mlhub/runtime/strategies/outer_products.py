@@ -83,7 +83,7 @@ class OuterProducts(Apart):
         began = time.perf_counter()
         if self.n_workers > 1:
             self._exchange()
-        flat.clip(self.gradient, self.course.clip_norm)
+        self.clip()
         self.scheduled.set(self.done)
         sync_s = time.perf_counter() - began
         self.optimizer.step()

@@ -26,6 +26,7 @@ from mlhub.runtime.ps.tables import TablePlan
 from mlhub.runtime.ps.tree import Tree
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.accumulate import accumulate
+from mlhub.runtime.strategies.debt import Debt
 from mlhub.runtime.strategies.protocol import Course, Lockstep, Losses, Meeting, OneModel, Saving, StepResult, Wishes
 from mlhub.runtime.strategies.schema import StrategySpec
 from mlhub.wire.launch import DataPlane
@@ -37,6 +38,7 @@ class Connected(OneModel):
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         self.pod, self.spec = pod, spec
         self.n_members = pod.spec.n_workers
+        self.current = 0  # the step whose batch this worker trains on
         self.gauge = Gauge()
 
     def device(self) -> torch.device:
@@ -57,8 +59,9 @@ class Connected(OneModel):
         self.weights, self.gradient = flat.flatten(
             named, into=None if shared is None else (shared.weights, shared.gradient)
         )
-        self.course = course
+        self.course, self.named = course, named
         self.feedback = self._feedback(resume, named)
+        self.debt = Debt({}) if self.feedback is not None else Debt.of(resume)
         self.client = Client(
             addresses,
             self.weights,
@@ -136,6 +139,8 @@ class Connected(OneModel):
         self.course.pulse.beat("sync")
         limit = self.course.clip_norm
         self.clip(None if limit is None else limit * weight)
+        if self.debt and self.current == self.course.start:
+            self.debt.pay(((name, 0, p.grad) for name, p in self.named), share=weight)
         return told, weight
 
     def exchanged(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:
@@ -146,6 +151,8 @@ class Connected(OneModel):
 
     def settle(self, meeting: Meeting) -> None:
         """Before a checkpoint: what this worker's compressed pushes left out belongs into it."""
+        if meeting.step > self.course.start:
+            self.debt.settle()
         if self.feedback is not None and meeting.saves:
             self.client.tell_owed()
             self.client.total([0.0])  # all have, before the snapshot is taken
@@ -159,7 +166,7 @@ class Connected(OneModel):
 
     def save_optimizer(self) -> Saving:
         self.client.take_snapshot()
-        return _Saving(self.client)
+        return _Saving(self.client, Debt(self.debt.by_name))
 
     def close(self) -> None:
         if hasattr(self, "client"):
@@ -182,6 +189,7 @@ class ParameterServer(Connected, Lockstep):
         self.settle(meeting)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
+        self.current = self.done
         # the servers sum, so each worker's part weighs by its examples
         loss, _ = self.differentiate(losses, n=n)
         began = time.perf_counter()
@@ -194,6 +202,8 @@ class ParameterServer(Connected, Lockstep):
 @dataclass(frozen=True)
 class _Saving:
     client: Client
+    debt: Debt
 
     def write(self, folder: Path) -> None:
         self.client.write_snapshot(folder)
+        self.debt.write(folder)

@@ -20,6 +20,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies.accumulate import accumulate
+from mlhub.runtime.strategies.debt import Debt
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.layers import Layer, layers_of, most_stages, stages
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
@@ -58,6 +59,7 @@ class Pipeline(Grouped):
         self.optimizer, self.scheduled = optimizer, Scheduled(optimizer.param_groups, course.rates)
         if resume is not None:
             restore(optimizer, self._owned, join(resume.optimizer()))
+        self._debt = Debt.of(resume)
         self._schedules: dict[int, AnySchedule] = {}
         self._is_whole, self._n_bytes = True, 0.0
         if self.n_workers > 1:
@@ -78,6 +80,8 @@ class Pipeline(Grouped):
         else:
             told = self._together(losses)
         self._clip()
+        self._debt.pay((name, start, tensor.grad) for name, start, tensor in self._owned)
+        self._debt.settle()
         self.scheduled.set(self.done)
         self.optimizer.step()
         return self.told(told, 0.0, n_bytes=self._n_bytes)

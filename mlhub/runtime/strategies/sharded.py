@@ -20,6 +20,7 @@ from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies import flat
 from mlhub.runtime.strategies.accumulate import accumulate
+from mlhub.runtime.strategies.debt import Debt
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.protocol import Course, Losses, StepResult
 
@@ -31,7 +32,7 @@ class Sharded(Grouped):
         """Raises BadInputError for an optimiser that looks at more than one element at a time."""
         self.begin(course)
         self.n_parts = self.n_workers
-        named = flat.trained(model)
+        named, self._debt = flat.trained(model), Debt.of(resume)
         (plan,) = plan_shards(named, optimizer, n_shards=1, n_workers=self.n_workers, resume_from=None)
         self._weights, self._gradient = flat.flatten(named, multiple=self.n_workers)
         if self.n_workers > 1:
@@ -60,6 +61,8 @@ class Sharded(Grouped):
         began = time.perf_counter()
         self._scatter()
         self._clip()
+        self._debt.pay((name, start, tensor.grad) for name, start, tensor in self._owned)
+        self._debt.settle()
         stepped = time.perf_counter()
         if self._optimizer is not None:
             self._scheduled.set(self.done)
