@@ -63,6 +63,11 @@ class Pod:
         return self.work / "code"
 
     @property
+    def kept(self) -> Path:
+        """Where a parameter server keeps what it goes on from, should it die."""
+        return self.work / "kept"
+
+    @property
     def checkpoints(self) -> Path:
         """The folder that all attempts of the job share."""
         return Path(unquote(urlparse(self.spec.checkpoint_uri).path))

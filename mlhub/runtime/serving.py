@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
+import time
+
 import torch
 from torch import Tensor
 
 from mlhub.runtime.compression import ErrorFeedback, codec_for
+from mlhub.runtime.guarding import Life
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.keeping import Keeper
 from mlhub.runtime.ps.leaf import Leaf
 from mlhub.runtime.ps.server import Server
 from mlhub.runtime.ps.tree import Tree
+from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.schema import parse
 from mlhub.runtime.tables.server import TableServer
 from mlhub.wire.launch import DataPlane
 
+KEEP_EVERY_S = 30.0  # what may be lost, at most
 
-def server_of(pod: Pod) -> Server:
-    """Raises BadInputError for a strategy that means nothing, OSError when its port is taken."""
+
+def comes_back(pod: Pod) -> bool:
+    """Whether a server of this gang that dies is replaced alone: where nobody waits for all workers at every step."""
+    return parse(pod.spec.training.strategy).scheme.servers_come_back
+
+
+def server_of(pod: Pod, life: Life, reporter: Reporter) -> Server:
+    """life: after the first one, the server goes on from what the last one kept, and reports what was lost.
+
+    Raises BadInputError for a strategy that means nothing, OSError when its port is taken, or nothing whole was kept.
+    """
     spec, is_encrypted = pod.spec, pod.spec.data_plane is DataPlane.TLS
     strategy = parse(spec.training.strategy).parameters
     tree = Tree.of(strategy, n_workers=spec.n_workers, n_servers=spec.n_servers)
@@ -37,6 +53,23 @@ def server_of(pod: Pod) -> Server:
             feedback=None if codec is None else ErrorFeedback(codec, torch.zeros_like(gradient), seed=seed),
         )
 
+    keeper = None
+    if comes_back(pod):
+        if not life.number:
+            shutil.rmtree(pod.kept, ignore_errors=True)
+        keeper = Keeper(pod.kept, every_s=min(KEEP_EVERY_S, spec.training.checkpoint_every_s))
+
+    def tell(server: Server) -> None:
+        assert keeper is not None
+        reporter.phase(
+            "server_returned",
+            signal=life.died_by,
+            returns=life.number,
+            away_s=round(time.time() - life.died_at, 3),
+            lost_s=round(life.died_at - keeper.taken_up_at, 3),
+            updates_lost=server.n_lost,
+        )
+
     n_clients = tree.n_clients(spec.index)
     return Server(
         (host, int(port)),
@@ -47,6 +80,9 @@ def server_of(pod: Pod) -> Server:
         secret=pod.secret,
         is_encrypted=is_encrypted,
         shard=Leaf(n_clients, to_roots) if tree.is_leaf(spec.index) else None,
+        keeper=keeper,
+        life=life.number,
+        on_return=tell,
     )
 
 

@@ -11,16 +11,19 @@ import shlex
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 
 import torch
 
 from mlhub.runtime import archives, foreign, hvd, script
 from mlhub.runtime.arguments import command_line
 from mlhub.runtime.errors import PreemptedError, classify, told
+from mlhub.runtime.guarding import Guard, Life
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import Worker
+from mlhub.runtime.ps.keeping import has_kept
 from mlhub.runtime.reporting import Reporter, Telling
-from mlhub.runtime.serving import server_of, table_server_of
+from mlhub.runtime.serving import comes_back, server_of, table_server_of
 from mlhub.runtime.tables import connection as tables
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
@@ -31,16 +34,15 @@ def main() -> int:
     pod = Pod.from_environment()
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
     reporter = Reporter(pod.reports)
+    if pod.spec.role is Role.SERVER:
+        return _serve(pod, reporter)
+    return _told(reporter, lambda: _act(pod, reporter))
+
+
+def _told(reporter: Reporter, act: Callable[[], int]) -> int:
+    """Its status; that of an exception after a report of it."""
     try:
-        is_script = pod.spec.model.kind == "script"
-        if pod.spec.role is Role.SERVER:
-            return _serve_tables(pod, reporter) if is_script else _serve(pod, reporter)
-        if is_script:
-            code = _run_script(pod)
-            tables.leave(pod)
-            return code
-        _work(pod, reporter if pod.is_reporter else Reporter(None))
-        return ExitCode.DONE
+        return act()
     except PreemptedError as asked:
         print(f"trainer: {asked}", flush=True)
         return ExitCode.PREEMPTED
@@ -51,6 +53,15 @@ def main() -> int:
         return code
 
 
+def _act(pod: Pod, reporter: Reporter) -> int:
+    if pod.spec.model.kind != "script":
+        _work(pod, reporter if pod.is_reporter else Reporter(None))
+        return ExitCode.DONE
+    code = _run_script(pod)
+    tables.leave(pod)
+    return code
+
+
 def _work(pod: Pod, reporter: Reporter) -> None:
     worker = Trainer(pod, reporter) if pod.spec.prediction is None else Worker(pod, reporter)
     signal.signal(signal.SIGTERM, lambda *_: setattr(worker, "is_asked_to_stop", True))
@@ -58,7 +69,17 @@ def _work(pod: Pod, reporter: Reporter) -> None:
 
 
 def _serve(pod: Pod, reporter: Reporter) -> int:
-    server = server_of(pod)
+    """Under a guard, where a server that dies goes on from what it kept."""
+    if pod.spec.model.kind == "script":
+        return _told(reporter, lambda: _serve_tables(pod, reporter))
+    if not comes_back(pod):
+        return _told(reporter, lambda: _live(pod, reporter, Life()))
+    guard = Guard(lambda life: _told(reporter, lambda: _live(pod, reporter, life, guard)), lambda: has_kept(pod.kept))
+    return guard.run()
+
+
+def _live(pod: Pod, reporter: Reporter, life: Life, guard: Guard | None = None) -> int:
+    server = server_of(pod, life, reporter)
     asked = []
 
     def stop(*_: object) -> None:
@@ -66,7 +87,10 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
         server.ask_to_stop()
 
     signal.signal(signal.SIGTERM, stop)
-    reporter.phase("gang_ready")
+    if guard is not None and guard.is_asked_to_stop:
+        stop()
+    if not life.number:
+        reporter.phase("gang_ready")
     telling = Telling(server.staleness, reporter)
     telling.start()
     try:

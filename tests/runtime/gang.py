@@ -58,6 +58,7 @@ class Gang:
     prediction: PredictionSpec | None = None
     weights_file: Path | None = None  # of model.weights, which is called "weights"
     schema: dict[str, Any] | None = None  # None: what inspection finds
+    start_timeout_s: float = 60.0
     attempt: int = 0
     processes: dict[str, TrainerProcess] = field(default_factory=dict)
 
@@ -90,7 +91,7 @@ class Gang:
             model=self.model,
             training=self.training,
             checkpoint_uri=(self.folder / "checkpoints").as_uri(),
-            start_timeout_s=60,
+            start_timeout_s=self.start_timeout_s,
             worker_addresses=tuple(f"127.0.0.1:{port}" for port in free_ports(n_workers)),
             data_plane=self.data_plane,
             prediction=self.prediction,
@@ -132,6 +133,20 @@ class Gang:
 
     def work(self, name: str = "worker-0") -> Path:
         return self.folder / f"attempt-{self.attempt}" / name
+
+    def serving(self, name: str) -> int | None:
+        """The process that serves, under the guard that starts another in its place; None: in between."""
+        guard = self.processes[name].pid
+        found = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+        return int(found[0]) if found else None
+
+    def kill_serving(self, name: str) -> int:
+        """kill -9, once there is one; returns who it was."""
+        self.wait_for(lambda: self.serving(name) is not None)
+        serving = self.serving(name)
+        assert serving is not None
+        os.kill(serving, signal.SIGKILL)
+        return serving
 
     def wait(self, *, seconds: float = 120) -> dict[str, int]:
         """Exit codes by pod."""

@@ -115,11 +115,12 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "killed"), [("asp", "server-0"), ("asp", "worker-0"), ("bsp", "server-1")])
-def test_the_death_of_a_server_or_of_the_reporter_ends_the_gang_and_the_next_resumes(
+def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_next_resumes(
     name: str, killed: str, tmp_path: Path
 ) -> None:
     training = TrainingSpec(epochs=60, batch_size=8, checkpoint_every_s=0.2, strategy={"name": name})
-    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    blobs = write_blobs(tmp_path / "blobs.npz", n=400)
+    gang = Gang(tmp_path, blobs, training=training, start_timeout_s=8)  # so long asp waits for a server, too
     gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for(lambda: bool(gang.reports("checkpoint")))
     gang.processes[killed].kill()

@@ -53,7 +53,7 @@ def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) 
         for step in range(4):
             gradient[:] = gradients[step, worker]
             client.exchange()
-        return weights, {line.family for line in [*client._connections, *client._lines]}
+        return weights, {line.family for link in client._links for line in (link.ends.training, link.ends.line)}
 
     for weights, families in gang.each(act):
         assert torch.equal(weights, expected)
@@ -128,9 +128,9 @@ def test_a_worker_that_dies_half_way_through_a_push_hurts_nobody_and_may_come_ba
     gang = Gang({"name": "asp"}, n_workers=2, n_elements=n)
     first, weights, gradient = gang.client(0)
     second, _, _ = gang.client(1)
-    frames.send_bytes(second._connections[0], Header(Operation.PUSH, n * 4, sender=1).pack())
-    frames.send_bytes(second._connections[0], bytes(PIECE_ELEMENTS * 4 + 100))
-    second._connections[0].close()
+    frames.send_bytes(second._links[0].ends.training, Header(Operation.PUSH, n * 4, sender=1).pack())
+    frames.send_bytes(second._links[0].ends.training, bytes(PIECE_ELEMENTS * 4 + 100))
+    second._links[0].ends.training.close()
     gradient[:] = 1.0
     for _ in range(2):
         first.exchange()
@@ -148,7 +148,7 @@ def test_under_ssp_the_others_do_not_wait_for_the_dead() -> None:
     second, _, _ = gang.client(1)
     gradient[:] = 1.0
     first.exchange()
-    late = threading.Timer(0.2, second._connections[0].close)
+    late = threading.Timer(0.2, second._links[0].ends.training.close)
     late.start()
     for _ in range(4):
         first.exchange()
@@ -160,7 +160,7 @@ def test_the_death_of_a_worker_under_bsp_ends_everybodys_wait() -> None:
     gang = Gang({"name": "bsp"}, n_workers=2)
     first, _, _ = gang.client(0)
     second, _, _ = gang.client(1)
-    threading.Timer(0.1, second._connections[0].close).start()
+    threading.Timer(0.1, second._links[0].ends.training.close).start()
     with pytest.raises(PeerLostError):
         first.exchange()
     until(lambda: bool(gang.errors))

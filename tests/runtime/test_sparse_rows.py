@@ -13,6 +13,7 @@ from torch import nn
 
 from mlhub.runtime.errors import BadInputError, PeerLostError
 from mlhub.runtime.optimizer_state import join
+from mlhub.runtime.ps.frames import HEADER_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.tables import Table, TablePlan
 from mlhub.runtime.strategies.sparse_rows import tables_of
@@ -93,9 +94,9 @@ def test_over_sockets_a_step_moves_only_the_bytes_of_its_rows() -> None:
     rows.pull(torch.tensor([19, 21]), mine)
     assert torch.equal(mine[19], whole[19] - 1.0)
     assert torch.equal(mine[21], whole[21])
-    pulled = sum(rows_moved * WIDTH * 4 for rows_moved in (4, 2)) + 4 * 48
+    pulled = sum(rows_moved * WIDTH * 4 for rows_moved in (4, 2)) + 4 * HEADER_BYTES
     assert rows.bytes_received == pulled
-    assert rows.bytes_sent == (4 + 4 + 2) * 8 + 4 * WIDTH * 4 + 6 * 48
+    assert rows.bytes_sent == (4 + 4 + 2) * 8 + 4 * WIDTH * 4 + 6 * HEADER_BYTES
     with pytest.raises(PeerLostError):
         client.rows(1, n_rows=N_ROWS).pull(torch.tensor([0]), mine)
 

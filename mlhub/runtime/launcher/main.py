@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from mlhub.runtime.guarding import die_with_parent
 from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.pickup import Pickup, variables
@@ -23,7 +23,6 @@ from mlhub.wire.launch import Role
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-PR_SET_PDEATHSIG = 1
 DRAIN_S = 600.0  # a trained model waits this long for an API that is away
 DRAIN_AFTER_STOP_S = 6.0  # whoever stops a pod also kills it when it lingers
 
@@ -74,7 +73,7 @@ class Launcher:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
                 env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {})},
             )
         if pickup is not None:
@@ -139,11 +138,6 @@ class Launcher:
         print(f"launcher: leaving: {reason}", flush=True)
         if self.trainer is not None and self.trainer.poll() is None:
             self.trainer.kill()
-
-
-def _die_with_parent() -> None:
-    """No trainer outlives its launcher, however that ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def main() -> int:

@@ -1,56 +1,155 @@
-"""What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers."""
+"""What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
+
+All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down
+(journal.py) before it is answered; who did not hear an answer says the same again, under the same number.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mlhub.runtime.ps.deliveries import Gathering
+from mlhub.runtime.ps.journal import Journal
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet
 from mlhub.runtime.ps.waiting import Waiting
 
+Order = Grant | Hold | Meet
+
 
 class Assembly:
-    """Shared by the connections' threads. leases: when workers go at their own pace."""
+    """Shared by the connections' threads. leases: when workers go at their own pace.
+
+    gone: those who left, and whether with a goodbye.
+    """
 
     def __init__(self, n_workers: int, waiting: Waiting) -> None:
         self.leases: Leases | None = None
+        self.gone: dict[int, bool] = {}
         self._waiting = waiting
-        self._orders: dict[int, Grant | Meet] = {}
+        self._heard: dict[int, int] = {}  # by worker: the number of its last request
+        self._orders: dict[int, Order] = {}  # by worker: the answer to its last ask or attend, once there is one
         self._participants = set(range(n_workers))
         self._totals = Gathering()
+        self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
+        self._journal: Journal | None = None
 
     @property
     def n_totals(self) -> int:
         """Sums made so far."""
         return self._totals.generation
 
-    def ask(self, worker: int, *, stop: bool, checkpoint: bool, n_under_way: int) -> Grant | Hold:
+    def keep(self, journal: Journal) -> None:
+        """From here on all that is said can be read there."""
         with self._waiting.changed:
-            assert self.leases is not None
-            return self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
+            self._journal = journal
+            journal.begin(self._state())
 
-    def attend(self, worker: int) -> Grant | Meet:
+    def restore(self, journal: Journal) -> None:
+        """As it was when the journal's last line was written. Raises OSError."""
+        lines = journal.read()
         with self._waiting.changed:
-            assert self.leases is not None
-            self._tell(self.leases.attend(worker))
+            self._restore(next(lines))
+            for kind, *said in lines:
+                self._CARRY_OUT[kind](self, *said)
+
+    def ask(self, worker: int, number: int = 0, *, stop: bool, checkpoint: bool, n_under_way: int) -> Grant | Hold:
+        with self._waiting.changed:
+            if not self._is_repeated(worker, number):
+                self._say("ask", worker, number, stop, checkpoint, n_under_way)
+            order = self._orders[worker]
+            assert not isinstance(order, Meet)
+            return order
+
+    def attend(self, worker: int, number: int = 0) -> Grant | Meet:
+        with self._waiting.changed:
+            if not self._is_repeated(worker, number):
+                self._say("attend", worker, number)
             self._waiting.wait(lambda: worker in self._orders)
-            return self._orders.pop(worker)
+            order = self._orders[worker]
+            assert not isinstance(order, Hold)
+            return order
 
-    def total(self, worker: int, values: bytes) -> bytes:
+    def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
         """Sums float64 vectors over all who take part, in the order of ranks."""
         with self._waiting.changed:
-            generation = self._totals.generation
-            self._totals.rows[worker] = struct.unpack(f"{len(values) // 8}d", values)
-            self._conclude_total()
+            if not self._is_repeated(worker, number):
+                self._say("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
+            generation = self._brought[worker]
             self._waiting.wait(lambda: self._totals.generation > generation)
             return struct.pack(f"{len(self._totals.answer)}d", *self._totals.answer)
 
-    def leave(self, worker: int) -> None:
+    def come(self, worker: int) -> None:
+        """One who had left is here again, or its successor. With the lock held."""
+        if worker in self.gone:
+            self._say("come", worker)
+
+    def leave(self, worker: int, *, is_expected: bool = False) -> None:
         """With the lock held: nobody waits for this worker any more."""
+        self._say("leave", worker, is_expected)
+
+    # What was said, carried out; once more when it is read in a journal -----------------------------------------------
+
+    def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
+        assert self.leases is not None
+        self._heard[worker] = number
+        self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
+
+    def _attend(self, worker: int, number: int) -> None:
+        assert self.leases is not None
+        self._heard[worker] = number
+        self._orders.pop(worker, None)
+        self._tell(self.leases.attend(worker))
+
+    def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
+        self._heard[worker], self._brought[worker] = number, self._totals.generation
+        self._totals.rows[worker] = values
+        self._conclude_total()
+
+    def _come(self, worker: int) -> None:
+        self.gone.pop(worker, None)
+
+    def _leave(self, worker: int, is_expected: bool) -> None:
+        self.gone[worker] = is_expected
         self._participants.discard(worker)
         if self.leases is not None:
             self._tell(self.leases.leave(worker))
         self._conclude_total()
+
+    _CARRY_OUT: Mapping[str, Callable[..., None]] = {
+        "ask": _ask, "attend": _attend, "total": _total, "come": _come, "leave": _leave,
+    }  # fmt: skip
+
+    def _is_repeated(self, worker: int, number: int) -> bool:
+        return number != 0 and self._heard.get(worker) == number
+
+    def _say(self, kind: str, *said: Any) -> None:
+        if self._journal is not None:
+            self._journal.append([kind, *said])
+        self._CARRY_OUT[kind](self, *said)
+        if self._journal is not None and self._journal.is_long:
+            self._journal.begin(self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "leases": None if self.leases is None else self.leases.state(),
+            "gone": list(self.gone.items()),
+            "heard": list(self._heard.items()),
+            "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
+            "participants": sorted(self._participants),
+            "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.answer],
+            "brought": list(self._brought.items()),
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        if self.leases is not None:
+            self.leases.restore(state["leases"])
+        self.gone, self._heard, self._brought = dict(state["gone"]), dict(state["heard"]), dict(state["brought"])
+        self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
+        self._participants = set(state["participants"])
+        rows, generation, answer = state["totals"]
+        self._totals = Gathering(dict(rows), generation, tuple(answer))
 
     def _tell(self, orders: dict[int, Grant | Meet]) -> None:
         for order in orders.values():
@@ -65,3 +164,23 @@ class Assembly:
             columns = zip(*(rows[worker] for worker in sorted(rows)), strict=True)
             self._totals = Gathering({}, self._totals.generation + 1, tuple(sum(column) for column in columns))
             self._waiting.changed.notify_all()
+
+
+def _order_to_json(order: Order) -> list[Any]:
+    match order:
+        case Grant(step, part):
+            return ["grant", step, part]
+        case Meet(step, stop, checkpoint, members):
+            return ["meet", step, stop, checkpoint, members]
+        case _:
+            return ["hold"]
+
+
+def _order_from_json(raw: list[Any]) -> Order:
+    match raw:
+        case ["grant", step, part]:
+            return Grant(step, part)
+        case ["meet", step, stop, checkpoint, members]:
+            return Meet(step, stop, checkpoint, tuple(members))
+        case _:
+            return Hold()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -22,23 +23,26 @@ from mlhub.runtime.ps.sockets import bytes_of
 
 REQUESTS = (
     Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
-    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.BYE,
+    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.RETURN,
+    Operation.BYE,
 )  # fmt: skip
 N_AHEAD = 8  # pieces that may wait for other workers' while more are received
 
 
 class Conversation:
-    """With one worker. line: where weights are sent, if not where they are asked for.
+    """With one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
 
     Its methods return at a goodbye, and raise PeerLostError, FrameError, and whatever nonsense in a frame leads to.
     """
 
     def __init__(
-        self, shard: Shard, connection: socket.socket, worker: int, *, line: socket.socket | None = None
-    ) -> None:
+        self, shard: Shard, connection: socket.socket, worker: int, *, line: socket.socket | None = None,
+        on_return: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
         self._shard, self._connection, self._worker = shard, connection, worker
         self._line = connection if line is None else line
         self._lent: Lent | None = None
+        self._on_return = on_return
 
     def train(self) -> None:
         shard, connection, worker = self._shard, self._connection, self._worker
@@ -57,6 +61,11 @@ class Conversation:
                     shard.wait_started()
                     answer = shard.pull(worker)
                     self._send(answer, None, head=self._head(answer))
+                case Operation.RETURN:
+                    is_resting = bool(header.flags & frames.RESTING)
+                    shard.come_back(worker, clock=header.number, is_resting=is_resting, version=header.step)
+                    self._on_return()
+                    frames.send(connection, Header(Operation.OK, 0))
                 case Operation.REST:
                     shard.rest(worker)
                     frames.send(connection, Header(Operation.OK, 0))
@@ -64,16 +73,19 @@ class Conversation:
                     stop = bool(header.flags & frames.STOP or shard.stop_flag)
                     checkpoint = bool(header.flags & frames.CHECKPOINT)
                     n = int(header.value)
-                    self._order(shard.assembly.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n))
+                    self._order(
+                        shard.assembly.ask(worker, header.number, stop=stop, checkpoint=checkpoint, n_under_way=n)
+                    )
                 case Operation.ATTEND:
-                    self._order(shard.assembly.attend(worker))
+                    self._order(shard.assembly.attend(worker, header.number))
                 case Operation.ROWS_PULL | Operation.ROWS_PUSH:
-                    serve_rows(connection, header, shard.tables, factor=shard.rate_factor())
+                    serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
                 case Operation.OWED:
                     shard.snapshots.owed[worker] = self._receive_vector(header, size=shard.weights.numel())
                     frames.send(connection, Header(Operation.OK, 0))
                 case _:
-                    summed = shard.assembly.total(worker, frames.receive_bytes(connection, header.length))
+                    values = frames.receive_bytes(connection, header.length)
+                    summed = shard.assembly.total(worker, values, header.number)
                     frames.send(connection, Header(Operation.TOTAL, len(summed)), summed)
 
     def keep_snapshots(self, file_name: str) -> None:
@@ -101,6 +113,7 @@ class Conversation:
         weights = self._receive_weights(plan.size)
         tables = [self._receive_weights(t.n_rows * t.width).view(t.n_rows, t.width) for t in plan.tables]
         self._shard.start(plan, weights, tables)
+        self._shard.keep()
         frames.send(self._connection, Header(Operation.OK, 0))
 
     def _receive_weights(self, size: int) -> torch.Tensor:
@@ -147,7 +160,7 @@ class Conversation:
             assert answer is not None
             head = self._head(answer)
         if is_quiet:
-            frames.send(self._connection, Header(Operation.OK, 0, step=answer.version))
+            frames.send(self._connection, Header(Operation.OK, 0, step=answer.version, number=shard.clock(worker)))
         else:
             self._send(answer, delivery, head=head, n_sent=n_sent)
 
@@ -158,11 +171,15 @@ class Conversation:
             raise FrameError("A push in memory that is not shared, or not for this shard.")
         began, waited_s = time.perf_counter(), 0.0
         delivery = shard.announce(worker, header)
-        delivery.is_lent = True
+        delivery.is_lent = not shard.keeps_pushes
         answer: Answer | None = None
         n_answered = 0
         for index, piece in enumerate(shard.pieces):
-            delivery.rooms[index] = lent.gradient[piece.begin : piece.end]
+            values = lent.gradient[piece.begin : piece.end]
+            if delivery.is_lent:
+                delivery.rooms[index] = values
+            else:
+                shard.room(delivery, index).copy_(values)
             shard.arrived(delivery, index)
             answer = answer or shard.answer_for(worker, wait=False)
             while answer is not None and n_answered <= index and shard.ready(answer, delivery, n_answered, wait=False):
@@ -174,7 +191,8 @@ class Conversation:
             shard.ready(answer, delivery, index, wait=True)
             waited_s = waited_s or time.perf_counter() - began
             self._write_piece(delivery, index, lent.weights)
-        shard.give_back(delivery)
+        if delivery.is_lent:
+            shard.give_back(delivery)
         frames.send_bytes(self._line, self._head(answer, waited_s=waited_s))
 
     def _write_piece(self, delivery: Delivery, index: int, weights: torch.Tensor) -> None:
@@ -203,9 +221,15 @@ class Conversation:
 
     def _head(self, answer: Answer, *, waited_s: float = 0.0) -> bytes:
         shard = self._shard
-        n_bytes, told = shard.weights.nbytes, shard.value
+        n_bytes, told, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
         return Header(
-            Operation.WEIGHTS, n_bytes, flags=shard.agreed, step=answer.version, value=told, weight=waited_s
+            Operation.WEIGHTS,
+            n_bytes,
+            flags=shard.agreed,
+            step=answer.version,
+            value=told,
+            weight=waited_s,
+            number=clock,
         ).pack()
 
     def _send_piece(self, delivery: Delivery | None, index: int, *, head: bytes) -> None:

@@ -14,10 +14,13 @@ class Delivery:
     """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces.
 
     is_lent: rooms are the worker's memory, which is its own again when it is answered.
+    is_repeated: it was used before the server died, and only its answer is missing.
     """
 
     worker: int
     rooms: list[Tensor | None]
+    number: int = 0
+    is_repeated: bool = False
     n_arrived: int = 0
     is_over: bool = False  # nothing more of it will come
     is_discarded: bool = False

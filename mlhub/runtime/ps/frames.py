@@ -1,8 +1,9 @@
-"""Frames between workers and parameter servers: a 48-byte header, then the payload. Nothing is ever unpickled.
+"""Frames between workers and parameter servers: a 56-byte header, then the payload. Nothing is ever unpickled.
 
-Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, CRC-32 of
-it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch; of weights in
-shared memory, the seconds before they began to come.
+Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, number Q,
+CRC-32 of it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch; of
+weights in shared memory, the seconds before they began to come. number: of a request, by which a repeated one is known
+(requests.py); of an answer to a push, the worker's clock.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 from mlhub.runtime.errors import PeerLostError
 
 MAGIC = b"MLPS"
-VERSION = 2
-_HEADER = struct.Struct(">4sBBHIQQdd")
+VERSION = 3
+_HEADER = struct.Struct(">4sBBHIQQddQ")
 _CHECK = struct.Struct(">I")
 HEADER_BYTES = _HEADER.size + _CHECK.size
 CHUNK_BYTES = 2**20
@@ -29,6 +30,7 @@ STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
 WISHES = STOP | CHECKPOINT
 QUIET = 4  # flag of PUSH: no weights are wanted back
 SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (sharing.py)
+RESTING = 16  # flag of RETURN: nobody needs to wait for the worker
 
 
 class Operation(IntEnum):
@@ -57,6 +59,7 @@ class Operation(IntEnum):
     CALL = 24  # tables/calls.py
     REPLY = 25
     SHARE = 26  # sharing.py
+    RETURN = 27  # a worker says where it is to a server that came back
     OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 
@@ -73,9 +76,10 @@ class Header:
     step: int = 0
     value: float = 0.0
     weight: float = 1.0
+    number: int = 0
 
     def pack(self) -> bytes:
-        numbers = (self.flags, self.sender, self.step, self.length, self.value, self.weight)
+        numbers = (self.flags, self.sender, self.step, self.length, self.value, self.weight, self.number)
         head = _HEADER.pack(MAGIC, VERSION, self.operation, *numbers)
         return head + _CHECK.pack(zlib.crc32(head))
 
@@ -113,7 +117,7 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
     """Raises PeerLostError at the end of the stream, FrameError for anything but what is expected."""
     raw = bytearray(HEADER_BYTES)
     receive_into(connection, memoryview(raw))
-    magic, version, operation, flags, sender, step, length, value, weight = _HEADER.unpack_from(raw)
+    magic, version, operation, flags, sender, step, length, value, weight, number = _HEADER.unpack_from(raw)
     if (
         magic != MAGIC
         or version != VERSION
@@ -128,7 +132,7 @@ def receive_header(connection: socket.socket, *expected: Operation) -> Header:
         raise FrameError(receive_bytes(connection, min(length, MAX_JSON_BYTES)).decode(errors="replace"))
     if expected and found not in expected:
         raise FrameError(f"Expected {', '.join(e.name for e in expected)}, got {found.name}.")
-    return Header(found, length, flags, sender, step, value, weight)
+    return Header(found, length, flags, sender, step, value, weight, number)
 
 
 def receive_into(connection: socket.socket, target: memoryview) -> None:

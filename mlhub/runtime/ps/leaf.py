@@ -37,14 +37,14 @@ class Branch(Assembly):
         self._passing_on = threading.Lock()
         self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
 
-    def total(self, worker: int, values: bytes) -> bytes:
+    def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
         with self._waiting.changed:
-            number = self.n_totals + 1
-        summed = super().total(worker, values)
+            nth = self.n_totals + 1
+        summed = super().total(worker, values, number)
         with self._passing_on:
-            if self._above[0] != number:
+            if self._above[0] != nth:
                 told = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
-                self._above = (number, struct.pack(f"{len(told)}d", *told))
+                self._above = (nth, struct.pack(f"{len(told)}d", *told))
             return self._above[1]
 
 

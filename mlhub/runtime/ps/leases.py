@@ -8,7 +8,9 @@ Pure: no sockets, no clock. The first shard drives it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,28 @@ class Leases:
     def ask_to_stop(self) -> None:
         """The platform's wish: the next meeting is the last."""
         self._stop = True
+
+    def state(self) -> dict[str, Any]:
+        """As JSON takes it; restore() goes on from there."""
+        return {
+            "members": sorted(self.members),
+            "next": self._next,
+            "returned": list(self._returned),
+            "held_by": [[worker, list(units)] for worker, units in self._held_by.items()],
+            "attending": sorted(self._attending),
+            "is_begun": self._is_begun,
+            "stop": self._stop,
+            "checkpoint": self._checkpoint,
+            "met_at": self._met_at,
+            "barrier": self._barrier,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.members, self._attending = set(state["members"]), set(state["attending"])
+        self._next, self._met_at, self._barrier = state["next"], state["met_at"], state["barrier"]
+        self._returned = deque(state["returned"])
+        self._held_by = {worker: deque(units) for worker, units in state["held_by"]}
+        self._is_begun, self._stop, self._checkpoint = state["is_begun"], state["stop"], state["checkpoint"]
 
     def _settle(self) -> dict[int, Grant | Meet]:
         if not self._is_begun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from mlhub.runtime.optimizer_state import Joined, Owned, collect, restore
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.frames import CHUNK_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.requests import is_heard
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.staleness import SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, PlainStep, Update
@@ -22,6 +23,13 @@ from mlhub.runtime.rates import Scheduled
 
 PIECE_ELEMENTS = CHUNK_BYTES // 4
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
+
+
+class Kept(NamedTuple):
+    """tensors: weights and state, by name. used: by worker, the number of its last push that is in them."""
+
+    tensors: Mapping[str, Tensor]
+    used: Mapping[int, int]
 
 
 class Piece:
@@ -45,6 +53,7 @@ class Piece:
         is_adaptive = plan.strategy.get("staleness_scaling") == "dc_adaptive"
         self._mean_square = torch.zeros_like(self.weights) if is_adaptive else None
         self._backups: dict[int, Tensor] = {}  # by worker: the weights that it was sent last
+        self._used: dict[int, int] = {}  # by worker: the number of its last push that is in the weights
 
     @property
     def owned(self) -> list[Owned]:
@@ -62,16 +71,57 @@ class Piece:
     def restore(self, saved: Joined) -> None:
         restore(self._optimizer, self.owned, saved)
 
-    def apply(self, pushed: Sequence[tuple[int, float, Tensor]], *, version: int) -> None:
-        """pushed: (worker, scale, values) in the order in which they are summed; empty when all of them were lost."""
+    def has_used(self, worker: int, number: int) -> bool:
+        """Whether that push was applied, by this server or before it died."""
+        return is_heard(number, self._used.get(worker, 0))
+
+    def keep(self) -> Kept:
+        """A copy of all there is, between two steps."""
         with self.lock:
+            tensors = {"weights": self.weights.clone()}
+            for index, place in enumerate(self._places):
+                for key, value in self._optimizer.state.get(place.tensor, {}).items():
+                    tensors[f"{index}/{key}"] = torch.as_tensor(value).detach().clone()
+            if self._mean_square is not None:
+                tensors["mean square"] = self._mean_square.clone()
+            return Kept(tensors, dict(self._used))
+
+    def take_up(self, kept: Kept, *, version: int) -> None:
+        """Goes on from what was kept. version: of the shard, when it began to be kept."""
+        with self.lock:
+            for name, value in kept.tensors.items():
+                if name == "weights":
+                    self.weights.copy_(value)
+                elif name == "mean square":
+                    self._mean_square = value
+                else:
+                    index, _, key = name.partition("/")
+                    self._optimizer.state[self._places[int(index)].tensor][key] = value
+            self._used, self.newest = dict(kept.used), version
+
+    def repeat(self, worker: int, number: int, values: Tensor) -> None:
+        """A push that has_used(): what is answered with it."""
+        if isinstance(self._update, Elastic) and self.has_used(worker, number):
+            with self.lock:
+                self._update.repeat(values)
+
+    def apply(self, pushed: Sequence[tuple[int, float, Tensor, int]], *, version: int) -> None:
+        """pushed: (worker, scale, values, number) in the order in which they are summed; empty when all were lost.
+
+        What was used already has no effect.
+        """
+        for worker, _, values, number in pushed:
+            self.repeat(worker, number, values)
+        with self.lock:
+            pushed = [p for p in pushed if not self.has_used(p[0], p[3])]
             if self._strength is not None:
                 self._compensate(pushed, strength=self._strength)
             if pushed:
-                self._update.apply([(scale, values) for _, scale, values in pushed], version=version)
+                self._update.apply([(scale, values) for _, scale, values, _ in pushed], version=version)
+            self._used |= {worker: number for worker, _, _, number in pushed}
 
-    def _compensate(self, pushed: Sequence[tuple[int, float, Tensor]], *, strength: float) -> None:
-        for worker, _, gradient in pushed:
+    def _compensate(self, pushed: Sequence[tuple[int, float, Tensor, int]], *, strength: float) -> None:
+        for worker, _, gradient, _ in pushed:
             backup = self._backups.get(worker)
             if backup is None:
                 continue

@@ -7,7 +7,7 @@ The header's step names the table, its weight is the number of ids.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 import torch
@@ -15,12 +15,16 @@ from torch import Tensor
 
 from mlhub.runtime.ps import frames
 from mlhub.runtime.ps.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.requests import Numbers
 from mlhub.runtime.ps.tables import Table
 
+OnShards = Callable[[Collection[int], Callable[[int, socket.socket], None]], object]
 PULLS, PUSHES = Operation.ROWS_PULL, Operation.ROWS_PUSH
 
 
-def serve_rows(connection: socket.socket, header: Header, tables: Sequence[Table], *, factor: float) -> None:
+def serve_rows(
+    connection: socket.socket, header: Header, tables: Sequence[Table], *, worker: int, factor: float
+) -> None:
     """One request. Raises FrameError, ValueError, PeerLostError."""
     if header.step >= len(tables):
         raise FrameError(f"There is no table {header.step}.")
@@ -33,7 +37,7 @@ def serve_rows(connection: socket.socket, header: Header, tables: Sequence[Table
     if header.operation is PUSHES:
         gradient = torch.empty(k, table.plan.width)
         _receive(connection, gradient)
-        table.push(ids, gradient, factor=factor)
+        table.push(ids, gradient, factor=factor, worker=worker, number=header.number)
         frames.send(connection, Header(Operation.OK, 0))
         return
     values = table.pull(ids)
@@ -41,50 +45,70 @@ def serve_rows(connection: socket.socket, header: Header, tables: Sequence[Table
 
 
 class RowClient:
-    """A worker's side of one table: connections to the shards, in order, and how its rows lie over them.
+    """A worker's side of one table.
 
+    on_shards: carries out one part of a request a shard, at the same time, and again where a shard had to come back.
     n_bytes: sent and received for rows, so far.
     """
 
-    def __init__(self, connections: Sequence[socket.socket], *, table: int, n_rows: int) -> None:
-        self._connections, self._table = connections, table
-        self._cuts = row_bounds(n_rows, len(connections))
+    def __init__(self, on_shards: OnShards, numbers: Numbers, *, n_shards: int, table: int, n_rows: int) -> None:
+        self._on_shards, self._numbers, self._table = on_shards, numbers, table
+        self._cuts = row_bounds(n_rows, n_shards)
         self.bytes_sent = self.bytes_received = 0
 
     def pull(self, ids: Tensor, into: Tensor) -> None:
         """ids: sorted, each once. into: the whole table, shape (n_rows, width); its rows `ids` are set."""
-        parts = list(self._parts(ids))
-        for connection, own, begin, _ in parts:
+        parts, rows = self._parts(ids), into.detach()  # other threads may not know that no gradient is wanted
+
+        def one(shard: int, connection: socket.socket) -> None:
+            own, begin, _ = parts[shard]
             self._send(connection, PULLS, own - begin)
-        for connection, own, _, _ in parts:
             values = torch.empty(own.numel(), into.shape[1])
             frames.receive_header(connection, PULLS)
             _receive(connection, values)
-            into[own] = values
-            self.bytes_received += frames.HEADER_BYTES + values.nbytes
+            rows[own] = values
+
+        self._on_shards(parts, one)
+        n_rows = sum(own.numel() for own, _, _ in parts.values())
+        self.bytes_sent += frames.HEADER_BYTES * len(parts) + 8 * n_rows
+        self.bytes_received += frames.HEADER_BYTES * len(parts) + 4 * n_rows * into.shape[1]
 
     def push(self, ids: Tensor, gradient: Tensor) -> None:
         """ids: sorted, each once. gradient: shape (k, width)."""
-        parts = list(self._parts(ids))
-        for connection, own, begin, at in parts:
-            self._send(connection, PUSHES, own - begin, gradient[at : at + own.numel()])
-        for connection, *_ in parts:
+        parts, number = self._parts(ids), self._numbers.next()
+
+        def one(shard: int, connection: socket.socket) -> None:
+            own, begin, at = parts[shard]
+            self._send(connection, PUSHES, own - begin, gradient[at : at + own.numel()], number=number)
             frames.receive_header(connection, Operation.OK)
 
-    def _send(self, connection: socket.socket, operation: Operation, ids: Tensor, values: Tensor | None = None) -> None:
+        self._on_shards(parts, one)
+        n_rows = sum(own.numel() for own, _, _ in parts.values())
+        self.bytes_sent += frames.HEADER_BYTES * len(parts) + n_rows * (8 + 4 * gradient.shape[1])
+
+    def _send(
+        self,
+        connection: socket.socket,
+        operation: Operation,
+        ids: Tensor,
+        values: Tensor | None = None,
+        number: int = 0,
+    ) -> None:
         extra = 0 if values is None else values.nbytes
-        header = Header(operation, ids.nbytes + extra, step=self._table, weight=float(ids.numel()))
+        n_ids = float(ids.numel())
+        header = Header(operation, ids.nbytes + extra, step=self._table, weight=n_ids, number=number)
         frames.send(connection, header, _bytes(ids))
         if values is not None:
             frames.send_together(connection, b"", _bytes(values))
-        self.bytes_sent += frames.HEADER_BYTES + ids.nbytes + extra
 
-    def _parts(self, ids: Tensor) -> Iterable[tuple[socket.socket, Tensor, int, int]]:
-        """By shard: its connection, its ids, its first row, and where its ids begin."""
-        for connection, (begin, end) in zip(self._connections, self._cuts, strict=True):
+    def _parts(self, ids: Tensor) -> dict[int, tuple[Tensor, int, int]]:
+        """By shard that holds some: its ids, its first row, and where its ids begin."""
+        parts = {}
+        for shard, (begin, end) in enumerate(self._cuts):
             first, last = torch.searchsorted(ids, torch.tensor([begin, end])).tolist()
             if first < last:
-                yield connection, ids[first:last], begin, first
+                parts[shard] = (ids[first:last], begin, first)
+        return parts
 
 
 def row_bounds(n_rows: int, n_shards: int) -> list[tuple[int, int]]:

@@ -15,8 +15,9 @@ Sources: Ho et al., NIPS '13 (SSP); Gupta et al., Rudra, 2015 (soft-sync); Chen 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,30 @@ class Rule:
         clocks = [m.clock for m in self._members.values() if not m.is_resting]
         self._members[worker] = _Member(clock=min(clocks, default=0))
         return [Answer(worker, self.version, is_complete=True)]
+
+    def state(self) -> dict[str, Any]:
+        """As JSON takes it. Pushes that wait for a group to be full are not in it."""
+        members = [[worker, m.clock, m.is_resting] for worker, m in self._members.items()]
+        counts = {"version": self.version, "n_pushes": self.n_pushes, "n_discarded": self.n_discarded}
+        return {"members": members, **counts}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Until members say where they are (come_back), nobody may run ahead of where they were."""
+        self.version, self.n_pushes, self.n_discarded = (state[k] for k in ("version", "n_pushes", "n_discarded"))
+        self._members = {worker: _Member(clock, is_resting) for worker, clock, is_resting in state["members"]}
+
+    def come_back(self, worker: int, *, clock: int, is_resting: bool, version: int) -> list[Instruction]:
+        """A member after the server died: what it was answered last. Versions that are lost count as made."""
+        n_lost = max(0, version - self.version)
+        self.version, self.n_pushes = self.version + n_lost, self.n_pushes + n_lost * self.group_size
+        self._members[worker] = _Member(clock, is_resting)
+        return self._conclude_leftover_group() + self._release()
+
+    def repeat(self, worker: int) -> list[Instruction]:
+        """A push that was used before the server died, and not answered."""
+        member = self._members[worker]
+        member.clock += 1
+        return self._answer_or_hold(worker) + self._release()
 
     def push(self, push: Push) -> list[Instruction]:
         """Raises ValueError for a worker that is no member, or that has not been answered yet."""

@@ -7,8 +7,9 @@ a room only from its first byte to its use, and the room that was left last is t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -29,6 +30,9 @@ from mlhub.runtime.ps.tables import Table
 from mlhub.runtime.ps.waiting import Waiting
 from mlhub.wire.report import MAX_STALENESS
 
+if TYPE_CHECKING:
+    from mlhub.runtime.ps.keeping import Keeper
+
 
 class Shard:
     """Shared by the connections' threads. Every wait ends with fail(), so that nobody hangs on a dead gang."""
@@ -47,6 +51,8 @@ class Shard:
         self.push_bytes = 0  # of one push, as it comes over the wire
         self.bytes_pushed = 0  # by all, so far
         self.tables: list[Table] = []
+        self.keeper: Keeper | None = None  # when this shard may die and come back
+        self.n_lost = 0  # versions that were made, and lost when the server died
         self._changed = self.waiting.changed
         self._is_started = False
         self._deliveries: dict[int, Delivery] = {}
@@ -86,6 +92,16 @@ class Shard:
             self._is_started = True
             self._changed.notify_all()
 
+    @property
+    def keeps_pushes(self) -> bool:
+        """Whether pushes must stay as they are in workers' memory: they come again when this server dies.
+
+        Those that are used one by one and whole are only read.
+        """
+        assert self.rule is not None
+        is_read = self.rule.group_size == 1 and self.plan.strategy.get("staleness_scaling", "none") == "none"
+        return self.keeper is not None and not is_read
+
     def wait_started(self) -> None:
         with self._changed:
             self.waiting.wait(lambda: self._is_started)
@@ -97,7 +113,11 @@ class Shard:
         with self._changed:
             assert self.rule is not None
             self.bytes_pushed += header.length
-            delivery = Delivery(worker, [None] * len(self.pieces))
+            delivery = Delivery(worker, [None] * len(self.pieces), header.number)
+            if self.pieces and all(piece.has_used(worker, header.number) for piece in self.pieces):
+                delivery.is_repeated = True
+                self._carry_out(self.rule.repeat(worker))
+                return delivery
             serial = self.rule.n_pushes
             self._deliveries[serial] = delivery
             self._told[worker] = (header.flags, header.value)
@@ -147,6 +167,9 @@ class Shard:
 
     def arrived(self, delivery: Delivery, index: int) -> None:
         """That piece of it is received; applies whatever is complete now."""
+        if delivery.is_repeated:
+            self._repeat(delivery, index)
+            return
         with self._changed:
             delivery.n_arrived = index + 1
             delivery.is_over = delivery.n_arrived == len(self.pieces)
@@ -159,6 +182,12 @@ class Shard:
             is_complete = making.n_missing[index] == 0
         if is_complete:
             self._apply(making, index)
+
+    def _repeat(self, delivery: Delivery, index: int) -> None:
+        piece = self.pieces[index]
+        piece.repeat(delivery.worker, delivery.number, self._values(delivery, index))
+        if not piece.answers_pushes:
+            self.leave_room(delivery, index)
 
     def answer_for(self, worker: int, *, wait: bool) -> Answer | None:
         """Once the rule answers the worker; None when it does not yet. Raises PeerLostError."""
@@ -192,7 +221,24 @@ class Shard:
             assert self.rule is not None
             if worker not in self.rule.members:
                 self._carry_out(self.rule.join(worker))
+            self.assembly.come(worker)
             return Answer(worker, self.rule.version, is_complete=True)
+
+    def clock(self, worker: int) -> int:
+        """Pushes of the worker that are finished, as the rule counts; 0 for one that is gone."""
+        with self._changed:
+            return self.rule.clock(worker) if self.rule is not None and worker in self.rule.members else 0
+
+    def come_back(self, worker: int, *, clock: int, is_resting: bool, version: int) -> None:
+        """A worker that was here before the server died says where it is: which versions there were."""
+        with self._changed:
+            assert self.rule is not None
+            for lost in range(self.rule.version + 1, version + 1):
+                self.n_lost += 1
+                for piece in self.pieces:
+                    piece.mark(lost)
+            told = self.rule.come_back(worker, clock=clock, is_resting=is_resting, version=version)
+            self._carry_out(told)
 
     def rest(self, worker: int) -> None:
         with self._changed:
@@ -210,7 +256,7 @@ class Shard:
                 self._carry_out(self.rule.leave(worker, is_expected=reason is None), reason)
             if reason is not None and (self.rule is None or worker == 0):
                 self.waiting.fail(reason)  # before it began; or who reports and saves for the gang
-            self.assembly.leave(worker)
+            self.assembly.leave(worker, is_expected=reason is None)
             self._changed.notify_all()
 
     def _carry_out(self, instructions: list[Instruction], reason: str | None = None) -> None:
@@ -248,7 +294,7 @@ class Shard:
         """Without the shard's lock where it matters: another connection's piece may be applied at the same time."""
         piece = self.pieces[index]
         there = [(c, d) for c, d in making.parts if d.n_arrived > index]
-        piece.apply([(c.worker, c.scale, self._values(d, index)) for c, d in there], version=making.version)
+        piece.apply([(c.worker, c.scale, self._values(d, index), d.number) for c, d in there], version=making.version)
         if not piece.answers_pushes:
             for _, delivery in there:
                 self.leave_room(delivery, index)
@@ -282,8 +328,27 @@ class Shard:
         version = self.rule.version if self.rule else 0
         self.snapshots.take(self.plan, self.pieces, self.tables, version=version)
 
+    def state(self) -> dict[str, Any]:
+        """Beside the pieces and tables, as JSON takes it; take_up() goes on from there."""
+        with self._changed:
+            assert self.rule is not None
+            return {"plan": self.plan.to_json(), "rule": self.rule.state(), "staleness": self.staleness}
+
+    def take_up(self, state: Mapping[str, Any]) -> None:
+        """After start() with the state's plan, before anybody is served."""
+        assert self.rule is not None
+        self.rule.restore(state["rule"])
+        self.staleness = list(state["staleness"])
+
+    def keep(self) -> None:
+        """Once it is started."""
+        if self.keeper is not None:
+            self.keeper.begin(self)
+
     def close(self) -> None:
         """All workers have left, or something failed."""
+        if self.keeper is not None:
+            self.keeper.end()
 
     @property
     def failure(self) -> str | None:

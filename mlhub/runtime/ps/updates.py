@@ -103,6 +103,10 @@ class Elastic:
             self._centre.add_(pull)
             theirs.sub_(pull)
 
+    def repeat(self, theirs: Tensor) -> None:
+        """The worker's half of an exchange whose other half the centre has had: only the worker moves."""
+        theirs.sub_((theirs - self._centre).mul_(self._alpha))
+
     def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:
         return weights if pushed is None else pushed
 

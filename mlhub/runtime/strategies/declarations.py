@@ -35,6 +35,11 @@ class Scheme:
     is_resizable: bool = True
     most_workers: int | None = None
 
+    @property
+    def servers_come_back(self) -> bool:
+        """A parameter server that dies is replaced alone, and goes on from what it kept."""
+        return self.survives and self.mode is Mode.PARAMETER_SERVER
+
 
 @dataclass(frozen=True)
 class Preset:

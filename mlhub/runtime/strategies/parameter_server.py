@@ -74,6 +74,7 @@ class Connected(OneModel):
             feedback=self.feedback,
             is_encrypted=is_encrypted,
             shared=shared,
+            returns_within_s=spec.start_timeout_s if self.spec.scheme.servers_come_back else None,
             overlaps=self.spec.name == "bounded_delay",
             roots=spec.server_addresses[: tree.n_roots] if tree.n_leaves and spec.index == 0 else None,
         )

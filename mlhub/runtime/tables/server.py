@@ -88,7 +88,8 @@ class TableServer:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:
                 connection = SealedSocket(connection, self._tls, is_server=True)
-            worker, purpose = admit(connection, secret=self._secret, attempt=self._attempt)
+            caller = admit(connection, secret=self._secret, attempt=self._attempt)
+            worker, purpose = caller.index, caller.purpose
             if purpose is not Purpose.TABLES or not 0 <= worker < self.n_workers:
                 raise StrangerError(f"Worker {worker} wants {purpose}, and this is a server of tables.")
         except (StrangerError, OSError) as error:

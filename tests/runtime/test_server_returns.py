@@ -1,0 +1,73 @@
+"""A parameter server that is killed comes back alone, and the same attempt goes on: real processes and kill -9."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import DataPlane, Mode, TrainingSpec
+from tests.runtime.gang import Gang, write_blobs
+
+pytestmark = pytest.mark.dist
+EPOCHS, N_STEPS = 15, 15 * 80
+
+
+def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = DataPlane.HMAC) -> Gang:
+    training = TrainingSpec(epochs=EPOCHS, batch_size=4, checkpoint_every_s=0.3, strategy=strategy)
+    blobs = write_blobs(folder / "blobs.npz", n=400)
+    gang = Gang(folder, blobs, training=training, data_plane=data_plane, start_timeout_s=30)
+    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    return gang
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"name": "asp"},
+        {"name": "ssp", "staleness": 1},
+        {"name": "softsync"},
+        {"name": "easgd", "window": 4},
+        {"name": "bounded_delay"},
+        {"name": "downpour", "n_push": 2, "n_fetch": 4},
+        {"name": "dynsgd", "window": 3},
+        {"name": "k_of_n"},
+        {"name": "softsync", "block": True},
+        {"name": "asp", "compression": "top_k", "density": 0.3},
+    ],
+    ids=lambda s: "-".join(str(v) for v in s.values()),
+)
+def test_training_goes_on_when_a_server_is_killed(strategy: dict[str, object], tmp_path: Path) -> None:
+    gang = start(tmp_path, strategy)
+    for step, server in ((150, "server-1"), (400, "server-0")):
+        gang.wait_for_step(step)
+        gang.kill_serving(server)
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
+    assert gang.result()["steps"] == N_STEPS
+    assert gang.result()["metrics"]["eval/accuracy"] > 0.9
+    for server in ("server-0", "server-1"):
+        (told,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
+        assert told["detail"]["signal"] == "SIGKILL"
+        assert told["detail"]["returns"] == 1
+
+
+def test_it_comes_back_to_encrypted_connections_too(tmp_path: Path) -> None:
+    gang = start(tmp_path, {"name": "ssp"}, data_plane=DataPlane.TLS)
+    for step, server in ((100, "server-0"), (200, "server-1")):
+        gang.wait_for_step(step)
+        gang.kill_serving(server)
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
+    assert gang.result()["steps"] == N_STEPS
+
+
+def test_what_dies_again_and_again_ends_the_attempt_by_its_own_cause(tmp_path: Path) -> None:
+    gang = start(tmp_path, {"name": "asp"})
+    gang.wait_for_step(80)
+    for _ in range(4):
+        killed = gang.kill_serving("server-1")
+        gang.wait_for(lambda: gang.serving("server-1") != killed or gang.processes["server-1"].poll() is not None)
+    assert gang.processes["server-1"].wait(30) == -9
+    for process in gang.processes.values():
+        process.kill()
+    assert not gang.reports("result")
