@@ -13,6 +13,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 PR_SET_PDEATHSIG = 1
@@ -51,7 +52,8 @@ class Guard:
             if status >= 0:
                 return status
             if -status in ENDS or not self._may_return(time.monotonic()):
-                signal.signal(-status, signal.SIG_DFL)
+                with suppress(OSError):  # of those that nobody can handle
+                    signal.signal(-status, signal.SIG_DFL)
                 os.kill(os.getpid(), -status)
             name = signal.Signals(-status).name
             print(f"guard: the process died by {name} and is started again", flush=True)

@@ -135,9 +135,10 @@ class Gang:
         return self.folder / f"attempt-{self.attempt}" / name
 
     def serving(self, name: str) -> int | None:
-        """The process that serves, under the guard that starts another in its place; None: in between."""
+        """The process that serves, under the guard that starts another in its place; None: there is none."""
         guard = self.processes[name].pid
-        found = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+        listed = Path(f"/proc/{guard}/task/{guard}/children")
+        found = listed.read_text().split() if listed.exists() else []
         return int(found[0]) if found else None
 
     def kill_serving(self, name: str) -> int:
