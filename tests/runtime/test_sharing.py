@@ -123,9 +123,9 @@ def test_a_push_in_memory_that_nobody_shared_ends_the_connection() -> None:
 
     def act(_: int, client: Client, *__: torch.Tensor) -> None:
         header = Header(Operation.PUSH, 40, flags=frames.SHARED)
-        frames.send_bytes(client._connections[0], header.pack())
+        frames.send_bytes(client._links[0].ends.training, header.pack())
         with pytest.raises(Exception, match=r"closed|broke|shared"):
-            frames.receive_header(client._connections[0], Operation.WEIGHTS)
+            frames.receive_header(client._links[0].ends.training, Operation.WEIGHTS)
 
     gang.each(act)
     assert any("gone" in str(error) or "shared" in str(error) for error in gang.errors)
