@@ -14,7 +14,7 @@ AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
     "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
-    "standardise", "memory_gib", "n_servers", "server_memory_gib", "evaluate_first", "evaluate_only",
+    "standardise", "memory_gib", "n_servers", "server_memory_gib", "l1", "evaluate_first", "evaluate_only",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -51,6 +51,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     _number(hyperparameters, "learning_rate", above=0.0)
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
+    _number(hyperparameters, "l1", least=0.0)
     check_limits(hyperparameters)
     settings = Settings(
         lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),

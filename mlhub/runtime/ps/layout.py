@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,13 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.ftrl import FTRL
 from mlhub.runtime.ps.tables import TablePlan
 
 # Kernels take this many elements at once and round the few that are left another way: cuts in between would be seen.
 GRAIN = 64
 
 # Optimisers whose step treats every element alike: only these may be cut anywhere.
-ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop")
+ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "FTRL")
+
+
+def optimizer_class(name: str) -> type[torch.optim.Optimizer] | None:
+    """One of torch's, or our own (ftrl.py)."""
+    found: type[torch.optim.Optimizer] | None = FTRL if name == "FTRL" else getattr(torch.optim, name, None)
+    return found
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,10 @@ class ShardPlan:
             parameter = nn.Parameter(weights[first - begin : last - begin])
             groups[segment.group].append(parameter)
             places.append(Place(segment.parameter, segment.start + first - segment.offset, first - begin, parameter))
-        kind = getattr(torch.optim, self.optimizer)
-        return kind([{"params": g, **o} for g, o in zip(groups, self.options, strict=True) if g]), places
+        kind = optimizer_class(self.optimizer)
+        assert kind is not None  # from_json() has looked
+        make: Callable[..., torch.optim.Optimizer] = kind
+        return make([{"params": g, **o} for g, o in zip(groups, self.options, strict=True) if g]), places
 
 
 class Place(NamedTuple):
@@ -116,11 +125,11 @@ def plan_shards(
     Raises BadInputError when the optimiser or a parameter cannot live on servers.
     """
     kind = type(optimizer).__name__
-    if kind not in ELEMENTWISE or type(optimizer) is not getattr(torch.optim, kind, None):
+    if kind not in ELEMENTWISE or type(optimizer) is not optimizer_class(kind):
         raise BadInputError(
             f"The optimiser {kind} cannot be cut into stretches, as servers and the strategy sharded do.",
             field="build_optimizer",
-            remedy=f"Use one of {', '.join(ELEMENTWISE)} from torch.optim, or the strategy all_reduce.",
+            remedy=f"Use one of {', '.join(ELEMENTWISE)} (the last of mlhub.runtime.ftrl), or the strategy all_reduce.",
         )
     group_of = {id(p): i for i, g in enumerate(optimizer.param_groups) for p in g["params"]}
     options = tuple(_plain({k: v for k, v in g.items() if k != "params"}) for g in optimizer.param_groups)
