@@ -132,8 +132,8 @@ def _declared(module: ModuleType) -> dict[str, Any]:
 
 
 def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:
-    """AdamW; or what the hyperparameter `optimizer` names: adamw, adam, sgd, adagrad, ftrl. learning_rate, weight_decay
-    (ftrl: l2), momentum (sgd), l1 (ftrl)."""
+    """AdamW; or what the hyperparameter `optimizer` names. learning_rate, weight_decay (ftrl: l2), momentum
+    (sgd, rmsprop), l1 (ftrl)."""
     name = str(hyperparameters.get("optimizer", "adamw")).lower()
     parameters = [p for p in model.parameters() if p.requires_grad]
     decay = hyperparameters.get("weight_decay")
@@ -148,6 +148,9 @@ def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torc
         rate = float(hyperparameters.get("learning_rate", 0.1))
         return FTRL(parameters, lr=rate, l1=float(hyperparameters.get("l1", 0.0)), l2=float(decay or 0.0))
     rate = float(hyperparameters.get("learning_rate", 1e-3))
+    if name == "rmsprop":
+        momentum = float(hyperparameters.get("momentum", 0.0))
+        return torch.optim.RMSprop(parameters, lr=rate, momentum=momentum, weight_decay=float(decay or 0.0))
     if name == "adam":
         return torch.optim.Adam(parameters, lr=rate, weight_decay=float(decay or 0.0))
     if name == "adamw":
@@ -155,7 +158,7 @@ def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torc
     raise BadInputError(
         f"The optimizer {name!r} is unknown.",
         field="hyperparameters.optimizer",
-        remedy="Give adamw, adam, sgd, adagrad or ftrl, or define build_optimizer in your package.",
+        remedy="Give adamw, adam, sgd, adagrad, rmsprop or ftrl, or define build_optimizer in your package.",
     )
 
 

@@ -12,17 +12,18 @@ SCHEDULES = ("constant", "linear", "cosine")
 
 @dataclass(frozen=True)
 class Rates:
-    """warmup_steps: the factor rises evenly from 0 to 1. final: the factor after the last step (linear, cosine)."""
+    """warmup_steps: the factor rises evenly from warmup_from to 1. final: after the last step (linear, cosine)."""
 
     steps: int
     schedule: str = "constant"
     warmup_steps: int = 0
     final: float = 0.0
+    warmup_from: float = 0.0
 
     def factor(self, step: int) -> float:
         """Of the step, counted from 0. A pure function: a resumed training goes on as if nothing had happened."""
         if step < self.warmup_steps:
-            return (step + 1) / (self.warmup_steps + 1)
+            return self.warmup_from + (1.0 - self.warmup_from) * (step + 1) / (self.warmup_steps + 1)
         if self.schedule == "constant":
             return 1.0
         done = min(1.0, (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps))

@@ -12,16 +12,17 @@ from mlhub.runtime.rates import SCHEDULES, Rates
 PRECISIONS = ("float32", "bfloat16", "float16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
-    "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "final_learning_rate",
-    "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target", "stall_limit_s",
-    "standardise", "memory_gib", "n_servers", "server_memory_gib", "l1", "evaluate_first", "evaluate_only",
+    "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
+    "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
+    "stall_limit_s", "standardise", "memory_gib", "n_servers", "server_memory_gib", "l1", "evaluate_first",
+    "evaluate_only",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """lr_schedule, warmup_steps, final_learning_rate: of rates.py; the last one as a part of the first rate.
+    """lr_schedule, warmup_steps, warmup_from, final_learning_rate: of rates.py; the last two as parts of the rate.
     clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
     patience: evaluations without an improvement of the target metric before training ends early; 0: never.
     stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
@@ -30,6 +31,7 @@ class Settings:
 
     lr_schedule: str = "constant"
     warmup_steps: int = 0
+    warmup_from: float = 0.0
     final_learning_rate: float = 0.0
     clip_norm: float | None = None
     accumulation_steps: int = 1
@@ -42,7 +44,7 @@ class Settings:
     evaluate_only: bool = False
 
     def rates(self, steps: int) -> Rates:
-        return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate)
+        return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
 
 
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
@@ -56,6 +58,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     settings = Settings(
         lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
         warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
+        warmup_from=_number(hyperparameters, "warmup_from", least=0.0, most=1.0) or 0.0,
         final_learning_rate=_number(hyperparameters, "final_learning_rate", least=0.0, most=1.0) or 0.0,
         clip_norm=_number(hyperparameters, "clip_norm", above=0.0),
         accumulation_steps=int(_number(hyperparameters, "accumulation_steps", least=1, is_whole=True) or 1),

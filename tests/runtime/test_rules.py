@@ -135,12 +135,13 @@ def test_delay_compensation_does_nothing_alone_or_without_strength_and_helps_whe
     assert not torch.equal(gang(rules.asynchronous(), 4, uneven, dc_strength=0.5).weights, free.weights)
 
 
-def test_adaptive_delay_compensation_divides_by_the_root_of_the_mean_square() -> None:
+@pytest.mark.parametrize(("given", "mean"), [({}, 0.45), ({"decay": 0.5}, 4.5)])
+def test_adaptive_delay_compensation_divides_by_the_root_of_the_mean_square(given: dict, mean: float) -> None:
     weights, backup, mean_square = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 1.0]), torch.tensor([0.0, 0.0])
     gradient = torch.tensor([3.0, 3.0])
-    compensate_adaptively(gradient, weights=weights, backup=backup, strength=2.0, mean_square=mean_square)
-    torch.testing.assert_close(mean_square, torch.tensor([0.45, 0.45]))
-    torch.testing.assert_close(gradient, torch.tensor([3.0 + 2.0 * 9.0 / 0.45**0.5, 3.0]), rtol=1e-5, atol=0)
+    compensate_adaptively(gradient, weights=weights, backup=backup, strength=2.0, mean_square=mean_square, **given)
+    torch.testing.assert_close(mean_square, torch.tensor([mean, mean]))
+    torch.testing.assert_close(gradient, torch.tensor([3.0 + 2.0 * 9.0 / mean**0.5, 3.0]), rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("max_delay", [0, 1, 4])

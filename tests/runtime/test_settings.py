@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from mlhub.runtime import augmentation
+from mlhub.runtime.contract import default_optimizer
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.progress import Goal
+from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.rates import Rates, Scheduled
 from mlhub.runtime.settings import Settings, check_declared, read_settings
 
@@ -23,6 +25,7 @@ from mlhub.runtime.settings import Settings, check_declared, read_settings
         ({"lr_schedule": "zigzag"}, "lr_schedule"),
         ({"warmup_steps": 2.5}, "warmup_steps"),
         ({"warmup_steps": True}, "warmup_steps"),
+        ({"warmup_from": 1.5}, "warmup_from"),
         ({"final_learning_rate": 2}, "final_learning_rate"),
         ({"clip_norm": 0}, "clip_norm"),
         ({"accumulation_steps": 0}, "accumulation_steps"),
@@ -58,10 +61,24 @@ def test_rates_warm_up_and_come_down() -> None:
     assert [Rates(10).factor(s) for s in (0, 9)] == [1.0, 1.0]
     linear = Rates(12, "linear", warmup_steps=2, final=0.1)
     assert [round(linear.factor(s), 3) for s in (0, 1, 2, 7, 12)] == [0.333, 0.667, 1.0, 0.55, 0.1]
+    ramp = Rates(10, warmup_steps=4, warmup_from=0.2)
+    assert [round(ramp.factor(s), 3) for s in (0, 1, 3, 4, 9)] == [0.36, 0.52, 0.84, 1.0, 1.0]
     cosine = Rates(10, "cosine")
     assert cosine.factor(0) == 1.0
     assert cosine.factor(5) == pytest.approx(0.5)
     assert cosine.factor(99) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("adagrad", "Adagrad"), ("rmsprop", "RMSprop"), ("sgd", "SGD"), ("adam", "Adam"), ("", "AdamW")]
+)
+def test_an_optimiser_is_chosen_by_name_and_fits_servers(name: str, kind: str) -> None:
+    model = torch.nn.Linear(2, 2)
+    given = {"optimizer": name, "learning_rate": 0.5} if name else {"learning_rate": 0.5}
+    made = default_optimizer(model, given)
+    assert (type(made).__name__, made.param_groups[0]["lr"]) == (kind, 0.5)
+    (plan,) = plan_shards(list(model.named_parameters()), made, n_shards=1, n_workers=1, resume_from=None)
+    assert plan.optimizer == kind
 
 
 def test_every_group_keeps_its_own_rate() -> None:

@@ -66,6 +66,8 @@ def test_presets_speak_their_own_words() -> None:
         ({"name": "easgd", "alpha": 1.1}, "strategy.alpha"),
         ({"name": "easgd", "alpha": float("nan")}, "strategy.alpha"),
         ({"name": "asp", "dc_strength": 0.1}, "strategy.dc_strength"),
+        ({"name": "dc-asgd", "dc_decay": 0.9}, "strategy.dc_decay"),
+        ({"name": "dc-asgd-a", "m": 1.0}, "strategy.dc_decay"),
         ({"name": "asp", "compression": "zip"}, "strategy.compression"),
         ({"name": "asp", "levels": 3}, "strategy.levels"),
         ({"name": "bsp", "compression": "dithering", "levels": 128}, "strategy.levels"),

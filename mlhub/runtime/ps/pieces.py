@@ -17,7 +17,7 @@ from mlhub.runtime.ps.frames import CHUNK_BYTES
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.requests import is_heard
 from mlhub.runtime.ps.rules import Rule
-from mlhub.runtime.ps.staleness import SCALES, compensate, compensate_adaptively, gupta
+from mlhub.runtime.ps.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep, PlainStep, Update
 from mlhub.runtime.rates import Scheduled
 
@@ -51,6 +51,7 @@ class Piece:
         self._update = update or self._update_for(plan.strategy)
         self._strength = _dc_strength(plan.strategy)
         is_adaptive = plan.strategy.get("staleness_scaling") == "dc_adaptive"
+        self._decay = float(plan.strategy.get("dc_decay", MEAN_SQUARE_DECAY))
         self._mean_square = torch.zeros_like(self.weights) if is_adaptive else None
         self._backups: dict[int, Tensor] = {}  # by worker: the weights that it was sent last
         self._used: dict[int, int] = {}  # by worker: the number of its last push that is in the weights
@@ -129,8 +130,9 @@ class Piece:
                 compensate(gradient, weights=self.weights, backup=backup, strength=strength)
             else:
                 compensate_adaptively(
-                    gradient, weights=self.weights, backup=backup, strength=strength, mean_square=self._mean_square
-                )
+                    gradient, weights=self.weights, backup=backup, strength=strength,
+                    mean_square=self._mean_square, decay=self._decay,
+                )  # fmt: skip
 
     def has(self, version: int) -> bool:
         return self.newest >= version or version in self._beyond

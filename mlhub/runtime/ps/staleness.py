@@ -51,10 +51,11 @@ def compensate(gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: f
 
 
 def compensate_adaptively(
-    gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: float, mean_square: Tensor
-) -> None:
+    gradient: Tensor, *, weights: Tensor, backup: Tensor, strength: float, mean_square: Tensor,
+    decay: float = MEAN_SQUARE_DECAY,
+) -> None:  # fmt: skip
     """DC-ASGD-a: strength over the root of a running mean of squared gradients, which is updated here."""
     squared = gradient * gradient
-    mean_square.mul_(MEAN_SQUARE_DECAY).add_(squared, alpha=1.0 - MEAN_SQUARE_DECAY)
+    mean_square.mul_(decay).add_(squared, alpha=1.0 - decay)
     squared.div_((mean_square + 1e-7).sqrt_())
     gradient.addcmul_(squared, torch.sub(weights, backup), value=strength)

@@ -120,7 +120,26 @@ class Averaging(Apart):
 
     def after_step(self) -> float:
         is_due = (self.done + 1) % self.spec.parameters["period"] == 0
-        return self.average(self.weights) if is_due else 0.0
+        return self._come_together() if is_due else 0.0
+
+    def gather(self, meeting: Meeting) -> None:  # noqa: ARG002
+        self._come_together()
+
+    def _come_together(self) -> float:
+        sync_s = self.average(self.weights)
+        sizes = {p: p.numel() for _, p in self.named} if self.spec.parameters["average_state"] else {}
+        states = [
+            value
+            for parameter, size in sizes.items()
+            for value in self.optimizer.state.get(parameter, {}).values()
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() and value.numel() == size
+        ]
+        if states:
+            together = torch.cat([state.reshape(-1) for state in states])
+            sync_s += self.average(together)
+            for state, part in zip(states, torch.split(together, [s.numel() for s in states]), strict=True):
+                state.copy_(part.view_as(state))
+        return sync_s
 
 
 class BlockMomentumAveraging(Apart):
@@ -155,4 +174,8 @@ class BlockMomentumAveraging(Apart):
         self._n_steps = 0
         sync_s = self.average(self.weights)
         self.weights.copy_(self._block.conclude(self.weights))
+        for _, parameter in self.named if self.spec.parameters["reset_momentum"] else ():
+            momentum = self.optimizer.state.get(parameter, {}).get("momentum_buffer")
+            if momentum is not None:  # SGD's
+                momentum.zero_()
         return sync_s

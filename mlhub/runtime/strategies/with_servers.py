@@ -8,7 +8,11 @@ from mlhub.runtime.strategies.declarations import FEWER_BYTES, PERIOD, WARMUP, P
 from mlhub.wire.launch import Mode
 
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
-_STALE = {"staleness_scaling": _SCALING, "dc_strength": Parameter(float, 0.04, minimum=0.0)}
+_STALE = {
+    "staleness_scaling": _SCALING,
+    "dc_strength": Parameter(float, 0.04, minimum=0.0),
+    "dc_decay": Parameter(float, 0.95, minimum=0.0, maximum=0.99999),
+}
 _SERVERS = Mode.PARAMETER_SERVER
 
 
@@ -83,7 +87,9 @@ NAMES_WITH_SERVERS: Mapping[str, Preset] = {
     "rudra-softsync": Preset("softsync", {"staleness_scaling": "gupta"}, aliases={"s": "group"}),
     "dc-asgd": Preset("asp", {"staleness_scaling": "dc"}, aliases={"lambda": "dc_strength"}),
     "dc-asgd-a": Preset(
-        "asp", {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0}, aliases={"lambda": "dc_strength"}
+        "asp",
+        {"staleness_scaling": "dc_adaptive", "dc_strength": 2.0},
+        aliases={"lambda": "dc_strength", "m": "dc_decay"},
     ),
     "mxnet-row-sparse": Preset("sparse_rows"),
     "rudra-adv": Preset("hierarchical"),

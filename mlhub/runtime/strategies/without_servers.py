@@ -25,9 +25,10 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
         },
     ),
     "averaging": Scheme(
-        "Workers train alone and average their models every `period` steps, after `warmup_steps` of all-reduce.",
+        "Workers train alone and average their models every `period` steps, after `warmup_steps` of all-reduce; with "
+        "average_state also what their optimisers keep.",
         _ALL,
-        {"period": PERIOD, "warmup_steps": WARMUP},
+        {"period": PERIOD, "warmup_steps": WARMUP, "average_state": Parameter(bool, False)},
     ),
     "block_momentum": Scheme(
         "Averaging with momentum from block to block (BMUF); momentum 1 - 1/workers unless given (-1).",
@@ -37,6 +38,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
             "momentum": Parameter(float, -1.0, minimum=-1.0, maximum=0.999),
             "rate": Parameter(float, 1.0, minimum=0.0, above_minimum=True),
             "nesterov": Parameter(bool, True),
+            "reset_momentum": Parameter(bool, False),
             "warmup_steps": WARMUP,
         },
     ),
@@ -123,7 +125,7 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
 OTHER_NAMES: Mapping[str, Preset] = {
     "elephas-synchronous": Preset("averaging"),
     "synchronous-easgd": Preset("elastic_averaging", aliases={"tau": "period"}),
-    "cntk-block-momentum": Preset("block_momentum"),
+    "cntk-block-momentum": Preset("block_momentum", {"reset_momentum": True}),
     "local-sgd": Preset("averaging"),
     "d-psgd": Preset("gossip"),
     "ad-psgd": Preset("random_gossip"),
@@ -149,6 +151,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
 
 # parameters that mean something only beside a value of another one
 ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "dc_decay": ("staleness_scaling", ("dc_adaptive",)),
     "dc_strength": ("staleness_scaling", ("dc", "dc_adaptive")),
     "stages_per_worker": ("schedule", IN_TURN),
     "rank": ("compression", ("power_sgd",)),
