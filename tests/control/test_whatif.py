@@ -73,10 +73,12 @@ def test_a_job_that_would_be_submitted_is_told_when_it_would_start_and_end_and_i
 
 
 def test_a_job_that_could_never_run_is_refused_as_if_it_were_submitted(world: World) -> None:
-    filled(world)
+    first, _ = filled(world)
     answer = ask(world, world.cast.bob, submit=submission(world, min_workers=40, batch_size=64))
     assert answer.status_code == 422
     assert "4 GPUs" in answer.json()["detail"]
+    asked = {"kind": "predict", "model_of": str(first.id), "dataset": submission(world)["dataset"]}
+    assert ask(world, world.cast.bob, submit=asked).json()["errors"][0]["field"] == "submit.kind"
 
 
 def test_priority_and_size_change_who_is_first(world: World) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 from mlhub.runtime import readers
 from mlhub.runtime.contract import load_contract
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.evaluation import BATCH
+from mlhub.runtime.node_cache import NodeCache
 from mlhub.runtime.prediction.likeness import Known, as_learnt
 from mlhub.runtime.prediction.parts import order_of
 from mlhub.wire.exits import ExitCode
@@ -39,6 +43,26 @@ class Slow(nn.Linear):
 def build_model(h):
     return nn.Sequential(Slow(h["input_shape"][0], h["n_classes"]))
 """
+
+
+BIGRAMS = """
+from torch import nn
+
+def build_model(h):
+    return nn.Embedding(h["vocabulary_size"], h["vocabulary_size"])
+"""
+
+
+def package(folder: Path, code: str) -> Path:
+    path = folder / "code.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.py", code)
+    return path
+
+
+def replace_training(gang: Gang, training: TrainingSpec) -> Gang:
+    gang.training = training
+    return gang
 
 
 def trained(gang: Gang) -> Gang:
@@ -127,15 +151,10 @@ def test_named_layers_outputs_come_back_in_their_shape_in_an_npz(blobs: Gang) ->
 
 @pytest.mark.dist
 def test_a_worker_killed_with_9_and_a_preemption_lose_nothing(tmp_path: Path) -> None:
-    package = tmp_path / "code.zip"
-    import zipfile
-
-    with zipfile.ZipFile(package, "w") as archive:
-        archive.writestr("model.py", SLOW)
     data = write_blobs(tmp_path / "blobs.npz", n=320)
     model = ModelSpec(kind="package", entry="model", package="code")
     training = TrainingSpec(epochs=1, batch_size=64)
-    gang = trained(Gang(tmp_path, data, model=model, package=package, training=training))
+    gang = trained(Gang(tmp_path, data, model=model, package=package(tmp_path, SLOW), training=training))
     whole = pq.read_table(answers(asking(gang, PREDICT, batch_size=8)))
     again = asking(gang, PREDICT, batch_size=8)
     parts = again.folder / "checkpoints" / "parts"
@@ -193,6 +212,74 @@ def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_pat
 
 
 @pytest.mark.dist
+def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
+    def pictures(path: Path, names: list[tuple[str, int]]) -> Path:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, shade in names:
+                out = io.BytesIO()
+                Image.fromarray(np.full((9, 9), shade, dtype=np.uint8)).save(out, "PNG")
+                archive.writestr(f"{name}.png", out.getvalue())
+        return path
+
+    learnt = [(f"dark/{i}", i) for i in range(20)] + [(f"light/{i}", 255 - i) for i in range(20)]
+    data = pictures(tmp_path / "learnt.zip", learnt)
+    gang = Gang(tmp_path, data, format="image_folder", model=ModelSpec(kind="builtin", entry="small_cnn"))
+    trained(replace_training(gang, TrainingSpec(epochs=8, batch_size=8)))
+    asked = pictures(tmp_path / "asked.zip", [("b", 3), ("a", 250), ("c", 252)])
+    found = pq.read_table(answers(asking(gang, PREDICT, dataset=asked, options={"targets": "none"})))
+    assert found["file"].to_pylist() == ["a.png", "b.png", "c.png"]
+    assert found["prediction"].to_pylist() == ["light", "dark", "light"]
+    assert {"probability_dark", "probability_light"} < set(found.column_names)
+
+
+@pytest.mark.dist
+def test_a_text_is_read_in_the_learnt_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
+    learnt, asked = tmp_path / "learnt.txt", tmp_path / "asked.txt"
+    learnt.write_text("the cat sat on the mat. " * 60)
+    asked.write_text("the mat sat on the cat. " * 30)
+    options = {"tokenizer": "word", "context_length": 16}
+    gang = Gang(tmp_path, learnt, format="text", options=options, package=package(tmp_path, BIGRAMS))
+    gang.model = ModelSpec(kind="package", entry="model", package="code")
+    trained(replace_training(gang, TrainingSpec(epochs=2, batch_size=8)))
+    again = asking(gang, PredictionSpec("evaluate", examples="held_out"))
+    again.start()
+    assert again.wait() == {"worker-0": ExitCode.DONE}, again.said()
+    assert again.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
+    found = pq.read_table(answers(asking(gang, PREDICT, dataset=asked, options={"tokenizer": "byte"})))
+    tokens = np.stack(found["prediction"].to_pylist())
+    assert tokens.shape[1] == 16
+    assert tokens.max() < readers.inspect("text", learnt, options).schema["vocabulary_size"]
+
+
+@pytest.mark.parametrize("format", ["npz", "csv", "image_folder"])
+def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    path, random = tmp_path / "data", np.random.default_rng(0)
+    if format == "npz":
+        with path.open("wb") as file:
+            np.savez(file, x=random.normal(size=(50, 3)), x_test=random.normal(size=(7, 3)))
+    elif format == "csv":
+        pyarrow.csv.write_csv(pa.table({"a": random.normal(size=50), "b": random.choice(["u", "v"], 50)}), path)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            for i in range(70):
+                out = io.BytesIO()
+                Image.fromarray(random.integers(0, 255, (8, 8), dtype=np.uint8)).save(out, "PNG")
+                archive.writestr(f"{i}.png", out.getvalue())
+    found = readers.inspect(format, path, {"targets": "none"})
+    assert found.schema["task"] == "none"
+    learnt = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2, "target": "y"}
+    schema = as_learnt(Known(format, learnt), Known(format, found.schema), needs_targets=False)
+    at_once = readers.open_all(format, path, schema)
+    monkeypatch.setattr(readers.prepared, "SMALL_BYTES", 0)
+    mapped = readers.open_all(format, path, schema, cache=NodeCache(tmp_path / "cache"), sha256="0" * 64)
+    rows = np.arange(len(at_once))
+    assert len(mapped) == len(at_once) == schema["n_examples"]
+    for one, other in zip(at_once.batch(rows), mapped.batch(rows), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_the_order_of_work_covers_every_part_for_everybody() -> None:
     for n, n_workers in ((1, 1), (1, 3), (10, 3), (64, 4)):
         orders = [order_of(n, rank=rank, n_workers=n_workers) for rank in range(n_workers)]

@@ -25,11 +25,15 @@ PREDICTION, PROBABILITIES, OUTPUT = "prediction", "probabilities", "output"
 
 
 class Answers:
-    """Of a model with its trained weights. batches: examples by their indices, as a Split gives them."""
+    """Of a model with its trained weights. batches: examples by their indices, as a Split gives them.
+
+    on_batch is called before each batch; whoever asks may set it.
+    """
 
     def __init__(
         self, model: nn.Module, contract: Contract, batches: Batches, facts: Mapping[str, Any], *, combine: str
     ) -> None:
+        self.on_batch: Callable[[], None] = lambda: None
         self.device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
         self.model = model.to(self.device).eval()
         self.contract, self.facts = contract, facts
@@ -115,6 +119,7 @@ class Answers:
 
     def _prepared(self, rows: NDArray[np.int64]) -> Any:
         for start in range(0, len(rows), BATCH):
+            self.on_batch()
             inputs, targets = self._batches(rows[start : start + BATCH])
             yield self.contract.preprocess(inputs.to(self.device)), targets
 

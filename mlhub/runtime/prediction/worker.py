@@ -40,6 +40,7 @@ class Worker:
         """Raises PreemptedError, BadInputError, and whatever the model's code raises."""
         pod, rank = self.pod, self.pod.spec.index
         work = open_work(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
+        work.answers.on_batch = lambda: self._pulse.beat("compute")
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = Parts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
         self._told, self._told_at = len(self._parts.there()), time.perf_counter()
