@@ -8,6 +8,7 @@ build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
 preprocess(inputs) -> inputs                  on each batch, before the model; by default numbers get mean 0 and
                                               deviation 1, by the training examples
 HYPERPARAMETERS = {name: default}             what the model may be given; other names and kinds are refused
+INITIAL_WEIGHTS = "file"                      of the package, .safetensors or a state_dict: what the model begins with
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mlhub.runtime import archives
 from mlhub.runtime.builtin import BUILTINS
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.ftrl import FTRL
+from mlhub.runtime.importing import initial as initial_weights
 from mlhub.runtime.settings import check_declared
 from mlhub.runtime.units import Standardised, Unit
 from mlhub.wire.launch import ModelSpec
@@ -69,16 +71,17 @@ def load_contract(
     # a model that answers in the targets' own unit says so, as mlp does
     unit = Unit.of(facts, is_own=not standardise or getattr(module, "ANSWERS_IN_OWN_UNIT", False))
     usual = Standardised.of(facts, also_whole=model.kind == "builtin") if standardise else None
+    initial = initial_weights.given(module, code) if package is not None else None
     return Contract(
-        build_model=module.build_model,
+        build_model=module.build_model if initial is None else initial_weights.built_with(module.build_model, initial),
         loss=getattr(module, "loss", unit.loss if task == "regression" else _LOSSES.get(task, _no_loss)),
         metrics=getattr(module, "metrics", unit.metrics if task == "regression" else _METRICS.get(task, _no_metrics)),
         build_optimizer=getattr(module, "build_optimizer", default_optimizer),
         preprocess=getattr(module, "preprocess", usual or _as_it_is),
-        declared=_declared(module),
+        declared=_declared(module, has_weights=initial is not None),
         has_usual_loss=not hasattr(module, "loss"),
         answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
-        begins_trained=bool(getattr(module, "BEGINS_TRAINED", False)),
+        begins_trained=initial is not None or bool(getattr(module, "BEGINS_TRAINED", False)),
     )
 
 
@@ -122,13 +125,13 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
     return module
 
 
-def _declared(module: ModuleType) -> dict[str, Any]:
+def _declared(module: ModuleType, *, has_weights: bool) -> dict[str, Any]:
     declared = getattr(module, "HYPERPARAMETERS", {})
     if not isinstance(declared, dict) or not all(isinstance(name, str) for name in declared):
         raise BadInputError(
             "HYPERPARAMETERS is no dictionary of names.", field="file", remedy='Write HYPERPARAMETERS = {"width": 64}.'
         )
-    return declared
+    return {"replace_head": False, **declared} if declared and has_weights else declared
 
 
 def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:

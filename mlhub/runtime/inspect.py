@@ -37,8 +37,10 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.kind == "script":
             return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
         from mlhub.runtime.contract import OPTIONAL, find_module
+        from mlhub.runtime.importing import initial
 
         module = find_module("package", arguments.entry, arguments.path, code=code / "package")
+        initial.given(module, code / "package")
         functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
         return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
 
