@@ -25,7 +25,8 @@ def declared(
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
     for name, values in (enums or {}).items():
-        enum = file.enum_type.add(name=name)
+        # each in a message of its own: words of enums share the room they are in, and Caffe's enums share words
+        enum = file.message_type.add(name=f"{name}Room").enum_type.add(name=name)
         for word, value in values.items():
             enum.value.add(name=word, number=value)
     for name, text in messages.items():
@@ -47,6 +48,6 @@ def _add(message: Any, package: str, number: int, name: str, kind: str, default:
         field.type = SCALARS[word]
     else:
         field.type = Field.TYPE_ENUM if word in enums else Field.TYPE_MESSAGE
-        field.type_name = f".{package}.{word}"
+        field.type_name = f".{package}.{word}Room.{word}" if word in enums else f".{package}.{word}"
     if default:
         field.default_value = default
