@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from mlhub.runtime.kv.sending import Sender
 from mlhub.runtime.kv.store import KVStore
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode
+from tests.runtime.gang import Gang
 from tests.runtime.tables.servers import TableGang
 from tests.runtime.test_script import gang
 
@@ -104,6 +107,57 @@ def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) 
     assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.said()
 
 
+ENDLESS = """
+import time
+from mlhub.runtime import kv, job, report, tables
+import torch
+
+table = tables.table("t", (2,))
+assert table.staleness == {"bsp": 0, "asp": None, "ssp": 2}[job().hyperparameters["expected"]]
+for step in range(1, 100_000):
+    table.add([job().rank], 1.0)
+    table.clock()
+    table.get()
+    report(step, total_steps=100_000)
+    time.sleep(0.005)
+    if job().hyperparameters["expected"] != "bsp" and step == 120:
+        break
+"""
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("victim", ["worker-1", "server-0"])
+def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str, tmp_path: Path) -> None:
+    found = _gang(tmp_path, {"name": "bsp"})
+    found.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    found.wait_for_step(5)
+    found.processes[victim].kill()
+    until = time.monotonic() + 60
+    while found.processes["worker-0"].poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert found.processes["worker-0"].poll() == ExitCode.PEER_LOST, found.said()
+    found.wait()
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 2}], ids=str)
+def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, Any], tmp_path: Path) -> None:
+    found = _gang(tmp_path, strategy)
+    found.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    found.wait_for_step(5)
+    found.processes["worker-1"].kill()
+    ended = found.wait()
+    del ended["worker-1"]
+    assert set(ended.values()) == {ExitCode.DONE}, found.said()
+    assert found.reports("progress")[-1]["steps_done"] == 120
+
+
+def _gang(folder: Path, strategy: dict[str, Any]) -> Gang:
+    found = gang(folder, ENDLESS, expected=strategy["name"])
+    found.training = replace(found.training, strategy=strategy)
+    return found
+
+
 @pytest.mark.parametrize("n_servers", [1, 2])
 def test_without_an_optimiser_a_pull_is_the_sum_of_what_all_pushed(n_servers: int) -> None:
     def act(store: KVStore) -> None:
@@ -146,7 +200,7 @@ def test_sparse_rows_are_pushed_and_pulled_alone(n_servers: int, monkeypatch: py
     def act(store: KVStore) -> None:
         store.init("e", torch.zeros(6, 2))
         store.set_optimizer(kv.optimizer("adagrad", learning_rate=1.0))
-        own = torch.sparse_coo_tensor(torch.tensor([[store.rank, 4]]), torch.ones(2, 2), (6, 2))
+        own = torch.sparse_coo_tensor(torch.tensor([[store.rank, 4]]), torch.ones(2, 2), (6, 2), check_invariants=True)
         store.push("e", own)
         rows = store.row_sparse_pull("e", row_ids=[4, 0, 4])
         assert rows[:, 0].tolist() == pytest.approx([-1.0, -1.0])  # rows 0 and 4, whose gradients were 1 and 2

@@ -93,9 +93,15 @@ class KVStore:
         for one, room in _pairs(key, out):
             table, _, shape = self._of(one)
             self._sender.flush(one, priority=priority)
-            found.append(table.get().view(shape))
-            for tensor in [] if room is None else [room] if isinstance(room, Tensor) else room:
-                tensor.detach().copy_(found[-1])
+            rooms = [] if room is None else [room] if isinstance(room, Tensor) else list(room)
+            if rooms and _is_plain(rooms[0], shape):
+                table.get_into(rooms[0])
+                found.append(rooms[0])
+            else:
+                found.append(table.get().view(shape))
+            for tensor in rooms:
+                if tensor is not found[-1]:
+                    tensor.detach().copy_(found[-1])
         return found if isinstance(key, list | tuple) else found[0]
 
     def pushpull(
@@ -236,6 +242,11 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Any]]:
     if len(key) != len(value):
         raise ValueError(f"{len(key)} keys, and {len(value)} values.")
     return list(zip(key, value, strict=True))
+
+
+def _is_plain(room: Tensor, shape: torch.Size) -> bool:
+    """Whether what comes may be written there as it is."""
+    return room.shape == shape and room.dtype == torch.float32 and room.device.type == "cpu" and room.is_contiguous()
 
 
 def _summed(value: Value) -> Tensor:

@@ -40,8 +40,13 @@ def send(connection: socket.socket, operation: Operation, told: dict[str, Any], 
             frames.send_together(connection, b"", bytes_of(tensor.view(-1)))
 
 
-def receive(connection: socket.socket, *expected: Operation) -> tuple[Operation, dict[str, Any], list[Tensor]]:
-    """Raises PeerLostError, FrameError for nonsense, and for the other side's ERROR with its words."""
+def receive(
+    connection: socket.socket, *expected: Operation, into: Tensor | None = None
+) -> tuple[Operation, dict[str, Any], list[Tensor]]:
+    """into: contiguous; where a single tensor of its size and kind of numbers goes.
+
+    Raises PeerLostError, FrameError for nonsense, and for the other side's ERROR with its words.
+    """
     header = frames.receive_header(connection, *expected)
     if header.operation is Operation.BYE:
         return header.operation, {}, []
@@ -54,7 +59,8 @@ def receive(connection: socket.socket, *expected: Operation) -> tuple[Operation,
         raise FrameError(f"{header.length - header.step} bytes of tensors, not {n_bytes}.")
     tensors = []
     for dtype, shape in wanted:
-        tensor = torch.empty(shape, dtype=dtype)
+        is_meant = into is not None and len(wanted) == 1 and (into.numel(), into.dtype) == (math.prod(shape), dtype)
+        tensor = into.view(shape) if into is not None and is_meant else torch.empty(shape, dtype=dtype)
         if tensor.numel():
             frames.receive_into(connection, bytes_of(tensor.view(-1)))
         tensors.append(tensor)

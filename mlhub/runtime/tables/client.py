@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -43,14 +43,21 @@ class Line:
     def n_servers(self) -> int:
         return len(self._connections)
 
-    def ask(self, questions: dict[int, tuple[dict[str, Any], list[Tensor]]]) -> dict[int, tuple[Any, list[Tensor]]]:
-        """By server. Raises PeerLostError, and ValueError with the server's words when it refuses."""
+    def ask(
+        self, questions: dict[int, tuple[dict[str, Any], list[Tensor]]], *, into: Mapping[int, Tensor] | None = None
+    ) -> dict[int, tuple[Any, list[Tensor]]]:
+        """By server. into: where answers of one tensor go.
+
+        Raises PeerLostError, and ValueError with the server's words when it refuses.
+        """
         for server, (told, tensors) in questions.items():
             calls.send(self._connections[server], Operation.CALL, told, tensors)
         out, refused = {}, None
         for server in questions:
             try:
-                _, told, tensors = calls.receive(self._connections[server], Operation.REPLY)
+                _, told, tensors = calls.receive(
+                    self._connections[server], Operation.REPLY, into=None if into is None else into[server]
+                )
                 out[server] = told, tensors
             except FrameError as error:
                 refused = refused or str(error)

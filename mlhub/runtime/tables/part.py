@@ -148,7 +148,8 @@ class TablePart:
 
     def _apply(self, added: list[Added]) -> None:
         if any(ids is None for ids, _ in added):
-            total = torch.zeros_like(self._room)
+            first = next(i for i, (ids, _) in enumerate(added) if ids is None)
+            total = added.pop(first)[1].to(self._room.dtype)  # what was received is ours to write into
             for ids, values in added:
                 if ids is None:
                     total += values

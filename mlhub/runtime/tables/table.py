@@ -66,8 +66,9 @@ class Table:
         if rows is None:
             if self.n_rows is None:
                 raise ValueError(f"{self.name} has rows by key: name them, or use items().")
-            found = self._line.ask({s: ({"verb": "get", "table": self.name}, []) for s in self._spread.servers})
-            return torch.cat([tensors[0] for _, tensors in found.values()]).view(self._whole_shape())
+            whole = torch.empty(self._whole_shape(), dtype=self.dtype)
+            self.get_into(whole)
+            return whole
         ids = _ids(rows)
         parts = self._spread.divide(ids)
         told = {"verb": "get", "table": self.name, "has_ids": True}
@@ -76,6 +77,16 @@ class Table:
         for server, (_, tensors) in found.items():
             out[parts[server]] = tensors[0]
         return out.view(ids.numel(), *self.row_shape)
+
+    def get_into(self, whole: Tensor) -> None:
+        """All rows, into a contiguous tensor of as many numbers of the table's kind. Raises as get()."""
+        flat = whole.detach().view(-1)
+        rooms = dict(zip(self._spread.servers, (flat[a:b] for a, b in self.stretches), strict=True))
+        told = {"verb": "get", "table": self.name}
+        found = self._line.ask({server: (told, []) for server in rooms}, into=rooms)
+        for server, (_, (values,)) in found.items():
+            if values.data_ptr() != rooms[server].data_ptr():
+                raise ValueError(f"{self.name}: {values.numel()} {values.dtype} for {rooms[server].numel()} numbers.")
 
     def items(self) -> tuple[Tensor, Tensor]:
         """All rows that are there: ids of shape (k,), sorted, and rows of shape (k, ...). Waits for nobody."""

@@ -43,7 +43,8 @@ class Update:
         self.state: dict[str, Tensor] = {}  # by name, like the table's rows
 
     def apply(self, rows: Tensor, at: Tensor | None, pushed: Tensor) -> None:
-        """rows: all, shape (n, width). at: which are meant, each once, shape (k,). pushed: shape (k, width)."""
+        """rows: all, shape (n, width). at: which are meant, each once, shape (k,). pushed: shape (k, width), which may
+        be written into."""
         if self.name == "add":
             if at is None:
                 rows += pushed
@@ -66,10 +67,11 @@ class Update:
             self.state[name] = room
 
     def _gradient(self, weights: Tensor, pushed: Tensor) -> Tensor:
-        gradient = pushed * self.options["rescale"]
+        if self.options["rescale"] != 1.0:
+            pushed.mul_(self.options["rescale"])
         if self.options["clip"]:
-            gradient = gradient.clamp(-self.options["clip"], self.options["clip"])
-        return gradient + self.options["weight_decay"] * weights if self.options["weight_decay"] else gradient
+            pushed.clamp_(-self.options["clip"], self.options["clip"])
+        return pushed.add_(weights, alpha=self.options["weight_decay"]) if self.options["weight_decay"] else pushed
 
     def _state(self, rows: Tensor, at: Tensor | None) -> _State:
         return _State(self.state, rows, at)

@@ -33,7 +33,7 @@ def test_a_tables_optimiser_is_torchs(
     rows, twin = torch.ones(5, 3), torch.nn.Parameter(torch.ones(5, 3))
     update, optimizer = Update(name, options), kind([twin], **theirs)
     for gradient in gradients():
-        update.apply(rows, None, gradient)
+        update.apply(rows, None, gradient.clone())
         twin.grad = gradient.clone()
         optimizer.step()
     torch.testing.assert_close(rows, twin.detach(), rtol=1e-5, atol=1e-6)
@@ -47,7 +47,7 @@ def test_rows_that_are_not_named_do_not_move_and_the_others_step_by_their_own_pa
     update, optimizer = Update(name, options), kind([twin], **theirs)
     update.apply(rows, torch.tensor([4]), torch.ones(1, 3))  # another row's past
     for gradient in gradients():
-        update.apply(rows, torch.tensor([3, 1]), gradient[:2])
+        update.apply(rows, torch.tensor([3, 1]), gradient[:2].clone())
         twin.grad = gradient[:2].clone()
         optimizer.step()
     torch.testing.assert_close(rows[[3, 1]], twin.detach(), rtol=1e-5, atol=1e-6)
