@@ -33,7 +33,8 @@ class MicroBatches:
         """sizes: examples of each micro-batch. share: of all of them in the step's batch."""
         self.input_s = 0.0
         self.loss = loss
-        self._sizes, self._share, self._read, self._forward = sizes, share, read, forward
+        self.share = share
+        self._sizes, self._read, self._forward = sizes, read, forward
         self._autocast, self._device = autocast, device
         self._losses = self._each()
 
@@ -58,7 +59,7 @@ class MicroBatches:
             inputs, targets = self._timed()
             with self.precision():
                 loss = self.loss(self._forward(inputs), targets)
-            yield loss, self._share * (size / n)
+            yield loss, self.share * (size / n)
 
     def _timed(self) -> tuple[Any, Tensor]:
         began = time.perf_counter()

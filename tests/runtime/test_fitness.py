@@ -44,6 +44,7 @@ def test_a_model_that_is_divided_says_among_how_many() -> None:
     longer = nn.Sequential(*[nn.Linear(3, 3) for _ in range(9)])
     assert possible("pipeline", longer, schedule="zero_bubble_v") == [1, 2, 3, 4]
     assert possible("pipeline", longer, schedule="dualpipe_v", micro_batches=6) == [1, 2, 3]
+    assert possible("pipeline", model, replicas=2) is None
     assert possible("tensor", model) == [1, 2, 3, 4, 6, 12]
     assert possible("hybrid", model, parts=3) == list(range(3, 65, 3))
     assert possible("fully_sharded", model) is None

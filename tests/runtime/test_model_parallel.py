@@ -78,6 +78,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Gang:
         ({"name": "pipeline", "schedule": "interleaved_zero_bubble"}, 2),
         ({"name": "zero-bubble"}, 2),
         ({"name": "dualpipe"}, 2),
+        ({"name": "mariana"}, 4),
+        ({"name": "pipeline", "replicas": 2}, 3),
         ({"name": "tensor"}, 2),
         ({"name": "fully_sharded"}, 2),
         ({"name": "hybrid", "parts": 2}, 4),

@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 from torch.distributed.pipelining.schedules import _Action, _ComputationType
 
-from mlhub.runtime.strategies.schedules import OF_ONE, OF_SEVERAL, Ordering
+from mlhub.runtime.strategies.schedules import OF_ONE, OF_SEVERAL, Ordering, replicas_for
 from mlhub.runtime.strategies.schema import micro_batches_fit, parse
 
 FORWARD, BACKWARD = _ComputationType.FORWARD, _ComputationType.FULL_BACKWARD
@@ -156,6 +156,16 @@ def test_a_batch_is_cut_as_finely_as_it_divides_and_the_schedule_takes() -> None
     assert ordering("interleaved_1f1b", 3).micro_batches(wanted=7, n_examples=7) == 1  # 7 are no two rounds of three
     assert ordering("dualpipe_v", 2).micro_batches(wanted=4, n_examples=3) == 3  # too few: by the other schedule in a V
     assert ordering("dualpipe_v", 1).micro_batches(wanted=4, n_examples=8) == 4
+
+
+def test_workers_stand_in_as_many_rows_as_asked_or_as_can_be_filled() -> None:
+    def rows(n_workers: int, wanted: int, most_stages: int = 4) -> int:
+        spec = parse({"name": "pipeline", "replicas": wanted})
+        return replicas_for(spec, n_workers=n_workers, most_stages=most_stages)
+
+    assert [rows(n, 1) for n in (1, 4, 6)] == [1, 1, 1]  # what cannot be filled is refused then
+    assert [rows(n, 2) for n in (1, 2, 3, 4, 5, 6, 8)] == [1, 2, 1, 2, 5, 2, 2]
+    assert rows(6, 2, most_stages=1) == 6
 
 
 def test_worker_0_of_a_v_holds_both_ends() -> None:

@@ -24,6 +24,8 @@ def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.opti
         return None
     if spec.name == "pipeline":
         most = most_stages(layers_of(model)) // stages_per_worker(spec)
+        if spec.parameters["replicas"] > 1:
+            return None  # in the end all of them are replicas of one worker
         return list(range(1, max(1, min(most, spec.most_workers or most)) + 1))
     if spec.name in ("tensor", "hybrid"):
         widths = [pair.width for pair in pairs_of(model)]

@@ -1,11 +1,13 @@
 """Pipeline: each worker holds some layers, and micro-batches pass through all of them, in an order of schedules.py.
 
 Every worker keeps the whole model's skeleton, filled with weights of others at meetings only: there each evaluates its
-part of the held-out examples. In between it holds weights, gradients and optimiser of its own layers.
+part of the held-out examples. In between it holds weights, gradients and optimiser of its own layers. There may be
+several such rows of workers, replicas, on parts of the batch each; those who hold the same layers sum their gradients.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage
 
 from mlhub.runtime.checkpoints import Checkpoint, optimizer_file
@@ -21,10 +24,11 @@ from mlhub.runtime.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.rates import Scheduled
 from mlhub.runtime.strategies.accumulate import accumulate
 from mlhub.runtime.strategies.debt import Debt
+from mlhub.runtime.strategies.gradient_hooks import ring_bytes
 from mlhub.runtime.strategies.grouped import Copied, Grouped
 from mlhub.runtime.strategies.layers import Layer, layers_of, most_stages, stages
 from mlhub.runtime.strategies.protocol import Batch, Course, Losses, Meeting, StepResult, Wishes
-from mlhub.runtime.strategies.schedules import AnySchedule, Ordering
+from mlhub.runtime.strategies.schedules import AnySchedule, Ordering, replicas_for
 
 
 class Pipeline(Grouped):
@@ -33,8 +37,12 @@ class Pipeline(Grouped):
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided among as many workers."""
         layers = layers_of(model)
-        self._ordering = Ordering.of(self.spec, n_workers=self.n_workers)
-        n_stages, most = self._ordering.n_stages, most_stages(layers)
+        most = most_stages(layers)
+        self._n_replicas = replicas_for(self.spec, n_workers=self.n_workers, most_stages=most)
+        self._length = self.n_workers // self._n_replicas
+        self._replica, self._place = divmod(self.rank, self._length)
+        self._ordering = Ordering.of(self.spec, n_workers=self._length)
+        n_stages = self._ordering.n_stages
         if n_stages > most:
             each = self._ordering.per_worker
             fewer = f"Give max_workers {most // each}" if most // each > 1 else "Give max_workers 1, or more layers"
@@ -44,10 +52,10 @@ class Pipeline(Grouped):
                 remedy=f"{fewer}{', or a schedule of one stage a worker (1f1b)' if each > 1 else ''}.",
             )
         self.begin(course)
-        self.n_parts = self.n_workers
+        self.n_parts = self._length
         self._stages = stages(layers, n_stages)
         self._holders = self._ordering.holders
-        self._own = {k: self._stages[k] for k, holder in enumerate(self._holders) if holder == self.rank}
+        self._own = {k: self._stages[k] for k, holder in enumerate(self._holders) if holder == self._place}
         self._modules = {k: self._module(k, stage) for k, stage in self._own.items()}
         own_layers = [layer for stage in self._own.values() for layer in stage]
         named = [(f"{layer.name}.{key}", p) for layer in own_layers for key, p in _trained(layer)]
@@ -65,26 +73,35 @@ class Pipeline(Grouped):
         if self.n_workers > 1:
             self.join_group()
             self._tell(of=[0] * n_stages)
+        self._row: dist.ProcessGroup | None = None
+        self._alike: dist.ProcessGroup | None = None
+        if self._n_replicas > 1:
+            shape = (self._n_replicas, self._length)
+            mesh = init_device_mesh(self.device().type, shape, mesh_dim_names=("data", "layer"))
+            self._row, self._alike = mesh["layer"].get_group(), mesh["data"].get_group()
         return model
 
     def next(self, wishes: Wishes) -> Batch | Meeting:
         order = super().next(wishes)
-        return order if isinstance(order, Meeting) else Batch(order.step, 0, 1)
+        return order if isinstance(order, Meeting) else Batch(order.step, self._replica, self._n_replicas)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self._forget_others()
         self.optimizer.zero_grad(set_to_none=True)
         self._n_bytes = 0.0
-        if self.n_workers == 1:
+        if self._length == 1:
             told, _ = accumulate(losses, lambda: [p.grad for p in self._trained], self.gauge, n=n)
         else:
-            told = self._together(losses)
+            told = self._together(losses) * losses.share
+        began = time.perf_counter()
+        self._sum_over_replicas(1.0 if self._length == 1 else losses.share)
+        sync_s = time.perf_counter() - began
         self._clip()
         self._debt.pay((name, start, tensor.grad) for name, start, tensor in self._owned)
         self._debt.settle()
         self.scheduled.set(self.done)
         self.optimizer.step()
-        return self.told(told, 0.0, n_bytes=self._n_bytes)
+        return self.told(told, sync_s, n_bytes=self._n_bytes)
 
     def _together(self, losses: Losses) -> float:
         """Only the last stage knows the loss."""
@@ -103,7 +120,7 @@ class Pipeline(Grouped):
         if n_examples not in self._schedules:
             n = self._ordering.micro_batches(wanted=self.spec.parameters["micro_batches"], n_examples=n_examples)
             n_stages, device = self._ordering.n_stages, self.device()
-            own = [PipelineStage(module, k, n_stages, device) for k, module in self._modules.items()]
+            own = [PipelineStage(module, k, n_stages, device, group=self._row) for k, module in self._modules.items()]
             self._schedules[n_examples] = self._ordering.made(
                 own, n, lambda said, targets: _whole(self._loss(said, targets))
             )
@@ -115,15 +132,29 @@ class Pipeline(Grouped):
         module.register_forward_hook(partial(self._count, k))
         return module
 
+    def _sum_over_replicas(self, share: float) -> None:
+        """share: of this replica's examples in the batch."""
+        if self._alike is None:
+            return
+        self.course.pulse.beat("sync")
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._trained]
+        together = torch.cat([gradient.reshape(-1) for gradient in gradients]).mul_(share)
+        dist.all_reduce(together, group=self._alike)
+        self._n_bytes += ring_bytes(together.nbytes, self._n_replicas)
+        parts = torch.split(together, [p.numel() for p in self._trained])
+        for parameter, part in zip(self._trained, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
+
     def _clip(self) -> None:
         limit = self.course.clip_norm
         if limit is None:
             return
         gradients = [p.grad for p in self._trained if p.grad is not None]
         (square,) = self.total([sum(float(g.double().square().sum()) for g in gradients)])
-        if square > limit * limit:
+        norm = float(square / self._n_replicas) ** 0.5
+        if norm > limit:
             for gradient in gradients:
-                gradient *= limit / (square**0.5 + 1e-6)
+                gradient *= limit / (norm + 1e-6)
 
     def gather(self, meeting: Meeting) -> None:  # noqa: ARG002 (the signature of Lockstep)
         """Each tells the others its layers."""
@@ -137,7 +168,7 @@ class Pipeline(Grouped):
         """Each layer's buffers come from its stage."""
 
     def save_optimizer(self) -> Copied:
-        return Copied({optimizer_file(self.rank, self.n_workers): collect(self.optimizer, self._owned)})
+        return Copied({optimizer_file(self.rank, self._length): collect(self.optimizer, self._owned)})
 
     def _forget_others(self) -> None:
         if not self._is_whole or self.n_workers == 1:
@@ -167,9 +198,9 @@ class Pipeline(Grouped):
         if not torch.is_grad_enabled():
             return
         holders = self._holders
-        if k < len(holders) - 1 and holders[k + 1] != self.rank and isinstance(output, Tensor):
+        if k < len(holders) - 1 and holders[k + 1] != self._place and isinstance(output, Tensor):
             self._n_bytes += output.nbytes
-        if k > 0 and holders[k - 1] != self.rank and isinstance(inputs[0], Tensor):
+        if k > 0 and holders[k - 1] != self._place and isinstance(inputs[0], Tensor):
             self._n_bytes += inputs[0].nbytes
 
 

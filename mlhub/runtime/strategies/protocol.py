@@ -90,6 +90,10 @@ class Losses(Protocol):
         """Instead: inputs and targets of all of them together."""
 
     @property
+    def share(self) -> float:
+        """Of all of them together in the step's batch."""
+
+    @property
     def loss(self) -> Callable[[Any, Tensor], Tensor]:
         """Outputs and targets to the mean loss."""
 

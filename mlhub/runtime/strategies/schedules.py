@@ -36,6 +36,15 @@ OF_SEVERAL: Mapping[str, type[Any]] = {
 }
 
 
+def replicas_for(spec: StrategySpec, *, n_workers: int, most_stages: int) -> int:
+    """In how many rows the workers stand: as asked, or as near to it as divides them into rows that can be filled."""
+    wanted, most = int(spec.parameters["replicas"]), max(1, most_stages // stages_per_worker(spec))
+    if wanted == 1:
+        return 1
+    possible = [n for n in range(1, n_workers + 1) if n_workers % n == 0 and n_workers // n <= most]
+    return min(possible, key=lambda n: (abs(n - wanted), n))
+
+
 @dataclass(frozen=True)
 class Ordering:
     """schedule: of the strategy `pipeline`. per_worker: stages."""

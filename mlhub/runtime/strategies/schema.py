@@ -49,7 +49,7 @@ class StrategySpec:
         if self.name == "elastic_averaging" and values["alpha"] > 0:
             return most_elastic_workers(values["alpha"])
         if values.get("schedule") == "dualpipe_v":
-            return max(1, int(values["micro_batches"]) // 2)
+            return max(1, int(values["micro_batches"]) // 2) * int(values["replicas"])
         return self.scheme.most_workers
 
     def to_json(self) -> dict[str, Any]:
@@ -190,11 +190,12 @@ def _check_workers(spec: StrategySpec, n_workers: int) -> None:
     if most is not None and n_workers > most:
         raise _bad("max_workers", f"{spec.name} has {most} workers at most, not {n_workers}.", f"Give {most}.")
     n = spec.parameters.get("micro_batches", 1)
-    if not micro_batches_fit(spec.parameters.get("schedule", ""), n_workers=n_workers, n=n):
+    row = max(1, n_workers // int(spec.parameters.get("replicas", 1)))
+    if not micro_batches_fit(spec.parameters.get("schedule", ""), n_workers=row, n=n):
         raise _bad(
             "strategy.micro_batches",
-            f"{n} micro-batches are no whole rounds over {n_workers} workers, as {spec.parameters['schedule']} needs.",
-            f"Give a multiple of {n_workers}, such as {n_workers * -(-n // n_workers)}.",
+            f"{n} micro-batches are no whole rounds over {row} workers, as {spec.parameters['schedule']} needs.",
+            f"Give a multiple of {row}, such as {row * -(-n // row)}.",
         )
     for key in COUNTED:
         if spec.parameters.get(key, 0) > n_workers:

@@ -108,12 +108,14 @@ WITHOUT_SERVERS: Mapping[str, Scheme] = {
     ),
     "pipeline": Scheme(
         "Each worker holds some layers of a torch.nn.Sequential; micro-batches pass through all of them. Schedules "
-        "after 1f1b give each worker several stretches of layers, which leaves it idle for less of the time.",
+        "after 1f1b give each worker several stretches of layers, which leaves it idle for less of the time. "
+        "`replicas`: so many rows of workers divide the batch.",
         _ALL,
         {
             "schedule": Parameter(str, "1f1b", choices=SCHEDULES),
             "micro_batches": Parameter(int, 4, minimum=1, maximum=1024),
             "stages_per_worker": Parameter(int, 2, minimum=1, maximum=64),
+            "replicas": Parameter(int, 1, minimum=1, maximum=64),
         },
     ),
     "single": Scheme("One process.", _ALL, most_workers=1),
@@ -140,6 +142,7 @@ OTHER_NAMES: Mapping[str, Preset] = {
     "dist-keras-single": Preset("single"),
     "sequential": Preset("single"),
     "gpipe": Preset("pipeline", {"schedule": "gpipe"}),
+    "mariana": Preset("pipeline", {"replicas": 2}),
     "zero-bubble": Preset("pipeline", {"schedule": "zero_bubble_v"}),
     "dualpipe": Preset("pipeline", {"schedule": "dualpipe_v", "micro_batches": 16}),
     "horovod": Preset("all_reduce"),
