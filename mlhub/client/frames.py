@@ -30,7 +30,7 @@ class Upload:
     def name(self) -> str:
         """The same for the same content and options."""
         described = json.dumps(self.options, sort_keys=True).encode()
-        return f"client-{hashlib.sha256(described + self.content).hexdigest()[:24]}"
+        return f"client-{hashlib.sha256(described + self.content).hexdigest()[:16]}"
 
 
 def is_array(data: Any) -> bool:

@@ -15,7 +15,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.prediction.likeness import Known, as_learnt
 from mlhub.tenants.models import User
 
-LEAST_BATCH, MOST_BATCH, N_PARTS = 32, 4096, 64
+LEAST_BATCH, MOST_BATCH, N_PARTS = 256, 4096, 64  # a few examples are not worth another worker's start
 COMMON = ("name", "priority", "min_workers", "max_workers", "batch_size")
 ASKED = {"features": [], "output": "parquet", "examples": "all"}
 

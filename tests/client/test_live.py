@@ -80,7 +80,7 @@ def test_fit_predict_evaluate_save_and_load_end_to_end(model: Model, token: str,
     with pytest.raises(Refused, match=r"no layer 'nowhere'") as refused:
         model.features(asked, ["nowhere"])
     assert refused.value.field == "features"
-    assert "Known: " in refused.value.remedy
+    assert "Name some of " in refused.value.remedy
     with pytest.raises(Refused) as refused:
         model.evaluate(asked.set_column(3, "species", pa.array(["tulip", "iris", "rose"] * 30)))
     assert refused.value.field == "dataset"

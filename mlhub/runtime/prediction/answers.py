@@ -77,7 +77,7 @@ class Answers:
             raise BadInputError(
                 f"The model has no layer {unknown[0]!r}.",
                 field="features",
-                remedy=f"Known: {', '.join(name for name in modules if name)[:1000]}.",
+                remedy=f"Name some of {', '.join(name for name in modules if name)[:1000]}.",
             )
 
         def catch(name: str) -> Callable[..., None]:

@@ -99,7 +99,6 @@ class Worker:
 
     def _hand_in(self, work: Work) -> None:
         pod, asked = self.pod, work.asked
-        self.reporter.phase("saving", step=work.n_parts)
         pod.artifacts.mkdir(exist_ok=True)
         if asked.kind == "evaluate":
             metrics = _means(self._parts, work)

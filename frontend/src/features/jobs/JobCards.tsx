@@ -14,12 +14,8 @@ export function RequestCard({ job }: { job: JobDetail }) {
   const facts: Fact[] = [
     ["Dataset", <To key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</To>],
     ["Model", <To key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</To>],
-    ...(job.kind === "train"
-      ? [["Epochs", number(job.epochs)] satisfies Fact, ["Batch size", number(job.batch_size)] satisfies Fact]
-      : asked(job)),
-    ["Mode asked for", modeName(job.mode)],
+    ...(job.kind === "train" ? trained(job) : asked(job)),
     ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
-    ["Seed", String(job.seed)],
     ["Priority", String(job.priority)],
   ];
   if (job.target_metric !== "") {
@@ -38,6 +34,15 @@ export function RequestCard({ job }: { job: JobDetail }) {
       <Facts facts={facts} cols={2} />
     </SectionCard>
   );
+}
+
+function trained(job: JobDetail): Fact[] {
+  return [
+    ["Epochs", number(job.epochs)],
+    ["Batch size", number(job.batch_size)],
+    ["Mode asked for", modeName(job.mode)],
+    ["Seed", String(job.seed)],
+  ];
 }
 
 /** Of a job that does not train. */
@@ -61,7 +66,7 @@ export function PlacementCard({ job }: { job: Job }) {
     ["Submitted", <When key="s" at={job.submitted_at} />],
     ["First step", <When key="f" at={job.started_at} />],
     ["Waited", duration(job.waited_s)],
-    ["Trained", duration(job.trained_s)],
+    [job.kind === "train" ? "Trained" : "Worked", duration(job.trained_s)],
     ["Completion time", duration(job.jct_s)],
   ];
   if (attempt !== null) facts.push(["Attempt", `#${attempt.number}`]);

@@ -97,15 +97,17 @@ function History({ job, live }: { job: JobDetail; live: Live }) {
   );
   return (
     <Stack gap="md">
-      <SectionCard title="Curves">
-        {live.curves.size > 0 ? (
-          <Curves curves={live.curves} marks={marks} />
-        ) : (
-          <Text size="sm" c="dimmed">
-            {isOver(job) || job.kind !== "train" ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
-          </Text>
-        )}
-      </SectionCard>
+      {(job.kind === "train" || live.curves.size > 0) && (
+        <SectionCard title="Curves">
+          {live.curves.size > 0 ? (
+            <Curves curves={live.curves} marks={marks} />
+          ) : (
+            <Text size="sm" c="dimmed">
+              {isOver(job) ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
+            </Text>
+          )}
+        </SectionCard>
+      )}
       <Measured job={job} />
       <SectionCard title="Attempts">
         <Attempts job={job} />

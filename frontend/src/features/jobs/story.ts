@@ -14,7 +14,7 @@ const PHASES: Record<string, string> = {
   resumed: "Resumed from its checkpoint",
   training: "First step",
   saving: "Saving a checkpoint",
-  done: "Training is done",
+  done: "The work is done",
 };
 
 const KINDS: Record<string, string> = {

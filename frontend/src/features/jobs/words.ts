@@ -22,9 +22,11 @@ export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): strin
 /** What it runs as, or what was asked for. */
 export function shapeOf(job: Job): string {
   const attempt = job.current_attempt;
-  if (attempt !== null) return `${modeName(attempt.mode)} · ${sizeOf(attempt)}`;
   const { min_workers: min, max_workers: max } = job;
-  return `${modeName(job.mode)} · ${min === max ? count(min, "worker") : `${min}–${max} workers`}`;
+  const asked = min === max ? count(min, "worker") : `${min}–${max} workers`;
+  const size = attempt === null ? asked : sizeOf(attempt);
+  // workers that only ask a model exchange nothing
+  return job.kind === "train" ? `${modeName(attempt === null ? job.mode : attempt.mode)} · ${size}` : size;
 }
 
 /** result_metrics and such are free JSON: only its numbers. */
