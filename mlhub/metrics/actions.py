@@ -17,6 +17,7 @@ from mlhub.events.wakes import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
 from mlhub.metrics.reports import at, read_report
+from mlhub.metrics.returns import tell_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.standstills import note_standstill
 from mlhub.storage import actions as storage
@@ -195,6 +196,8 @@ def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: i
                 )
             case PhaseReport(phase="stalled" | "moving"):
                 note_standstill(attempt, report, worker=pod.index)
+            case PhaseReport(phase="server_returned") if pod.role == "server":
+                tell_return(attempt, report, server=pod.index)
             case PhaseReport():
                 if pod.speaks_for_gang:
                     _store_phase(attempt, report)

@@ -105,6 +105,8 @@ class PhaseReport:
 
     stalled and moving: a worker's, told by its launcher: it has stood still at `step` for `still_s` seconds, `doing`
     "input", "compute" or "sync" (waiting for others); and it goes on.
+    server_returned: a parameter server's, which died by `signal` and was replaced alone, `away_s` seconds later; of its
+    shard the last `updates_lost` versions are gone, of `lost_s` seconds. returns: how often that has happened.
     """
 
     type: ClassVar[str] = "phase"

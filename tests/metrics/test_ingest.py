@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
@@ -272,3 +273,16 @@ def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt
     post(attempt, 1, still | {"phase": "moving", "detail": {}}, index=1)
     post(attempt, 2, still | {"detail": {"step": "x", "doing": 3, "still_s": -1}}, index=1)
     assert waited_for(attempt).busy == (1,)
+
+
+def test_a_server_that_came_back_is_told_in_the_jobs_events(attempt: Attempt) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
+    detail = {"signal": "SIGKILL", "returns": 1, "away_s": 0.9, "lost_s": 12.5, "updates_lost": 57}
+    told = {"type": "phase", "at": 1.7e9, "phase": "server_returned", "since_start_s": 90.0, "detail": detail}
+    post(attempt, 0, told, role="server", index=1)
+    post(attempt, 0, told)  # a worker has no such thing to tell
+    post(attempt, 1, told | {"detail": detail | {"away_s": "x", "returns": 10**6}}, role="server", index=1)
+    (event,) = Event.objects.filter(kind="attempt.server_returned")
+    assert event.subject_id == attempt.job_id
+    found = {key: event.facts[key] for key in ("server", "signal", "away_s", "lost_s", "updates_lost")}
+    assert found == {"server": 1} | {key: detail[key] for key in ("signal", "away_s", "lost_s", "updates_lost")}

@@ -17,6 +17,7 @@ import torch
 from mlhub.runtime.compression import ErrorFeedback
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps import frames
+from mlhub.runtime.ps.copies import Copies, hand_over
 from mlhub.runtime.ps.frames import Header, Operation
 from mlhub.runtime.ps.handshake import Purpose
 from mlhub.runtime.ps.layout import ShardPlan, bounds
@@ -81,8 +82,8 @@ class Client:
             )
             for shard, address in enumerate(addresses)
         ]
-        self._roots = [caller.call(address, Purpose.SNAPSHOTS, until=until)[0] for address in roots or ()]
-        self._taken = [0] * len(addresses)  # by shard: how often it had come back when it took its snapshot
+        own = [caller.call(address, Purpose.SNAPSHOTS, until=until)[0] for address in roots or ()]
+        self._copies = Copies(self._surely, len(addresses), own)
         self._lookout = None if returns_within_s is None else Lookout(self._links)
         if self._lookout is not None:
             self._lookout.start()
@@ -99,7 +100,7 @@ class Client:
                 bytes_of(whole[table.first_row : table.first_row + table.n_rows])
                 for table, whole in zip(plans[shard].tables, tables, strict=True)
             ]
-            self._hand_over(self._links[shard].ends.training, plans[shard], self._weights[shard], *rows)
+            hand_over(self._links[shard].ends.training, plans[shard], self._weights[shard], *rows, sender=self._index)
 
         self._map(one, range(len(self._links)))
 
@@ -114,15 +115,8 @@ class Client:
     def start_roots(self, plans: Sequence[ShardPlan], weights: torch.Tensor) -> None:
         """Worker 0's, before its leaf is started."""
         cuts = bounds(weights.numel(), len(plans))
-        for connection, plan, (begin, end) in zip(self._roots, plans, cuts, strict=True):
-            self._hand_over(connection, plan, bytes_of(weights[begin:end]))
-
-    def _hand_over(self, connection: socket.socket, plan: ShardPlan, *weights: memoryview) -> None:
-        told = json.dumps(plan.to_json()).encode()
-        frames.send(connection, Header(Operation.START, len(told), sender=self._index), told)
-        for content in weights:
-            frames.send(connection, Header(Operation.WEIGHTS, len(content)), content)
-        frames.receive_header(connection, Operation.OK)
+        for connection, plan, (begin, end) in zip(self._copies.roots, plans, cuts, strict=True):
+            hand_over(connection, plan, bytes_of(weights[begin:end]), sender=self._index)
 
     def pull(self) -> None:
         """Waits for rank 0's weights; later: takes the newest."""
@@ -256,29 +250,11 @@ class Client:
 
     def take_snapshot(self) -> None:
         """Rank 0's, between two steps: every shard copies its optimiser's state."""
-        for root in self._roots:
-            _take(root)
-        if not self._roots:
-            self._each(self._take_snapshot)
+        self._copies.take()
 
     def write_snapshot(self, folder: Path) -> None:
         """Every shard writes what it copied into folder; may run beside training."""
-        told = {"folder": str(folder)}
-
-        def one(shard: int, ends: Ends) -> None:
-            if self._taken[shard] != ends.n_returns:  # the copy died with the server
-                self._take_snapshot(shard, ends)
-            _write(ends.snapshots, told)
-
-        for root in self._roots:
-            _write(root, told)
-        if not self._roots:
-            for shard in range(len(self._links)):  # not by the pool, which training uses
-                self._surely(shard, one)
-
-    def _take_snapshot(self, shard: int, ends: Ends) -> None:
-        _take(ends.snapshots)
-        self._taken[shard] = ends.n_returns
+        self._copies.write(folder)
 
     def close(self, *, says_goodbye: bool = True) -> None:
         """The servers leave once all workers have said goodbye."""
@@ -286,10 +262,10 @@ class Client:
             self._lookout.end()
         if says_goodbye:
             self._say_goodbye()
-        for connection in self._roots:
+        for connection in self._copies.roots:
             connection.close()
         for link in self._links:
-            link.ends.hang_up()
+            link.ends.close()
         self._pool.shutdown(wait=False)
         self._senders.shutdown(wait=False)
 
@@ -297,7 +273,7 @@ class Client:
         goodbye = Header(Operation.BYE, 0, sender=self._index)
         ends = [link.ends for link in self._links]
         beside = [c for e in ends for c in (e.snapshots, e.orders) if c is not e.training]
-        for connection in [*self._roots, *beside]:
+        for connection in [*self._copies.roots, *beside]:
             with suppress(PeerLostError):
                 frames.send(connection, goodbye)
 
@@ -390,13 +366,3 @@ class Client:
         frames.receive_into(ends.line, target)
         link.version, link.clock = header.step, header.number
         return header.flags, header.value
-
-
-def _take(connection: socket.socket) -> None:
-    frames.send(connection, Header(Operation.SNAPSHOT, 0))
-    frames.receive_header(connection, Operation.OK)
-
-
-def _write(connection: socket.socket, told: dict[str, str]) -> None:
-    frames.send_json(connection, Operation.WRITE, told)
-    frames.receive_header(connection, Operation.OK)

@@ -81,10 +81,18 @@ class Ends(NamedTuple):
 
     def hang_up(self) -> None:
         """Whoever waits for something to come gets PeerLostError."""
-        for connection in {id(c): c for c in self[:4]}.values():
+        for connection in self._all():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+        self.close()
+
+    def close(self) -> None:
+        """Nobody uses them any more."""
+        for connection in self._all():
             connection.close()
+
+    def _all(self) -> set[socket.socket]:
+        return {self.training, self.line, self.orders, self.snapshots}
 
     def is_broken(self) -> bool:
         """Whether the server has hung up."""

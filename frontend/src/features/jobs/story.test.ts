@@ -27,6 +27,14 @@ it("tells the phases of an attempt, and shows what it does not know as it is", (
   expect(story(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
 });
 
+it("tells of a server that came back, and what was lost", () => {
+  const facts = { number: 1, server: 1, signal: "SIGKILL", away_s: 0.93, lost_s: 12.34, updates_lost: 57 };
+  expect(story(event("attempt.server_returned", facts))).toEqual({
+    what: "Server 1 died and came back",
+    details: "SIGKILL · away for 0.9 s · 57 updates of its shard lost · of 12.3 s",
+  });
+});
+
 it("tells of a gang that stands still, and whom it waits for", () => {
   const facts = { number: 1, step: 12, still_s: 61, limit_s: 600, waited_for: "worker 1 in its own code", busy: [1] };
   expect(story(event("attempt.stalled", facts))).toEqual({

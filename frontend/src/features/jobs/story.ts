@@ -54,6 +54,18 @@ export function story(event: Event): Told {
       ),
     };
   }
+  if (event.kind === "attempt.server_returned") {
+    const { server, signal, away_s: away, lost_s: lost, updates_lost: updates } = facts;
+    return {
+      what: `Server ${word(server)} died and came back`,
+      details: join(
+        word(signal),
+        typeof away === "number" ? `away for ${away.toFixed(1)} s` : "",
+        typeof updates === "number" ? `${updates} updates of its shard lost` : "",
+        typeof lost === "number" && updates ? `of ${lost.toFixed(1)} s` : "",
+      ),
+    };
+  }
   const known = KINDS[event.kind];
   if (known) return { what: known, details: "" };
   return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };

@@ -1,0 +1,37 @@
+"""Parameter servers that died and came back: told in the job's events, with what was lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlhub.events.actions import append
+from mlhub.jobs.models import Attempt
+from mlhub.wire.report import PhaseReport
+
+MOST = 10**9
+MAX_RETURNS = 100  # of one server that are told: what a pod says is not trusted
+
+
+def tell_return(attempt: Attempt, report: PhaseReport, *, server: int) -> None:
+    """report: phase "server_returned" (mlhub/wire/report.py)."""
+    detail = report.detail
+    if _number(detail.get("returns")) > MAX_RETURNS:
+        return
+    append(
+        "attempt.server_returned",
+        organisation=attempt.job.project.organisation,
+        subject_kind="job",
+        subject_id=attempt.job_id,
+        attempt_id=attempt.id,
+        number=attempt.number,
+        server=server,
+        signal=str(detail.get("signal"))[:20],
+        away_s=_number(detail.get("away_s")),
+        lost_s=_number(detail.get("lost_s")),
+        updates_lost=int(_number(detail.get("updates_lost"))),
+    )
+
+
+def _number(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return min(float(value), MOST) if is_number and value > 0 else 0.0
