@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -138,8 +139,9 @@ class Gang:
         """The process that serves, under the guard that starts another in its place; None: there is none."""
         guard = self.processes[name].pid
         listed = Path(f"/proc/{guard}/task/{guard}/children")
-        found = listed.read_text().split() if listed.exists() else []
-        return int(found[0]) if found else None
+        with suppress(FileNotFoundError):  # the guard has ended
+            return next((int(pid) for pid in listed.read_text().split()), None)
+        return None
 
     def kill_serving(self, name: str) -> int:
         """kill -9, once there is one; returns who it was."""
