@@ -125,6 +125,31 @@ else:
     raise AssertionError
 """
 
+BACKWARD = """
+import torch
+import horovod.torch as hvd
+
+hvd.init()
+me, n = hvd.rank(), hvd.size()
+
+def gradient_of(act, rows=2):
+    x = torch.full((rows,), float(me + 1), requires_grad=True)
+    out = act(x)
+    (out * torch.arange(1.0, out.numel() + 1) * (me + 1)).sum().backward()  # rank r weighs by r + 1
+    return x.grad.tolist()
+
+total = float(sum(range(1, n + 1)))
+assert gradient_of(lambda x: hvd.allreduce(x)) == [total / n, 2 * total / n]
+assert gradient_of(lambda x: hvd.allreduce(x, op=hvd.Sum)) == [total, 2 * total]
+first = sum(r + 1 for r in range(me))
+found = gradient_of(lambda x: hvd.allgather(x), rows=me + 1)
+assert found == [total * (first + i + 1) for i in range(me + 1)], found
+assert gradient_of(lambda x: hvd.broadcast(x, root_rank=1)) == ([total, 2 * total] if me == 1 else [0.0, 0.0])
+assert gradient_of(lambda x: hvd.alltoall(x), rows=n) == [(r + 1.0) * (me + 1) for r in range(n)]
+pair = gradient_of(lambda x: torch.cat(hvd.grouped_allreduce([x[:1], x[1:]], op=hvd.Sum)))
+assert pair == [total, 2 * total]
+"""
+
 WAITING = """
 import os, time
 os.environ["HOROVOD_STALL_CHECK_TIME_SECONDS"] = "0.8"
@@ -183,6 +208,12 @@ def test_two_sets_of_two_workers_speak_among_themselves(tmp_path: Path) -> None:
 def test_sparse_gradients_train_what_dense_ones_do(dense: bool, tmp_path: Path) -> None:
     found = gang(tmp_path, SPARSE, dense=dense)
     found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+
+
+def test_gradients_go_back_through_collective_operations(tmp_path: Path) -> None:
+    found = gang(tmp_path, BACKWARD)
+    found.start(n_workers=3)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
 
 

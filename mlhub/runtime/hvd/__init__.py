@@ -16,13 +16,10 @@ import torch
 
 from mlhub.runtime.hvd import elastic
 from mlhub.runtime.hvd.collectives import (
-    allgather,
     allgather_async,
     allgather_object,
-    alltoall,
     alltoall_async,
     barrier,
-    broadcast,
     broadcast_,
     broadcast_async,
     broadcast_async_,
@@ -32,6 +29,7 @@ from mlhub.runtime.hvd.collectives import (
     join,
 )
 from mlhub.runtime.hvd.compression import Compression
+from mlhub.runtime.hvd.gradients import allgather, allreduce, alltoall, broadcast, grouped_allreduce
 from mlhub.runtime.hvd.handles import Handle, poll, synchronize
 from mlhub.runtime.hvd.optimizer import DistributedOptimizer, broadcast_optimizer_state, broadcast_parameters
 from mlhub.runtime.hvd.process_sets import (
@@ -54,11 +52,9 @@ from mlhub.runtime.hvd.reductions import (
     Product,
     ReduceOp,
     Sum,
-    allreduce,
     allreduce_,
     allreduce_async,
     allreduce_async_,
-    grouped_allreduce,
     grouped_allreduce_,
     grouped_allreduce_async,
     grouped_allreduce_async_,

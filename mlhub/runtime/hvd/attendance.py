@@ -74,6 +74,8 @@ class Attendance:
             serial = self._n_entered
             self._n_entered += 1
             self._log.append((serial, call))
+            if len(self._pending) > KEPT:  # handles that nobody waited for
+                self._pending = {s: p for s, p in self._pending.items() if not p.is_over}
             self._pending[serial] = _Pending(call, label, time.monotonic())
             if self._is_told:
                 self._write_down(serial, call)

@@ -125,7 +125,7 @@ class KVStore:
         ids = torch.unique(torch.as_tensor(row_ids, dtype=torch.int64).reshape(-1))
         rows = table.get(ids).view(-1, *shape[1:])
         if out is not None:
-            out.detach()[ids] = rows.to(out.dtype)
+            out.detach()[ids.to(out.device)] = rows.to(out)
         return rows
 
     def set_optimizer(self, optimizer: Optimizer | torch.optim.Optimizer | str) -> None:

@@ -35,8 +35,10 @@ class Table:
         Raises ValueError for what servers do not know, and when the table is there already and is another.
         """
         given = [shape] if isinstance(shape, int) else list(shape)
+        if not given:
+            raise ValueError("A table has at least one dimension: its rows.")
         n_rows, rest = given[0], tuple(int(n or 0) for n in given[1:])
-        if (n_rows is not None and n_rows < 1) or any(n < 1 for n in rest) or not given:
+        if (n_rows is not None and n_rows < 1) or any(n < 1 for n in rest):
             raise ValueError(f"A table of shape {shape} holds nothing: give at least one row of at least one number.")
         if staleness is not None and staleness < 0:
             raise ValueError(f"staleness is {staleness}: give 0 for BSP, more for SSP, or None for ASP.")
