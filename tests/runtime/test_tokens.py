@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,33 +14,52 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers import open_split, text, tokens
+from mlhub.runtime.readers import open_split, text, text_file, tokens
+from mlhub.runtime.readers.text_file import TextFile
+
+
+class Held:
+    """A text in memory, as learners take it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def blocks(self) -> Iterator[str]:
+        return tokens.blocks(self._text)
+
+    def head(self, n_characters: int) -> str:
+        return self._text[:n_characters]
+
+
+def learn(kind: str, of: str, *, size: int) -> tokens.Tokenizer:
+    return tokens.learn(kind, Held(of), size=size)
+
 
 SONG = "the cat sat on the mat; the dog sat on the cat.\n" * 30 + "größer ist größer als groß 🙂\n"
 
 
 @pytest.mark.parametrize("kind", tokens.KINDS)
 def test_a_vocabulary_survives_being_stored(kind: str) -> None:
-    learnt = tokens.learn(kind, SONG, size=400)
+    learnt = learn(kind, SONG, size=400)
     stored = tokens.from_json(json.loads(json.dumps(learnt.to_json())))
     assert stored.size == learnt.size
     assert stored.encode(SONG).tolist() == learnt.encode(SONG).tolist()
     assert learnt.decode(learnt.encode(SONG).tolist()) == SONG
     assert max(learnt.encode(SONG)) < learnt.size
-    assert tokens.learn(kind, SONG, size=400).to_json() == learnt.to_json()
+    assert learn(kind, SONG, size=400).to_json() == learnt.to_json()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200))
 def test_byte_pairs_write_every_text(unseen: str) -> None:
-    learnt = tokens.learn("bpe", SONG, size=300)
+    learnt = learn("bpe", SONG, size=300)
     unseen = unseen.encode(errors="replace").decode()
     assert learnt.decode(learnt.encode(unseen).tolist()) == unseen
 
 
 def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
     """Byte-pair encoding as its paper says it, counting everything anew each time."""
-    words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces(text_)]
+    words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces([text_])]
     found: list[tuple[int, int]] = []
     for _ in range(n):
         counts: dict[tuple[int, int], int] = {}
@@ -56,15 +77,15 @@ def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
 @settings(max_examples=40, deadline=None)
 @given(st.text(alphabet="ab c", min_size=10, max_size=120))
 def test_pairs_are_found_as_the_paper_finds_them(of: str) -> None:
-    assert tokens.learn("bpe", of, size=257 + 12).to_json()["merges"] == [list(p) for p in naive_merges(of, 12)]
+    assert learn("bpe", of, size=257 + 12).to_json()["merges"] == [list(p) for p in naive_merges(of, 12)]
 
 
 def test_frequent_words_become_one_token_and_strange_ones_stay_unknown() -> None:
-    learnt = tokens.learn("word", SONG, size=8)
+    learnt = learn("word", SONG, size=8)
     assert learnt.size == 8
     assert 0 in learnt.encode("zebra")
     assert tokens.Words.UNKNOWN in learnt.decode(learnt.encode("a zebra").tolist())
-    pairs = tokens.learn("bpe", SONG, size=400)
+    pairs = learn("bpe", SONG, size=400)
     assert len(pairs.encode(" the")) == 1
 
 
@@ -85,6 +106,35 @@ def test_documents_are_packed_end_to_end_and_targets_are_the_next_tokens(tmp_pat
     assert flat.count(256) in (19, 20), "one end for each document, whose neighbour follows at once"
     learnt = tokens.from_json(schema["tokenizer"])  # type: ignore[arg-type]
     assert learnt.decode(flat).startswith("a short text, number 0a short text, number 1")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text(alphabet="ab \n\t\r\N{LATIN SMALL LETTER O WITH DIAERESIS}\N{SLIGHTLY SMILING FACE}", max_size=120),
+    st.integers(1, 9),
+    st.integers(2, 20),
+)
+def test_a_text_read_in_parts_is_cut_like_the_whole(content: str, read_bytes: int, block: int) -> None:
+    with tempfile.NamedTemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        file.write(content.encode())
+        file.flush()
+        patch.setattr(text_file, "READ_BYTES", read_bytes)
+        for module in (text_file, tokens):
+            patch.setattr(module, "BLOCK_CHARACTERS", block)
+        found = TextFile(Path(file.name))
+        assert "".join(found.chunks()) == content
+        assert found.head(7) == content[:7]
+        assert list(found.blocks()) == list(tokens.blocks(content))
+        for between in text.DOCUMENTS.values():
+            if between is not None:
+                assert list(found.documents(between)) == between.split(content)
+
+
+def test_the_byte_that_is_no_text_is_named_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_file, "READ_BYTES", 4)
+    (tmp_path / "t.txt").write_bytes("größer".encode() * 3 + b"\xff more")
+    with pytest.raises(BadInputError, match="at byte 24"):
+        text.READER.inspect(tmp_path / "t.txt", {})
 
 
 def test_a_vocabulary_is_kept_with_the_dataset_and_told_to_the_model(tmp_path: Path) -> None:

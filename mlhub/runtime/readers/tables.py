@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,13 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.readers import columns
+from mlhub.runtime.readers.columns import Column
 from mlhub.runtime.readers.examples import Array, Examples, Found, no_targets, wants_targets
 
 USUAL_TARGETS = ("target", "label", "class", "y")
-MAX_CATEGORIES = 100
-MAX_CLASSES = 1000
-MAX_CLASSES_OF_INTEGERS = 100
 N_PREVIEW = 12
-BLOCK_BYTES, N_ROWS = 8 * 2**20, 16_384  # read at a time
+BLOCK_BYTES, N_ROWS = 2 * 2**20, 4096  # read at a time; pyarrow holds several
 
 
 class TableReader:
@@ -33,25 +32,17 @@ class TableReader:
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
         has_targets = wants_targets(options)
+        try:
+            found = _described(self._stream(path), options, has_targets=has_targets)
+        except (pa.ArrowException, OSError, ValueError):
+            # unreadable, or a column whose later rows look unlike its first ones: only the whole file tells
+            found = None
+        if found is not None:
+            return found
         table = self._load(path, least=2 if has_targets else 1)
-        target = _target(table, options.get("target")) if has_targets else None
-        features = [name for name in table.column_names if name != target]
-        if not features:
-            raise BadInputError(f"{target} is the only column.", field="file", remedy="Add columns to learn from.")
-        columns = [_column(name, table[name]) for name in features]
-        width = sum(len(c["categories"]) if c["kind"] == "category" else 1 for c in columns)
-        schema = {
-            "n_examples": table.num_rows,
-            "input_shape": [width],
-            "columns": columns,
-            "target": target,
-            **({"task": "none"} if target is None else _task(target, table[target])),
-        }
-        rows = table.slice(0, N_PREVIEW).to_pylist()
-        shown = [*features[:12], *([] if target is None else [target])]
-        return Found(
-            schema, {"kind": "table", "columns": shown, "rows": [[_word(row[c]) for c in shown] for row in rows]}
-        )
+        whole = _described(iter(table.to_batches()), options, has_targets=has_targets)
+        assert whole is not None
+        return whole
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         return Examples(*_arrays(self._load(path, least=1), schema))
@@ -93,12 +84,15 @@ class TableReader:
 
 
 def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    with pyarrow.csv.open_csv(path, read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES)) as batches:
+    # several threads would read many blocks ahead
+    options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
+    with pyarrow.csv.open_csv(path, read_options=options) as batches:
         yield from batches
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(path) as file:
+    # what is buffered ahead is kept until the file is closed
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
         yield from file.iter_batches(batch_size=N_ROWS)
 
 
@@ -115,8 +109,43 @@ def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
     return inputs, _targets(schema, table[schema["target"]])
 
 
-def _target(table: pa.Table, asked: str | None) -> str:
-    names = table.column_names
+def _described(batches: Iterator[pa.RecordBatch], options: Mapping[str, Any], *, has_targets: bool) -> Found | None:
+    """None where there are too few rows, or columns of one name. Raises BadInputError, pyarrow's errors."""
+    n_rows, rows = 0, list[dict[str, Any]]()
+    target: str | None = None
+    features = dict[str, Column]()
+    of_target: Column | None = None
+    for batch in batches:
+        if not features:
+            names = batch.schema.names
+            if len(set(names)) != len(names):
+                return None
+            target = _target(names, options.get("target")) if has_targets else None
+            features = {f.name: columns.feature(f.name, f.type) for f in batch.schema if f.name != target}
+            if not features:
+                raise BadInputError(f"{target} is the only column.", field="file", remedy="Add columns to learn from.")
+            of_target = None if target is None else columns.target(target, batch.schema.field(target).type)
+        for name, column in features.items():
+            column.add(batch[name])
+        if of_target is not None:
+            of_target.add(batch[target])
+        n_rows += batch.num_rows
+        rows += batch.slice(0, N_PREVIEW - len(rows)).to_pylist()
+    if n_rows < (2 if has_targets else 1):
+        return None
+    described = [column.described() for column in features.values()]
+    schema = {
+        "n_examples": n_rows,
+        "input_shape": [sum(len(c["categories"]) if c["kind"] == "category" else 1 for c in described)],
+        "columns": described,
+        "target": target,
+        **({"task": "none"} if of_target is None else of_target.described()),
+    }
+    shown = [*list(features)[:12], *([] if target is None else [target])]
+    return Found(schema, {"kind": "table", "columns": shown, "rows": [[_word(row[c]) for c in shown] for row in rows]})
+
+
+def _target(names: Sequence[str], asked: str | None) -> str:
     if asked is not None:
         if asked not in names:
             raise BadInputError(
@@ -133,79 +162,17 @@ def _target(table: pa.Table, asked: str | None) -> str:
     )
 
 
-def _is_number(column: pa.ChunkedArray) -> bool:
-    kind = column.type
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
-
-
-def _numbers(column: pa.ChunkedArray) -> Array:
-    """As float64, missing values as NaN."""
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _words(column: pa.ChunkedArray) -> list[str]:
-    return ["" if value is None else str(value) for value in column.to_pylist()]
-
-
-def _column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    if _is_number(column):
-        values = _numbers(column)
-        known = values[np.isfinite(values)]
-        if not len(known):
-            raise BadInputError(f"The column {name} has no values.", field=name, remedy="Remove it.")
-        return {"name": name, "kind": "number", "mean": float(known.mean()), "std": float(known.std()) or 1.0}
-    categories = sorted(set(_words(column)))
-    if len(categories) > MAX_CATEGORIES:
-        raise BadInputError(
-            f"The column {name} has {len(categories):,} different words; at most {MAX_CATEGORIES} can be used.",
-            field=name,
-            remedy="Remove the column, or turn it into numbers or fewer categories.",
-        )
-    return {"name": name, "kind": "category", "categories": categories}
-
-
-def _task(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    is_number = _is_number(column)
-    n_missing = column.null_count if is_number else sum(not word.strip() for word in _words(column))
-    if n_missing:
-        raise BadInputError(
-            f"The target {name} is missing in {n_missing:,} {'row' if n_missing == 1 else 'rows'}.",
-            field="target",
-            remedy="Fill them in, or remove those rows.",
-        )
-    if is_number:
-        values = _numbers(column)
-        if not np.isfinite(values).all():
-            raise BadInputError(
-                f"The target {name} has values that are NaN or infinite.", field="target", remedy="Remove those rows."
-            )
-        unique = np.unique(values)
-        if not (np.mod(unique, 1) == 0).all() or len(unique) > MAX_CLASSES_OF_INTEGERS:
-            return {"task": "regression", "target_mean": float(values.mean()), "target_std": float(values.std())}
-        classes: list[Any] = [int(v) for v in unique]
-        counts = [int((values == v).sum()) for v in unique]
-    else:
-        words = _words(column)
-        classes = sorted(set(words))
-        counts = [words.count(c) for c in classes] if len(classes) <= MAX_CLASSES else []
-    if not 2 <= len(classes) <= MAX_CLASSES:
-        raise BadInputError(
-            f"The target {name} has {len(classes):,} classes.",
-            field="target",
-            remedy=f"Between 2 and {MAX_CLASSES} classes can be learnt.",
-        )
-    return {"task": "classification", "n_classes": len(classes), "classes": classes, "class_counts": counts}
-
-
 def _encode(spec: Mapping[str, Any], column: pa.ChunkedArray, *, is_learnt: bool) -> Array:
     """Shape (rows, width of the column). is_learnt: a word that is not among the column's is none of them."""
     if spec["kind"] == "number":
-        values = _numbers(column)
+        values = columns.numbers(column)
         values = np.where(np.isfinite(values), values, spec["mean"])
         standard: Array = ((values - spec["mean"]) / spec["std"])[:, None]
         return standard
     number = {word: i for i, word in enumerate(spec["categories"])}
-    words = np.array([number.get(word, -1) if is_learnt else number[word] for word in _words(column)], dtype=np.int64)
+    words = np.array(
+        [number.get(word, -1) if is_learnt else number[word] for word in columns.words(column)], dtype=np.int64
+    )
     block = np.zeros((len(column), len(number)))
     block[np.flatnonzero(words >= 0), words[words >= 0]] = 1.0
     return block
@@ -213,11 +180,11 @@ def _encode(spec: Mapping[str, Any], column: pa.ChunkedArray, *, is_learnt: bool
 
 def _targets(schema: Mapping[str, Any], column: pa.ChunkedArray) -> Array:
     if schema["task"] == "regression":
-        return _numbers(column).astype(np.float32)
-    if _is_number(column):
-        return np.searchsorted(np.asarray(schema["classes"]), _numbers(column)).astype(np.int64)
+        return columns.numbers(column).astype(np.float32)
+    if columns.is_number(column.type):
+        return np.searchsorted(np.asarray(schema["classes"]), columns.numbers(column)).astype(np.int64)
     number = {word: i for i, word in enumerate(schema["classes"])}
-    return np.array([number[word] for word in _words(column)], dtype=np.int64)
+    return np.array([number[word] for word in columns.words(column)], dtype=np.int64)
 
 
 def _word(value: Any) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.readers.examples import Array, Examples, Found, as_tensor
-from mlhub.runtime.readers.tokens import KINDS, Tokenizer, blocks, from_json, learn
+from mlhub.runtime.readers.text_file import TextFile
+from mlhub.runtime.readers.tokens import KINDS, Tokenizer, from_json, learn
 from mlhub.runtime.sampling import Indices
 
 CONTEXT_LENGTH, MAX_CONTEXT_LENGTH = 64, 8192
@@ -29,11 +30,15 @@ class TextReader:
     becomes one token)."""
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> Found:
-        text = _read(path)
-        kind = _choice(options, "tokenizer", KINDS, "byte" if len(text) < FEW_CHARACTERS else "bpe")
+        text = _text(path)
+        n_characters = n_ends = 0
+        for chunk in text.chunks():
+            n_characters += len(chunk)
+            n_ends += chunk.count("\n")
+        kind = _choice(options, "tokenizer", KINDS, "byte" if n_characters < FEW_CHARACTERS else "bpe")
         documents = _choice(options, "documents", tuple(DOCUMENTS), "whole")
         length = _count(options, "context_length", CONTEXT_LENGTH, least=8, most=MAX_CONTEXT_LENGTH)
-        usual = int(np.clip(len(text) // CHARACTERS_PER_TOKEN, *USUAL_VOCABULARY_SIZES))
+        usual = int(np.clip(n_characters // CHARACTERS_PER_TOKEN, *USUAL_VOCABULARY_SIZES))
         size = _count(options, "vocabulary_size", usual, least=LEAST_VOCABULARY_SIZE, most=MAX_VOCABULARY_SIZE)
         tokenizer = learn(kind, text, size=size)
         n_tokens = sum(len(part) for part in _packed(text, tokenizer, documents))
@@ -45,7 +50,7 @@ class TextReader:
                 remedy=f"Give at least {2 * length + 1}, or a shorter context_length.",
             )
         n_bytes = path.stat().st_size
-        lines = [line for line in text[:20_000].splitlines() if line.strip()]
+        lines = [line for line in text.head(20_000).splitlines() if line.strip()]
         schema = {
             "task": "language_modelling",
             "n_examples": n_examples,
@@ -57,13 +62,13 @@ class TextReader:
             "n_tokens": n_tokens,
             "bytes_per_token": n_bytes / n_tokens,
             "n_bytes": n_bytes,
-            "n_lines": text.count("\n") + 1,
+            "n_lines": n_ends + 1,
         }
         return Found(schema, {"kind": "text", "lines": [{"text": line[:300]} for line in lines[:12]]})
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         tokenizer = from_json(schema.get("tokenizer"))
-        parts = [part.astype(np.uint16) for part in _packed(_read(path), tokenizer, schema.get("documents", "whole"))]
+        parts = [part.astype(np.uint16) for part in _packed(_text(path), tokenizer, schema.get("documents", "whole"))]
         tokens, length = np.concatenate(parts), schema["context_length"]
         # a text that is read in another one's vocabulary has as many windows as that gives
         n_examples = schema.get("n_examples") or (len(tokens) - 1) // length
@@ -92,29 +97,24 @@ class Windows(Examples):
 READER = TextReader()
 
 
-def _packed(text: str, tokenizer: Tokenizer, documents: str) -> Iterator[Array]:
+def _packed(text: TextFile, tokenizer: Tokenizer, documents: str) -> Iterator[Array]:
     """The tokens of all documents, each with its end; in parts. A text that is whole has no end."""
     between = DOCUMENTS[documents]
     if between is None:
-        yield from (tokenizer.encode(block) for block in blocks(text))
+        yield from (tokenizer.encode(block) for block in text.blocks())
         return
     end = np.array([tokenizer.end], dtype=np.int32)
-    for document in between.split(text):
+    for document in text.documents(between):
         if document.strip():
             yield np.concatenate([tokenizer.encode(document), end])
 
 
-def _read(path: Path) -> str:
+def _text(path: Path) -> TextFile:
     if path.stat().st_size > MAX_BYTES:
         raise BadInputError(
             f"The text has more than {MAX_BYTES:,} bytes.", field="file", remedy="Split it into several datasets."
         )
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"The text is not UTF-8: {error.reason} at byte {error.start:,}.", field="file", remedy="Save it as UTF-8."
-        ) from error
+    return TextFile(path)
 
 
 def _choice(options: Mapping[str, Any], name: str, choices: tuple[str, ...], default: str) -> str:

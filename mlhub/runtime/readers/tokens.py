@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -25,6 +25,13 @@ N_REMEMBERED = 200_000  # pieces whose numbers are looked up, not worked out
 _PIECES = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
 Tokens = NDArray[np.int32]
+
+
+class Text(Protocol):
+    def blocks(self) -> Iterator[str]:
+        """As blocks() of the whole."""
+
+    def head(self, n_characters: int) -> str: ...
 
 
 class Tokenizer(Protocol):
@@ -66,12 +73,12 @@ class Words:
         self.size = len(words) + 2
 
     @classmethod
-    def learn(cls, text: str, *, size: int) -> Words:
-        counts = Counter(_pieces(text))
+    def learn(cls, text: Text, *, size: int) -> Words:
+        counts = Counter(_pieces(text.blocks()))
         return cls([w for w, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: size - 2]])
 
     def encode(self, text: str) -> Tokens:
-        return np.array([self._numbers.get(piece, 0) for piece in _pieces(text)], dtype=np.int32)
+        return np.array([self._numbers.get(piece, 0) for piece in _pieces(blocks(text))], dtype=np.int32)
 
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join(self._words[t - 2] if t > 1 else self.UNKNOWN * (t == 0) for t in tokens)
@@ -94,13 +101,13 @@ class BytePairs:
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     @classmethod
-    def learn(cls, text: str, *, size: int) -> BytePairs:
-        counts = Counter(_pieces(text[:LEARNT_FROM_CHARACTERS]))
+    def learn(cls, text: Text, *, size: int) -> BytePairs:
+        counts = Counter(_pieces(blocks(text.head(LEARNT_FROM_CHARACTERS))))
         return cls(_merges(counts, n=size - N_BYTES - 1))
 
     def encode(self, text: str) -> Tokens:
         found: list[int] = []
-        for piece in _pieces(text):
+        for piece in _pieces(blocks(text)):
             tokens = self._remembered.get(piece)
             if tokens is None:
                 tokens = self._encode(piece.encode())
@@ -125,7 +132,7 @@ class BytePairs:
         return tuple(tokens)
 
 
-def learn(kind: str, text: str, *, size: int) -> Tokenizer:
+def learn(kind: str, text: Text, *, size: int) -> Tokenizer:
     """size: tokens at most; of bytes there are always 257. Raises KeyError for an unknown kind."""
     if kind == "byte":
         return Bytes()
@@ -145,16 +152,22 @@ def blocks(text: str) -> Iterator[str]:
     """The text in parts that are cut where a line ends and another begins, so that no word is cut."""
     start = 0
     while start < len(text):
-        end = start + BLOCK_CHARACTERS
-        if end < len(text):
-            cut = text.rfind("\n", start, end)
-            end = end if cut < start + BLOCK_CHARACTERS // 2 else cut + 1
+        end = end_of_block(text, start)
         yield text[start:end]
         start = end
 
 
-def _pieces(text: str) -> Iterator[str]:
-    for block in blocks(text):
+def end_of_block(text: str, start: int) -> int:
+    """Of the block that begins there."""
+    end = start + BLOCK_CHARACTERS
+    if end >= len(text):
+        return end
+    cut = text.rfind("\n", start, end)
+    return end if cut < start + BLOCK_CHARACTERS // 2 else cut + 1
+
+
+def _pieces(parts: Iterable[str]) -> Iterator[str]:
+    for block in parts:
         for match in _PIECES.finditer(block):
             yield match[0]
 
