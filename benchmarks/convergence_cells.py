@@ -93,7 +93,8 @@ BESIDE_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
     {"name": "asp", "staleness_scaling": "dc"},
 )
 SAME_STEPS = (
-    "all_reduce", "main_worker", "outer_products", "sharded", "fully_sharded", "pipeline", "tensor", "bsp",
+    "all_reduce", "main_worker", "outer_products", "sharded", "fully_sharded", "pipeline",
+    "pipeline, schedule interleaved_zero_bubble, stages_per_worker 1", "tensor", "bsp",
     "hierarchical", "softsync, group 3, block True",
 )  # fmt: skip
 """One process's training in another form: by the names of named()."""
