@@ -250,8 +250,11 @@ def _preview(x: Array, y: Array | None) -> dict[str, Any]:
         ]
         return {"kind": "images", "images": images}
     flat = x.reshape(len(x), -1)[:, :8]
-    rows = [[*(f"{v:.4g}" for v in row), label] for row, label in zip(flat, labels, strict=True)]
-    return {"kind": "table", "columns": [*(f"x[{i}]" for i in range(flat.shape[1])), "y"], "rows": rows}
+    columns = [f"x[{i}]" for i in range(flat.shape[1])]
+    rows = [[f"{v:.4g}" for v in row] for row in flat]
+    if y is not None:
+        columns, rows = [*columns, "y"], [[*row, label] for row, label in zip(rows, labels, strict=True)]
+    return {"kind": "table", "columns": columns, "rows": rows}
 
 
 def png(pixels: Array) -> str:

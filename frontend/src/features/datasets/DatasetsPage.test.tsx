@@ -62,6 +62,28 @@ describe("Uploading a dataset", () => {
     expect(screen.queryByRole("link", { name: "Train on it" })).not.toBeInTheDocument();
   });
 
+  it("takes a file without targets, to predict on, and then asks for no column", async () => {
+    const appended = vi.spyOn(FormData.prototype, "append");
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () => problem(422, { title: "Refused", detail: "Too large." })),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.type(within(dialog).getByLabelText("Target column"), "kind");
+    await user.click(within(dialog).getByRole("checkbox", { name: "It has no targets" }));
+    expect(within(dialog).queryByLabelText("Target column")).not.toBeInTheDocument();
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await within(dialog).findByText(/Too large/)).toBeVisible();
+    const sent = appended.mock.calls.map(([name, value]) => [name, value]);
+    appended.mockRestore();
+    expect(sent).toContainEqual(["targets", "none"]);
+    expect(sent.map(([name]) => name)).not.toContain("target");
+  });
+
   it("asks of a text how it becomes tokens, and sends only what was chosen", async () => {
     const appended = vi.spyOn(FormData.prototype, "append");
     server.use(
