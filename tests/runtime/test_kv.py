@@ -193,6 +193,22 @@ def test_asynchronous_pushes_are_each_a_step_and_need_an_optimiser() -> None:
         assert weights == pytest.approx([-0.15, -0.15])
 
 
+def test_what_was_pushed_last_is_sent_before_the_goodbye() -> None:
+    def act(store: KVStore) -> float:
+        store.init("w", torch.zeros(1))
+        store.set_optimizer(kv.optimizer("sgd", learning_rate=1.0))
+        if store.rank:
+            for _ in range(50):
+                store.push("w", -torch.ones(1))
+            return 50.0
+        until = time.monotonic() + 30
+        while store.pull("w").item() < 50 and time.monotonic() < until:
+            time.sleep(0.01)
+        return float(store.pull("w").item())
+
+    assert stores("dist_async", act) == [50.0, 50.0]
+
+
 @pytest.mark.parametrize("n_servers", [1, 3])
 def test_sparse_rows_are_pushed_and_pulled_alone(n_servers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.kv.store.LARGE", 1)  # cut over all servers, where some get no row

@@ -46,6 +46,7 @@ class KVStore:
         self._connection, self._staleness = connection, KINDS[kind]
         self._tables: dict[Key, tuple[Table, Table, torch.Size]] = {}  # to ask, to push; the value's shape
         self._sender = Sender()
+        connection.before_close.append(self._sender.flush)
         self._optimizer: Optimizer | None = None
         self._compression: dict[str, Any] | None = None
         self._owed: dict[Key, ErrorFeedback] = {}
@@ -186,9 +187,10 @@ class KVStore:
                 table.restore(own, also_rows=False)
 
     def close(self) -> None:
-        """All that was pushed is sent."""
+        """All that was pushed is sent; nothing more may be pushed."""
         self._sender.flush()
         self._sender.close()
+        self._connection.before_close.remove(self._sender.flush)
 
     def _made(self, key: Key, first: Tensor) -> tuple[Table, Table, torch.Size]:
         """Tables have rows; a tensor of one number is one row."""

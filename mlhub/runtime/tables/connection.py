@@ -6,8 +6,9 @@ import functools
 import os
 import secrets
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlhub.runtime.errors import BadInputError, PeerLostError
 from mlhub.runtime.pod import Pod
@@ -21,7 +22,8 @@ STALENESS = {"bsp": 0, "asp": None, "ssp": 3}  # of the job's strategy, which a 
 
 @dataclass(frozen=True)
 class Connection:
-    """asking: for what may have to wait for others. pushing: for what never does, from another thread."""
+    """asking: for what may have to wait for others. pushing: for what never does, from another thread. before_close:
+    what sends what is still to be sent."""
 
     rank: int
     n_workers: int
@@ -29,6 +31,7 @@ class Connection:
     staleness: int | None
     asking: Line
     pushing: Line
+    before_close: list[Callable[[], None]] = field(default_factory=list)
 
     def barrier(self) -> None:
         """Waits for all workers that have not left."""
@@ -36,6 +39,8 @@ class Connection:
 
     def close(self) -> None:
         """Says goodbye: nobody waits for this worker any more."""
+        for finish in self.before_close:
+            finish()
         self.pushing.close()
         self.asking.close()
 
@@ -79,7 +84,7 @@ def _to(pod: Pod) -> Connection:
     asked = spec.training.strategy
     name = str(asked.get("name", "asp"))
     staleness = asked.get("staleness", STALENESS.get(name)) if name == "ssp" else STALENESS.get(name)
-    return Connection(spec.index, spec.n_workers, spec.n_servers, staleness, *lines)
+    return Connection(spec.index, spec.n_workers, spec.n_servers, staleness, lines[0], lines[1])
 
 
 def alone() -> Connection:
@@ -89,7 +94,7 @@ def alone() -> Connection:
     threading.Thread(target=_serve, args=(server,), name="table server", daemon=True).start()
     address = [f"127.0.0.1:{server.port}"]
     lines = [Line(address, index=0, attempt="alone", secret=secret, start_timeout_s=30.0) for _ in range(2)]
-    return Connection(0, 1, 1, None, *lines)
+    return Connection(0, 1, 1, None, lines[0], lines[1])
 
 
 def _serve(server: TableServer) -> None:
