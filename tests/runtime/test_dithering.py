@@ -32,7 +32,7 @@ def variance(codec: Dithering, truth: torch.Tensor) -> torch.Tensor:
 
 @forms
 def test_what_arrives_is_right_on_average(levels: int, partition: str, norm: str) -> None:
-    codec, truth, n = Dithering(levels, partition, norm), values(64), 4000
+    codec, truth, n = Dithering(levels, partition, norm), values(64), 1500
     arrived = torch.stack([codec.decode(codec.encode(truth, seed=seed), n=64) for seed in range(n)]).double()
     bound = 5.5 * (variance(codec, truth).double() / n).sqrt() + 1e-5
     assert bool(((arrived.mean(0) - truth).abs() <= bound).all())
