@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from mlhub.runtime.importing.graph import Blueprint, Step, refused, unknown
-from mlhub.runtime.importing.keras.layers import AUGMENTATIONS, Layer, converted
+from mlhub.runtime.importing.keras.layer import Layer
+from mlhub.runtime.importing.keras.layers import AUGMENTATIONS, converted
 from mlhub.runtime.importing.keras.weights import Legacy, OfKeras3, Weights, layers_of, name_of, opened, saved_layers
 
 FUNCTIONAL = ("Functional", "Model")
