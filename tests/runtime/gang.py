@@ -135,18 +135,18 @@ class Gang:
     def work(self, name: str = "worker-0") -> Path:
         return self.folder / f"attempt-{self.attempt}" / name
 
-    def serving(self, name: str) -> int | None:
+    def serving(self, name: str, *, guard: int | None = None) -> int | None:
         """The process that serves, under the guard that starts another in its place; None: there is none."""
-        guard = self.processes[name].pid
-        listed = Path(f"/proc/{guard}/task/{guard}/children")
+        guard = guard or self.processes[name].pid
         with suppress(FileNotFoundError):  # the guard has ended
-            return next((int(pid) for pid in listed.read_text().split()), None)
+            found = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+            return next((int(pid) for pid in found), None)
         return None
 
-    def kill_serving(self, name: str) -> int:
+    def kill_serving(self, name: str, *, guard: int | None = None) -> int:
         """kill -9, once there is one; returns who it was."""
-        self.wait_for(lambda: self.serving(name) is not None)
-        serving = self.serving(name)
+        self.wait_for(lambda: self.serving(name, guard=guard) is not None)
+        serving = self.serving(name, guard=guard)
         assert serving is not None
         os.kill(serving, signal.SIGKILL)
         return serving

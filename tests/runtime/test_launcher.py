@@ -19,6 +19,7 @@ import pytest
 from mlhub.runtime.launcher.api import IngestApi
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.test_script import gang as script_gang
 
@@ -203,15 +204,39 @@ def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> 
     assert _launch(gang, ingest).wait(30) == ExitCode.REPORT_REFUSED
 
 
-def _launch(gang: Gang, ingest: Ingest) -> subprocess.Popen[bytes]:
-    """One pod with its launcher, told what the local backend would tell it."""
-    gang.start()
-    (trainer,) = gang.processes.values()
+@pytest.mark.dist
+def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_path: Path) -> None:
+    training = TrainingSpec(epochs=60, batch_size=4, checkpoint_every_s=0.3, strategy={"name": "asp"})
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    pod = _launch(gang, ingest, "server-0")
+    gang.wait_for_step(200)
+    gang.kill_serving("server-0", guard=_child(pod.pid))
+    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.said()
+    assert pod.wait(60) == ExitCode.DONE
+    told = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
+    assert [r["detail"]["signal"] for r in told] == ["SIGKILL"]
+    assert gang.result()["steps"] == 60 * 80
+
+
+def _child(pid: int) -> int:
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
+
+
+def _launch(gang: Gang, ingest: Ingest, name: str = "worker-0") -> subprocess.Popen[bytes]:
+    """One pod with its launcher, told what the local backend would tell it, instead of the trainer that runs.
+
+    Without another one, it is started for its folder alone.
+    """
+    if not gang.processes:
+        gang.start()
+    trainer = gang.processes.pop(name)
     trainer.kill()
     trainer.wait()
-    work = gang.work()
-    for name in ("reports.jsonl", "output.log"):
-        (work / name).unlink(missing_ok=True)
+    work = gang.work(name)
+    for file in ("reports.jsonl", "output.log"):
+        (work / file).unlink(missing_ok=True)
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
