@@ -58,8 +58,18 @@ def join(saved: Mapping[str, Tensor]) -> Joined:
             whole[name, state] = value
         else:
             pieces.setdefault((name, state), []).append((int(at), value))
-    flat = {key: torch.cat([v for _, v in sorted(found, key=lambda p: p[0])]) for key, found in pieces.items()}
-    return Joined(flat, whole)
+    return Joined({key: _joined(found) for key, found in pieces.items()}, whole)
+
+
+def _joined(parts: list[tuple[int, Tensor]]) -> Tensor:
+    """A stretch may be missing: its server came back without any state, and had not made a step when it was saved."""
+    out, end = list[Tensor](), 0
+    for start, value in sorted(parts, key=lambda p: p[0]):
+        if start > end:
+            out.append(value.new_zeros(start - end))
+        out.append(value)
+        end = start + value.numel()
+    return torch.cat(out)
 
 
 def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joined) -> None:
@@ -69,6 +79,8 @@ def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joi
         for (parameter, key), value in saved.flat.items():
             if parameter == name and not key.startswith(OWED):
                 part = value[start : start + tensor.numel()]
+                if part.numel() < tensor.numel():
+                    part = torch.cat([part, part.new_zeros(tensor.numel() - part.numel())])
                 found[key] = part.reshape(tensor.shape).clone().to(tensor.device)
         for (parameter, key), value in saved.whole.items():
             if parameter == name:

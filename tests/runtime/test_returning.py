@@ -22,6 +22,7 @@ from torch import nn
 
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.guarding import Guard, Life
+from mlhub.runtime.optimizer_state import Owned, join, restore
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.assembly import Assembly
 from mlhub.runtime.ps.client import Client
@@ -29,7 +30,7 @@ from mlhub.runtime.ps.journal import Journal
 from mlhub.runtime.ps.keeping import Keeper, has_kept
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
+from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, cut
 from mlhub.runtime.ps.requests import Numbers, is_heard
 from mlhub.runtime.ps.server import Server
 from mlhub.runtime.ps.waiting import Waiting
@@ -250,3 +251,27 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
         assert torch.equal(piece, torch.full_like(piece, -applied))
         # pieces are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
         assert 2 * n_pushes - group * (lost + len(killed)) <= applied <= 2 * n_pushes
+
+
+def test_optimiser_state_that_a_server_lost_is_as_at_the_start_and_the_rest_is_as_it_was() -> None:
+    parameter = nn.Parameter(torch.zeros(6))
+    saved = join({"w|exp_avg|2": torch.tensor([3.0, 4.0])})
+    optimizer = torch.optim.Adam([parameter])
+    restore(optimizer, [Owned("w", 0, parameter)], saved)
+    assert optimizer.state[parameter]["exp_avg"].tolist() == [0.0, 0.0, 3.0, 4.0, 0.0, 0.0]
+
+
+def test_pushes_that_are_used_out_of_turn_all_count() -> None:
+    parameter = nn.Parameter(torch.zeros(4))
+    (plan,) = plan_shards(
+        [("w", parameter)], torch.optim.SGD([parameter], lr=1.0), n_shards=1, n_workers=1, resume_from=None,
+        strategy=parse({"name": "softsync"}).to_json(),
+    )  # fmt: skip
+    numbers, (piece,) = Numbers(), cut(plan, torch.zeros(4))
+    first, second = numbers.next(), numbers.next()
+    piece.apply([(0, 1.0, torch.ones(4), second)], version=2)
+    piece.apply([(0, 1.0, torch.ones(4), first)], version=1)
+    assert piece.weights.tolist() == [-2.0] * 4
+    piece.take_up(piece.keep(), version=2)
+    piece.apply([(0, 1.0, torch.ones(4), second)], version=3)
+    assert piece.weights.tolist() == [-2.0] * 4

@@ -54,7 +54,8 @@ class Piece:
         self._decay = float(plan.strategy.get("dc_decay", MEAN_SQUARE_DECAY))
         self._mean_square = torch.zeros_like(self.weights) if is_adaptive else None
         self._backups: dict[int, Tensor] = {}  # by worker: the weights that it was sent last
-        self._used: dict[int, int] = {}  # by worker: the number of its last push that is in the weights
+        self._used: dict[int, int] = {}  # by worker: the highest number of a push that is in the weights
+        self._used_before: Mapping[int, int] = {}  # the same, when the server died
 
     @property
     def owned(self) -> list[Owned]:
@@ -73,8 +74,8 @@ class Piece:
         restore(self._optimizer, self.owned, saved)
 
     def has_used(self, worker: int, number: int) -> bool:
-        """Whether that push was applied, by this server or before it died."""
-        return is_heard(number, self._used.get(worker, 0))
+        """Whether that push was applied before the server died: then it comes again. In one life none does."""
+        return is_heard(number, self._used_before.get(worker, 0))
 
     def keep(self) -> Kept:
         """A copy of all there is, between two steps."""
@@ -98,7 +99,7 @@ class Piece:
                 else:
                     index, _, key = name.partition("/")
                     self._optimizer.state[self._places[int(index)].tensor][key] = value
-            self._used, self.newest = dict(kept.used), version
+            self._used, self._used_before, self.newest = dict(kept.used), kept.used, version
 
     def repeat(self, worker: int, number: int, values: Tensor) -> None:
         """A push that has_used(): what is answered with it."""
@@ -119,7 +120,9 @@ class Piece:
                 self._compensate(pushed, strength=self._strength)
             if pushed:
                 self._update.apply([(scale, values) for _, scale, values, _ in pushed], version=version)
-            self._used |= {worker: number for worker, _, _, number in pushed}
+            for worker, _, _, number in pushed:  # versions, and with them pushes, may come out of turn
+                if not is_heard(number, self._used.get(worker, 0)):
+                    self._used[worker] = number
 
     def _compensate(self, pushed: Sequence[tuple[int, float, Tensor, int]], *, strength: float) -> None:
         for worker, _, gradient, _ in pushed:
