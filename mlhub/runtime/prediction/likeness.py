@@ -70,7 +70,7 @@ def _check_columns(learnt: Schema, given: Schema) -> None:
     words = {"number": "numbers", "category": "words"}
     for column in learnt["columns"]:
         found = kinds.get(column["name"], column["kind"])
-        if found != column["kind"]:
+        if found not in (column["kind"], "empty"):
             raise BadInputError(
                 f"The column {column['name']} holds {words[found]}; the model learnt from {words[column['kind']]}.",
                 field="dataset",

@@ -49,6 +49,21 @@ def target(name: str, kind: pa.DataType) -> Column:
     return NumericTarget(name) if is_number(kind) else WordTarget(name)
 
 
+class Named:
+    """A column of a table that is only predicted on: what its values mean is known from what was learnt from."""
+
+    def __init__(self, name: str, kind: pa.DataType) -> None:
+        self._name, self._kind = name, kind
+
+    def add(self, values: Values) -> None:
+        """Nothing is kept of them."""
+
+    def described(self) -> dict[str, Any]:
+        if pa.types.is_null(self._kind):
+            return {"name": self._name, "kind": "empty"}
+        return {"name": self._name, "kind": "number" if is_number(self._kind) else "category"}
+
+
 class Numbers:
     """A feature that is standardised: its mean and deviation, of the values that are there."""
 

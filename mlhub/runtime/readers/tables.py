@@ -121,7 +121,8 @@ def _described(batches: Iterator[pa.RecordBatch], options: Mapping[str, Any], *,
             if len(set(names)) != len(names):
                 return None
             target = _target(names, options.get("target")) if has_targets else None
-            features = {f.name: columns.feature(f.name, f.type) for f in batch.schema if f.name != target}
+            kind = columns.feature if has_targets else columns.Named
+            features = {f.name: kind(f.name, f.type) for f in batch.schema if f.name != target}
             if not features:
                 raise BadInputError(f"{target} is the only column.", field="file", remedy="Add columns to learn from.")
             of_target = None if target is None else columns.target(target, batch.schema.field(target).type)
@@ -136,7 +137,7 @@ def _described(batches: Iterator[pa.RecordBatch], options: Mapping[str, Any], *,
     described = [column.described() for column in features.values()]
     schema = {
         "n_examples": n_rows,
-        "input_shape": [sum(len(c["categories"]) if c["kind"] == "category" else 1 for c in described)],
+        "input_shape": [sum(len(c["categories"]) if "categories" in c else 1 for c in described)],
         "columns": described,
         "target": target,
         **({"task": "none"} if of_target is None else of_target.described()),
