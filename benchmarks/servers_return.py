@@ -31,7 +31,7 @@ from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leases import Leases, Work
 from mlhub.runtime.ps.server import Server
 from mlhub.runtime.ps.waiting import Waiting
-from mlhub.runtime.serving import KEEP_EVERY_S
+from mlhub.runtime.serving import KEEP_EVERY_S, get_ready
 from tests.runtime.gang import free_ports
 
 SECRET = b"benchmark" * 4
@@ -58,6 +58,7 @@ def serve(port: int, folder: str, every_s: float) -> None:
         Path(folder, "kept").write_text(f"{keeper.n_kept} {keeper.processor_s}")
         return 0
 
+    get_ready()
     os._exit(Guard(live, lambda: has_kept(Path(folder))).run())
 
 
@@ -142,8 +143,8 @@ def page(rows: Sequence[dict[str, float]], *, batch_s: float, every_s: float) ->
     lines = [
         "# A parameter server that is killed",
         "",
-        f"`make bench-servers-return`, {where}. One worker under asp with Adam; a server that keeps its shard every",
-        f"{every_s:g} s here ({KEEP_EVERY_S:g} s by default). Medians.",
+        f"`make bench-servers-return`, {where}. One worker under asp with Adam; a server",
+        f"that keeps its shard every {every_s:g} s here ({KEEP_EVERY_S:g} s by default). Medians.",
         "",
         f"| {' | '.join(columns)} |",
         "|---" * len(columns) + "|",
@@ -162,9 +163,10 @@ def page(rows: Sequence[dict[str, float]], *, batch_s: float, every_s: float) ->
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--every", type=float, default=2.0, help="seconds from one copy to the next")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="elements")
     parser.add_argument("--out", type=Path, default=PAGE)
     told = parser.parse_args()
-    rows = [measure(n, n_deaths=3, every_s=told.every) for n in SIZES]
+    rows = [measure(n, n_deaths=3, every_s=told.every) for n in told.sizes]
     told.out.write_text(page(rows, batch_s=journal_s(), every_s=told.every), encoding="utf-8")
     print(told.out.read_text(encoding="utf-8"))
     return 0

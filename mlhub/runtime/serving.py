@@ -29,6 +29,11 @@ def comes_back(pod: Pod) -> bool:
     return parse(pod.spec.training.strategy).scheme.servers_come_back
 
 
+def get_ready() -> None:
+    """Before a guard forks: the first optimiser of a process imports for seconds, which no later life should."""
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+
+
 def server_of(pod: Pod, life: Life, reporter: Reporter) -> Server:
     """life: after the first one, the server goes on from what the last one kept, and reports what was lost.
 

@@ -23,7 +23,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import Worker
 from mlhub.runtime.ps.keeping import has_kept
 from mlhub.runtime.reporting import Reporter, Telling
-from mlhub.runtime.serving import comes_back, server_of, table_server_of
+from mlhub.runtime.serving import comes_back, get_ready, server_of, table_server_of
 from mlhub.runtime.tables import connection as tables
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
@@ -74,6 +74,7 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
         return _told(reporter, lambda: _serve_tables(pod, reporter))
     if not comes_back(pod):
         return _told(reporter, lambda: _live(pod, reporter, Life()))
+    get_ready()
     guard = Guard(lambda life: _told(reporter, lambda: _live(pod, reporter, life, guard)), lambda: has_kept(pod.kept))
     return guard.run()
 
