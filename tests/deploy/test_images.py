@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "deploy" / "images"
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text())
-PACKAGE_OF = {"PIL": "pillow", "typing_extensions": "typing-extensions"}
+PACKAGE_OF = {"PIL": "pillow", "google": "protobuf", "typing_extensions": "typing-extensions"}
 
 
 def lines(name: str) -> list[str]:
