@@ -85,8 +85,10 @@ schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and 
 schema-check: setup frontend/node_modules/.installed  ## The committed schema and types are those of the code
 	@deploy/local/schema-check.sh
 
-unit: setup  ## Python tests, with real PostgreSQL and Valkey
-	@python -m pytest -m "not e2e" $(ARGS)
+# Each process has servers of its own; the tests of a file stay together. JOBS=0: in one process.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
+	@python -m pytest -m "not e2e" -n $(JOBS) --dist loadfile $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && npm test --silent
