@@ -34,6 +34,12 @@ def get_ready() -> None:
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
 
 
+def renew_threads() -> None:
+    """In a fork, before its first thread: torch makes a forked process new worker threads, but two threads that need
+    them at once may find neither the old nor the new ones, and fail ("Invalid thread pool!")."""
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def server_of(pod: Pod, life: Life, reporter: Reporter) -> Server:
     """life: after the first one, the server goes on from what the last one kept, and reports what was lost.
 

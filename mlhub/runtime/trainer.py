@@ -23,7 +23,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import Worker
 from mlhub.runtime.ps.keeping import has_kept
 from mlhub.runtime.reporting import Reporter, Telling
-from mlhub.runtime.serving import comes_back, get_ready, server_of, table_server_of
+from mlhub.runtime.serving import comes_back, get_ready, renew_threads, server_of, table_server_of
 from mlhub.runtime.tables import connection as tables
 from mlhub.runtime.training import Trainer
 from mlhub.wire.exits import ExitCode
@@ -80,6 +80,7 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
 
 
 def _live(pod: Pod, reporter: Reporter, life: Life, guard: Guard | None = None) -> int:
+    renew_threads()
     server = server_of(pod, life, reporter)
     asked = []
 
