@@ -44,7 +44,6 @@ class Worker:
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = Parts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
         self._told, self._told_at = len(self._parts.there()), time.perf_counter()
-        self._input_s = self._busy_s = 0.0
         self.reporter.phase("gang_ready")
         self.reporter.phase("training", step=self._told)
         if pod.is_reporter:

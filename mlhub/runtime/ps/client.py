@@ -59,7 +59,8 @@ class Client:
         self._cuts = bounds(weights.numel(), len(addresses), is_whole=is_whole)
         self._feedback = feedback
         self._all_weights, self._gradient = weights, gradient
-        self._weights, self._gradients = self._views(weights), self._views(gradient)
+        self._weights = self._views(weights)
+        self._shared = shared
         self._waited_s = [0.0] * len(addresses)  # by shard: from asking to the first byte of the answer
         self._pool, self._senders = ThreadPoolExecutor(len(addresses)), ThreadPoolExecutor(len(addresses))
         tls = context_for(secret, is_server=False) if is_encrypted else None
@@ -268,6 +269,8 @@ class Client:
             link.ends.close()
         self._pool.shutdown(wait=False)
         self._senders.shutdown(wait=False)
+        if self._shared is not None:
+            self._shared.close()
 
     def _say_goodbye(self) -> None:
         goodbye = Header(Operation.BYE, 0, sender=self._index)
