@@ -170,7 +170,9 @@ class Speeds:
             found = model.best_mode(layout, pinned=job.mode, batch_size=batch, passes=passes)
             model.memo[*key, adapts] = found
         mode, n_servers = cast("tuple[Mode, int]", model.memo[*key, adapts])
-        return mode, job.requested_servers or n_servers if mode is Mode.PARAMETER_SERVER else n_servers
+        if mode is Mode.PARAMETER_SERVER and job.requested_servers:
+            n_servers = job.requested_servers
+        return mode, n_servers
 
     def usual_type(self, job: JobSnapshot) -> str:
         """The GPU type that a job's speed is quoted for where none is said: the first that it may use."""
