@@ -17,22 +17,15 @@ import pytest
 from mlhub.client import Estimator, Model, Refused
 from mlhub.demo.client import Person
 from mlhub.demo.client import Refused as Problem
-from tests.platform import RunningPlatform, wait
+from tests.platform import RunningPlatform, running, wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
 
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
-    folder = tmp_path_factory.mktemp("client")
-    for parent in (folder, folder.parent):
-        parent.chmod(0o755)
-    found = RunningPlatform(folder / "home")
-    try:
-        found.start()
+    with running(tmp_path_factory.mktemp("client")) as found:
         yield found
-    finally:
-        found.end()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from tests.platform import PASSWORD, RunningPlatform
+from tests.platform import PASSWORD, RunningPlatform, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
 CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
@@ -61,15 +61,8 @@ def model_zip() -> bytes:
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
-    folder = tmp_path_factory.mktemp("e2e")
-    for parent in (folder, folder.parent):
-        parent.chmod(0o755)
-    found = RunningPlatform(folder / "home")
-    try:
-        found.start()
+    with running(tmp_path_factory.mktemp("e2e")) as found:
         yield found
-    finally:
-        found.end()
 
 
 @pytest.fixture
