@@ -16,7 +16,7 @@ from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Launch, Plan, Prediction, Preempt, Resize
+from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
 
 logger = logging.getLogger(__name__)
 READ = [

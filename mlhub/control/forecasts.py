@@ -14,7 +14,7 @@ from mlhub.control.apply import Applied
 from mlhub.control.models import Forecast, Moment
 from mlhub.control.telling import moment
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Launch, Plan
+from scheduler.api.plan import Launch, Plan
 
 N_JUDGED = 500  # the newest ends that calibration looks at
 CLOSE = """

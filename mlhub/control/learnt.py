@@ -11,8 +11,8 @@ from django.db.models import F
 
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
-from scheduler.models.cost import CostModel, CostObservation, Kind
-from scheduler.snapshot import Mode, Profile, SpeedObservation
+from scheduler.api.snapshot import Mode, Profile, SpeedObservation
+from scheduler.models.cost import CostKind, CostModel, CostObservation
 
 MAX_OBSERVATIONS = 40  # of a family: the newest
 LOOKED_AT = 1000  # attempts, the newest ones, of all families together
@@ -78,12 +78,12 @@ def learnt_costs() -> CostModel:
     for row in newest.values(*columns)[:LOOKED_AT]:
         family, went_on_at = row["family"] or "", resumed_at.get(row["job_id"])
         resumed_at[row["job_id"]] = row["first_step"]
-        found.append(CostObservation(family, Kind.START, (row["training_at"] - row["created_at"]).total_seconds()))
+        found.append(CostObservation(family, CostKind.START, (row["training_at"] - row["created_at"]).total_seconds()))
         if row["outcome"] != "stopped" or not row["stop_asked_at"] or not row["ended_at"]:
             continue
         leave_s = (row["ended_at"] - row["stop_asked_at"]).total_seconds()
-        found.append(CostObservation(family, Kind.LEAVE, max(0.0, leave_s)))
+        found.append(CostObservation(family, CostKind.LEAVE, max(0.0, leave_s)))
         if went_on_at is not None:
             lost_steps = max(0, row["last_step"] - went_on_at)
-            found.append(CostObservation(family, Kind.LOSS, lost_steps * (row["step_s"] or 0.0)))
+            found.append(CostObservation(family, CostKind.LOSS, lost_steps * (row["step_s"] or 0.0)))
     return CostModel(found)

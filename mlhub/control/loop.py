@@ -32,9 +32,9 @@ from mlhub.control.stalls import watch_stalls
 from mlhub.core.locks import work_lock
 from mlhub.events.wakes import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
-from scheduler.decisions import Wait
-from scheduler.records import plan_to_json, snapshot_to_json
-from scheduler.round import remembered_jobs
+from scheduler.api.plan import Wait
+from scheduler.api.records import plan_to_json, snapshot_to_json
+from scheduler.round.decide import remembered_jobs
 
 logger = logging.getLogger(__name__)
 LOCK = "control loop"

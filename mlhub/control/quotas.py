@@ -15,8 +15,8 @@ from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 from mlhub.tenants.models import Organisation, Project, QuotaRules, Team
-from scheduler.lending import Account, Lending
-from scheduler.snapshot import Reclaim, TenantSnapshot
+from scheduler.api.snapshot import Reclaim, TenantSnapshot
+from scheduler.quota.borrowing import Account, BorrowingLedger
 
 PLATFORM = "platform"  # a tenant above all organisations, where these share fairly
 
@@ -101,7 +101,7 @@ def books() -> dict[str, Account]:
     """Every owner's account now, teams and projects without a quota included: used, borrowed, lent."""
     tree = tree_of(set(Organisation.objects.values_list("id", flat=True)), whole=True)
     n_gpus = Node.objects.aggregate(n=Sum("n_slots"))["n"] or 0
-    lending = Lending(tree.tenants, n_gpus=n_gpus)
+    lending = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
     held = (
         Attempt.objects.live().filter(job__state__in=HOLDING_GPUS).values("job__project").annotate(n=Sum("n_workers"))
     )

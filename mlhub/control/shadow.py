@@ -13,7 +13,7 @@ from mlhub.control.deciders import Decider, DecisionError
 from mlhub.control.deciding import Task
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState, ShadowDecision
 from scheduler import ClusterSnapshot, Plan, PolicyMemory, policy_named
-from scheduler.decisions import Decision, Launch, Resize
+from scheduler.api.plan import Decision, Launch, Resize
 
 logger = logging.getLogger(__name__)
 MAX_DIFFERENCES = 200

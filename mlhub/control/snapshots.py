@@ -19,10 +19,10 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
-from scheduler.decisions import Reason
-from scheduler.snapshot import Allocation as Holding
-from scheduler.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Share
-from scheduler.topology import Node, Rack
+from scheduler.api.plan import Reason
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase
+from scheduler.api.snapshot import GangAllocation as Holding
+from scheduler.api.topology import Node, Rack
 
 PHASES = {
     JobState.QUEUED: Phase.WAITING,
@@ -104,12 +104,12 @@ def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(set(gone) - {str(job_id) for job_id in succeeded}))
 
 
-def _held() -> dict[UUID, tuple[Share, ...]]:
+def _held() -> dict[UUID, tuple[NodeAllocation, ...]]:
     """By job: what its live attempt holds, node by node."""
-    found: defaultdict[UUID, tuple[Share, ...]] = defaultdict(tuple)
+    found: defaultdict[UUID, tuple[NodeAllocation, ...]] = defaultdict(tuple)
     rows = Allocation.objects.filter(attempt__ended_at=None, released_at=None).order_by("id")
     for job_id, node, slots, n_servers in rows.values_list("attempt__job_id", "node", "slots", "n_servers"):
-        found[job_id] = (*found[job_id], Share(node, tuple(slots), n_servers))
+        found[job_id] = (*found[job_id], NodeAllocation(node, tuple(slots), n_servers))
     return found
 
 
@@ -134,7 +134,7 @@ def job_snapshot(
     tenant: str,
     family: str,
     learnt: Learnt,
-    held: tuple[Share, ...] | None,
+    held: tuple[NodeAllocation, ...] | None,
     now: datetime,
     steps_total: int | None = None,
     shares_within: str = "",
@@ -206,7 +206,7 @@ def _hold(job: Job, now: datetime) -> str | None:
     return None
 
 
-def _allocation(attempt: Attempt, held: tuple[Share, ...]) -> Holding:
+def _allocation(attempt: Attempt, held: tuple[NodeAllocation, ...]) -> Holding:
     return Holding(Mode(attempt.mode), n_workers=attempt.n_workers, n_servers=attempt.n_servers, shares=held)
 
 

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from mlhub.events.wakes import job_topic, wake_on_commit
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Decision, Explanation, Keep, Prediction, Wait
+from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
 
 SOMEBODY_ELSE = "another organisation's job"
 NOTICEABLE_S = 1.0  # predictions that move by less are not written,

@@ -20,9 +20,9 @@ from mlhub.control.telling import Teller, kind_of, moment
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Job
 from scheduler import ClusterSnapshot, Plan, Policy
-from scheduler.decisions import Decision, Launch, Resize
-from scheduler.snapshot import JobSnapshot, Phase
-from scheduler.topology import Node as SnapshotNode
+from scheduler.api.plan import Decision, Launch, Resize
+from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.api.topology import Node as SnapshotNode
 
 LIMIT_S = 10.0  # of each of the two decisions
 NOTICEABLE_S, NOTICEABLE_PART = 1.0, 0.01  # a finish that moves by less counts as unmoved

@@ -15,8 +15,8 @@ from mlhub.tenants.actions import set_quota
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import Mode
 from scheduler import decide, policy_named
-from scheduler.records import plan_to_json, snapshot_from_json
-from scheduler.snapshot import PolicyMemory
+from scheduler.api.records import plan_to_json, snapshot_from_json
+from scheduler.api.snapshot import PolicyMemory
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import job, live_attempt
