@@ -24,8 +24,8 @@ import numpy as np
 from benchmarks.defaults_sets import SETS, Set
 from benchmarks.defaults_tuned import tuned
 from mlhub.jobs.courses import usual_course
-from mlhub.runtime import readers
-from mlhub.runtime.readers import Split
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.readers import Split
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
 

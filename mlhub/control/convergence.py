@@ -8,7 +8,7 @@ from uuid import UUID
 
 from mlhub.jobs.models import Job
 from mlhub.metrics.reads import curves
-from mlhub.runtime.settings import is_better_when_low
+from mlhub.runtime.model.hyperparameters import is_better_when_low
 from scheduler.models.convergence import reaching
 
 MAX_POINTS = 200

@@ -10,7 +10,7 @@ from mlhub.control.needs import server_resources, worker_resources
 from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, Mode, PodPlacement, Role
 
 

@@ -14,9 +14,9 @@ from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.prediction.likeness import has_targets
-from mlhub.runtime.settings import check_limits, read_settings
-from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
+from mlhub.runtime.model.hyperparameters import check_limits, read_settings
+from mlhub.runtime.prediction.schema_compatibility import has_targets
+from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024

@@ -12,7 +12,7 @@ from mlhub.jobs.models import Job, JobKind, ModeChoice
 from mlhub.jobs.states import JobState
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.prediction.likeness import Known, as_learnt
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
 from mlhub.tenants.models import User
 
 LEAST_BATCH, MOST_BATCH, N_PARTS = 256, 4096, 64  # a few examples are not worth another worker's start
@@ -60,8 +60,8 @@ def check_prediction(
         )
     try:
         schema = as_learnt(
-            Known(learnt.format, learnt.schema or {}),
-            Known(dataset.format, dataset.schema or {}),
+            TrainedSchema(learnt.format, learnt.schema or {}),
+            TrainedSchema(dataset.format, dataset.schema or {}),
             needs_targets=kind == JobKind.EVALUATE,
         )
     except BadInputError as error:

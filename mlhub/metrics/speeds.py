@@ -11,7 +11,7 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.metrics.models import SpeedSample, Staleness
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.report import ProgressReport, StalenessReport
 
 PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")

@@ -89,7 +89,9 @@ class TrainingSpec:
     target_metric: str | None = None
     target_value: float | None = None
     checkpoint_every_s: float = 30.0
-    strategy: dict[str, Any] = field(default_factory=dict)  # mlhub/runtime/strategies/schema.py; empty: MLHub chooses
+    strategy: dict[str, Any] = field(
+        default_factory=dict
+    )  # mlhub/runtime/strategies/catalogue/schema.py; empty: MLHub chooses
 
 
 @dataclass(frozen=True)

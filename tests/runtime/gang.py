@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 from mlhub.wire import environment as names
 from mlhub.wire.launch import (
     AttemptId,

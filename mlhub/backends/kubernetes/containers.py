@@ -44,7 +44,7 @@ def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: Kubern
     arguments = ["--gang", GANG, "--inputs", INPUTS]
     return {
         "name": PREPARE,
-        "command": ["python", "-m", "mlhub.runtime.prepare", *arguments],
+        "command": ["python", "-m", "mlhub.runtime.launcher.prepare", *arguments],
         "env": _environment(_own_variables(spec, placement, options)),
         "volumeMounts": _mounts(spec, options, may_write_inputs=True),
         **_container(placement, options),

@@ -64,7 +64,7 @@ def secret(spec: LaunchSpec, gang: Gang) -> Manifest:
 
 
 def instructions(spec: LaunchSpec, gang: Gang, options: KubernetesOptions) -> Manifest:
-    """What the pods are told, without secrets; mlhub/runtime/prepare.py makes each pod's own PodSpec of it."""
+    """What the pods are told, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
     addresses = {
         "master": names.master_address(gang),
         "servers": list(names.server_addresses(spec, gang)),

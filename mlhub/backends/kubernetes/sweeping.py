@@ -26,7 +26,15 @@ def sweep_pod(namespace: str, options: KubernetesOptions, *, keep: Collection[st
     """keep: ids of jobs. The same jobs make a pod of the same name, so that a repeat meets what is there."""
     listed = ",".join(sorted(job.replace("-", "") for job in keep))
     key = hashlib.sha256(f"{listed}|{older_than_s}".encode()).hexdigest()[:12]
-    command = ["python", "-m", "mlhub.runtime.sweep", "--root", CHECKPOINTS, "--older-than-s", str(int(older_than_s))]
+    command = [
+        "python",
+        "-m",
+        "mlhub.runtime.checkpoints.sweep",
+        "--root",
+        CHECKPOINTS,
+        "--older-than-s",
+        str(int(older_than_s)),
+    ]
     room = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "64Mi"}
     container = {
         "name": "sweep",
