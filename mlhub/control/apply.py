@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.control.explanations import ExplanationWriter, kind_of, moment, tell
 from mlhub.control.reconcile import ask_to_stop, start
-from mlhub.control.telling import Teller, kind_of, moment, tell
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
@@ -31,13 +31,13 @@ class Applied:
 
     actions: list[dict[str, str]]
     jobs: Mapping[str, Job]
-    teller: Teller
+    teller: ExplanationWriter
 
 
 def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
     found = Job.objects.select_related("project").only(*READ).filter(id__in=[UUID(d.job) for d in plan.decisions])
     rows = {str(job.id): job for job in found}
-    teller = Teller.of(rows)
+    teller = ExplanationWriter.of(rows)
     tell([(rows[d.job], d) for d in plan.decisions if d.job in rows], teller, now=now)
     actions = []
     for decision in plan.decisions:
@@ -48,7 +48,9 @@ def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
     return Applied(actions, rows, teller)
 
 
-def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: Teller, *, now: datetime) -> str:
+def _act(
+    backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: ExplanationWriter, *, now: datetime
+) -> str:
     try:
         if isinstance(decision, Launch):
             return _launch(backend, job, decision, teller, now=now)
@@ -62,7 +64,7 @@ def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller
         return "delayed"
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, teller: Teller, *, now: datetime) -> str:
+def _launch(backend: Backend, job: Job, decision: Launch, teller: ExplanationWriter, *, now: datetime) -> str:
     allocation = decision.allocation
     attempt = attempts.open_attempt(
         job,

@@ -16,21 +16,21 @@ from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.apply import apply_plan
-from mlhub.control.choosing import Chosen, choose, note_failure, note_success
-from mlhub.control.deciders import Decider, DecisionError, Here
-from mlhub.control.deciding import Decided, Task
+from mlhub.control.deciders import Decider, DecisionError, InProcessDecider
+from mlhub.control.decision_process import DecisionRequest, DecisionResult
 from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import note_away, note_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
+from mlhub.control.policy_selection import SelectedPolicy, choose, note_failure, note_success
 from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.stalls import watch_stalls
 from mlhub.core.locks import work_lock
-from mlhub.events.wakes import EVENTS, channel
+from mlhub.events.wakeups import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
 from scheduler.api.plan import Wait
 from scheduler.api.records import plan_to_json, snapshot_to_json
@@ -52,8 +52,8 @@ class Loop:
 
     backend: Backend
     now: Callable[[], datetime] = timezone.now
-    decider: Decider = field(default_factory=Here)
-    shadow: Shadow = field(default_factory=lambda: Shadow(Here()))
+    decider: Decider = field(default_factory=InProcessDecider)
+    shadow: Shadow = field(default_factory=lambda: Shadow(InProcessDecider()))
     is_asked_to_end: bool = False
     plan: Plan | None = field(default=None, repr=False)
     _history: History = field(default_factory=History, repr=False)
@@ -63,7 +63,7 @@ class Loop:
 
     def run(self) -> None:
         """Rounds until asked to end. Waits while another process holds the lock."""
-        ear = _Ear()
+        ear = _WakeupListener()
         while not self.is_asked_to_end:
             try:
                 with work_lock(LOCK) as is_mine:
@@ -134,13 +134,13 @@ class Loop:
         state.save()
         return record
 
-    def _decide(self, snapshot: ClusterSnapshot, chosen: Chosen) -> Decided:
+    def _decide(self, snapshot: ClusterSnapshot, chosen: SelectedPolicy) -> DecisionResult:
         """Raises DecisionError, also for settings that mean nothing any more."""
         try:
             policy = chosen.policy()
         except (ValueError, TypeError) as error:
             raise DecisionError("raised", str(error)) from error
-        self.decider.submit(Task(snapshot, policy, chosen.memory, chosen.limit_s))
+        self.decider.submit(DecisionRequest(snapshot, policy, chosen.memory, chosen.limit_s))
         decided = self.decider.result(waits=True)
         if decided is None:
             raise DecisionError("died", "The deciding process has no answer.")
@@ -163,7 +163,7 @@ class Loop:
             forget_old_decisions()
 
 
-class _Ear:
+class _WakeupListener:
     """Hears Redis say that something happened; without Redis it just waits."""
 
     def __init__(self) -> None:

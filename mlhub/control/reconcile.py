@@ -10,7 +10,7 @@ from datetime import datetime
 from django.conf import settings
 
 from mlhub.backends.protocol import AttemptStatus, Backend, BackendUnavailableError, GangPhase, LaunchError
-from mlhub.control.launches import launch_spec
+from mlhub.control.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Intent, JobState

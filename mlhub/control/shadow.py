@@ -10,7 +10,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from mlhub.control.deciders import Decider, DecisionError
-from mlhub.control.deciding import Task
+from mlhub.control.decision_process import DecisionRequest
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState, ShadowDecision
 from scheduler import ClusterSnapshot, Plan, PolicyMemory, policy_named
 from scheduler.api.plan import Decision, Launch, Resize
@@ -57,7 +57,7 @@ class Shadow:
         values = {"policy": asked.policy, "values": own.get("values", {}), "resizing": promised}
         try:
             policy = policy_named(asked.policy, asked.parameters)
-            self.decider.submit(Task(snapshot, policy, PolicyMemory(values), settings.budget_s))
+            self.decider.submit(DecisionRequest(snapshot, policy, PolicyMemory(values), settings.budget_s))
             self._asked = asked
         except (ValueError, TypeError, DecisionError) as error:
             _store_failure(asked, str(error))

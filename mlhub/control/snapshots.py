@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import NodeStatus
-from mlhub.control.convergence import expected_steps
-from mlhub.control.learnt import Learnt, learnt_of
-from mlhub.control.needs import requested_servers, server_resources, worker_resources
-from mlhub.control.quotas import tree_of
+from mlhub.control.learned_models import LearnedModels, learnt_of
+from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
+from mlhub.control.quota_tree import tree_of
+from mlhub.control.target_prediction import expected_steps
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.metrics.speeds import family_of
@@ -133,7 +133,7 @@ def job_snapshot(
     *,
     tenant: str,
     family: str,
-    learnt: Learnt,
+    learnt: LearnedModels,
     held: tuple[NodeAllocation, ...] | None,
     now: datetime,
     steps_total: int | None = None,

@@ -19,7 +19,7 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import Standstill
-from mlhub.metrics.standstills import Waited, waited_for
+from mlhub.metrics.stalls import Waited, waited_for
 from mlhub.registry.models import Kind
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
-from mlhub.events.wakes import PREFIX
+from mlhub.events.wakeups import PREFIX
 
 logger = logging.getLogger(__name__)
 POLL_S = 2.0

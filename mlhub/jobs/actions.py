@@ -13,11 +13,11 @@ from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_room, check_versions
-from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.jobs.training_defaults import with_usual_course
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role

@@ -10,8 +10,8 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
 from mlhub.datasets.models import DatasetVersion, VersionState
-from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
+from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.hyperparameters import check_limits, read_settings

@@ -7,9 +7,9 @@ from typing import Any
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import Job, JobKind, ModeChoice
 from mlhub.jobs.states import JobState
+from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from mlhub.control.convergence import expected_steps
-from mlhub.control.costs import costs_of, costs_of_newest
-from mlhub.control.learnt import learnt_of
+from mlhub.control.learned_models import learnt_of
+from mlhub.control.restart_costs import costs_of, costs_of_newest
 from mlhub.control.snapshots import take_snapshot
+from mlhub.control.target_prediction import expected_steps
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, SpeedSample
 from mlhub.metrics.speeds import family_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.launches import launch_spec
+from mlhub.control.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Artifact, Attempt, Job
 from mlhub.jobs.states import JobState

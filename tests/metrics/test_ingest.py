@@ -14,7 +14,7 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
 from mlhub.metrics.reads import Point, effective, thin
-from mlhub.metrics.standstills import Waited, waited_for
+from mlhub.metrics.stalls import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 

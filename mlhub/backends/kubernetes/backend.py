@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, KubernetesApi, NotFoundError, connection
-from mlhub.backends.kubernetes.claiming import Claims
+from mlhub.backends.kubernetes.api import ApiError, KubeNotFoundError, KubernetesApi, connection
+from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.containers import MAIN
 from mlhub.backends.kubernetes.gangs import (
     GangState,
-    PodState,
+    KubePodState,
     Record,
     Stop,
     by_member,
@@ -27,7 +27,7 @@ from mlhub.backends.kubernetes.gangs import (
     vanished,
 )
 from mlhub.backends.kubernetes.gpus import GpuOffer, gpu_offer
-from mlhub.backends.kubernetes.launching import Launcher
+from mlhub.backends.kubernetes.launching import GangLauncher
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
@@ -80,9 +80,9 @@ class KubernetesBackend:
         self._records = Mirror(api, paths.SERVICES, selector=paths.OURS)
         self._pods = Mirror(api, paths.PODS, selector=paths.OURS)
         self._nodes = Mirror(api, paths.NODES)
-        self._claims = Claims(api, options)
+        self._claims = ClaimRequests(api, options)
         mirrors = {"records": self._records, "pods": self._pods}
-        self._launcher = Launcher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
+        self._launcher = GangLauncher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
         self._remover = Remover(api, **mirrors, claims=self._claims)
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
@@ -205,13 +205,13 @@ class KubernetesBackend:
     ) -> GangState:
         now = self._now()
         found = by_member(pods)
-        states: list[PodState] = []
+        states: list[KubePodState] = []
         for member in record.members:
             pod = found.get((member.role, member.index))
             node_lost = lost(nodes.get(member.node), member.node, now=now, after_s=self.options.node_lost_after_s)
             if pod is None:
                 end = vanished(member, lost_node=node_lost, now=now) if is_complete else None
-                states.append(PodState(member, None, end))
+                states.append(KubePodState(member, None, end))
                 continue
             end = ending(pod, lost_node=node_lost, now=now)
             if end is not None and end.cause is Cause.PREEMPTED and record.stop is None:
@@ -225,7 +225,7 @@ class KubernetesBackend:
                     unschedulable_after_s=self.options.unschedulable_after_s,
                     released_at=record.launched_at,
                 )
-            states.append(PodState(member, pod, end, hindered))
+            states.append(KubePodState(member, pod, end, hindered))
         return gang_state(record, states, now=now)
 
     def _events(self, pod: Object, now: datetime) -> list[Object]:
@@ -287,7 +287,7 @@ class KubernetesBackend:
         """The protocol knows two errors; a "no" to what we may ask is the cluster's to mend, and then asked again."""
         try:
             return question()
-        except NotFoundError as error:
+        except KubeNotFoundError as error:
             raise BackendUnavailableError(f"It went away just now: {error}") from error
         except ApiError as error:
             raise BackendUnavailableError(str(error)) from error

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ConflictError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.api import KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.containers import ACCOUNT, CHECKPOINT_CLAIM, CHECKPOINTS, pod_security
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import when
@@ -95,5 +95,5 @@ class Sweeper:
             return
         try:
             self._api.create(path, sweep_pod(namespace, self._options, keep=keep, older_than_s=older_than_s))
-        except (ConflictError, NotFoundError):
+        except (KubeConflictError, KubeNotFoundError):
             return  # it runs already, or the project never had a pod here

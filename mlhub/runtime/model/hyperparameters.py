@@ -79,7 +79,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
 
 def check_limits(hyperparameters: Values) -> None:
     """Those that the platform itself reads, of scripts too: how long a job may stand still (mlhub/control/stalls.py),
-    how many servers it has, and how much memory its pods have (mlhub/control/needs.py). Raises BadInputError."""
+    how many servers it has, and how much memory its pods have (control/pod_resources.py). Raises BadInputError."""
     _number(hyperparameters, "stall_limit_s", least=60.0)
     _number(hyperparameters, "memory_gib", least=0.5, most=4096.0)
     _number(hyperparameters, "server_memory_gib", least=0.5, most=4096.0)

@@ -19,7 +19,7 @@ MAX_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
-class Task:
+class DecisionRequest:
     snapshot: ClusterSnapshot
     policy: Policy
     memory: PolicyMemory
@@ -27,22 +27,22 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionResult:
     plan: Plan
     took_s: float
 
 
 @dataclass(frozen=True)
-class Failed:
+class DecisionFailure:
     """The policy raised; message: what, and where."""
 
     message: str
 
 
-Answer = Decided | Failed
+Answer = DecisionResult | DecisionFailure
 
 
-def answer_to(task: Task) -> Answer:
+def answer_to(task: DecisionRequest) -> Answer:
     """A policy's bug is an answer too: it must not end whoever asked."""
     began = time.perf_counter()
     try:
@@ -50,8 +50,8 @@ def answer_to(task: Task) -> Answer:
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
-        return Failed(f"{type(error).__name__}: {error}{where}"[:MAX_MESSAGE])
-    return Decided(plan, time.perf_counter() - began)
+        return DecisionFailure(f"{type(error).__name__}: {error}{where}"[:MAX_MESSAGE])
+    return DecisionResult(plan, time.perf_counter() - began)
 
 
 def main(file_number: int, niceness: int) -> None:
@@ -68,14 +68,14 @@ def _next_answer(connection: Connection) -> Answer:
     try:
         task = _task(raw)
     except Exception as error:  # a policy whose code this process cannot find
-        return Failed(f"The task cannot be read: {type(error).__name__}: {error}"[:MAX_MESSAGE])
+        return DecisionFailure(f"The task cannot be read: {type(error).__name__}: {error}"[:MAX_MESSAGE])
     signal.setitimer(signal.ITIMER_REAL, task.limit_s + ORPHAN_GRACE_S)
     answer = answer_to(task)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return answer
 
 
-def _task(raw: bytes) -> Task:
+def _task(raw: bytes) -> DecisionRequest:
     found: Any = pickle.loads(raw)  # noqa: S301 (from the process that started this one)
-    assert isinstance(found, Task)
+    assert isinstance(found, DecisionRequest)
     return found

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from mlhub.control.needs import server_resources, worker_resources
+from mlhub.control.pod_resources import server_resources, worker_resources
 from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind

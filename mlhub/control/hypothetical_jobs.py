@@ -8,9 +8,9 @@ from typing import Any
 
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.admission import check_request, check_versions
-from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import JobState
+from mlhub.jobs.training_defaults import with_usual_course
 from mlhub.metrics.models import SpeedSample
 from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import ModelVersion
@@ -20,7 +20,7 @@ HELD_OUT = 0.2  # of the examples, where no job of this kind has been tried out 
 
 
 @dataclass(frozen=True)
-class Supposed:
+class HypotheticalJob:
     """basis: what its prediction rests on: measured, tried_out or guessed."""
 
     job: Job
@@ -29,7 +29,7 @@ class Supposed:
 
 def suppose_job(
     project: Project, *, dataset_version: DatasetVersion, model_version: ModelVersion, actor: User, **request: Any
-) -> Supposed:
+) -> HypotheticalJob:
     """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
     check_versions(project, dataset_version, model_version)
     request = with_usual_course(dataset_version, request)
@@ -49,8 +49,8 @@ def suppose_job(
     job.profile = dict(alike.profile) if alike else {}
     job.steps_total = _steps(job, alike)
     if SpeedSample.objects.filter(family=family_of(job), n_steps__gt=0).exists():
-        return Supposed(job, "measured")
-    return Supposed(job, "tried_out" if alike else "guessed")
+        return HypotheticalJob(job, "measured")
+    return HypotheticalJob(job, "tried_out" if alike else "guessed")
 
 
 def _alike(job: Job) -> Job | None:

@@ -19,7 +19,7 @@ TRIED_AGAIN_AFTER = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedPolicy:
     """What decides the next round. The policy is made late: its name or parameters may be gone since they were set."""
 
     name: str
@@ -33,7 +33,7 @@ class Chosen:
         return policy_named(self.name, self.parameters)
 
 
-def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime) -> Chosen:
+def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime) -> SelectedPolicy:
     """The stand-in for TRIED_AGAIN_AFTER after the last of several failures; then the chosen policy is tried again.
 
     Other settings than those that failed are given a chance at once.
@@ -43,10 +43,10 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
     since = state.stands_in_since
     stands_in = since is not None and now - since < TRIED_AGAIN_AFTER
     name, parameters = (STAND_IN, {}) if stands_in else (settings.policy, settings.parameters)
-    return Chosen(name, parameters, PolicyMemory(settings.memory), settings.budget_s, stands_in)
+    return SelectedPolicy(name, parameters, PolicyMemory(settings.memory), settings.budget_s, stands_in)
 
 
-def note_success(state: SchedulerState, chosen: Chosen) -> None:
+def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
     """The chosen policy answered: its failures are forgotten."""
     if chosen.stands_in or not (state.n_failures or state.stands_in_since):
         return
@@ -56,7 +56,7 @@ def note_success(state: SchedulerState, chosen: Chosen) -> None:
 
 
 def note_failure(
-    state: SchedulerState, chosen: Chosen, *, kind: str, message: str, round_id: int, now: datetime
+    state: SchedulerState, chosen: SelectedPolicy, *, kind: str, message: str, round_id: int, now: datetime
 ) -> None:
     """Writes down the failure for administrators; after several in a row the stand-in takes over."""
     logger.error("round.failed policy=%s kind=%s error=%s", chosen.name, kind, message)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from mlhub.events.wakes import job_topic, wake_on_commit
+from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
@@ -31,13 +31,13 @@ RETURNING job.id
 
 
 @dataclass(frozen=True)
-class Teller:
+class ExplanationWriter:
     """names: of every job of the round, by id, with the organisation that it is of."""
 
     names: Mapping[str, tuple[str, str]]
 
     @classmethod
-    def of(cls, jobs: Mapping[str, Job]) -> Teller:
+    def of(cls, jobs: Mapping[str, Job]) -> ExplanationWriter:
         return cls({id: (job.name, str(job.project.organisation_id)) for id, job in jobs.items()})
 
     def tell(self, job: Job, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ class Teller:
         return name if owner == organisation else SOMEBODY_ELSE
 
 
-def tell(decided: Iterable[tuple[Job, Decision]], teller: Teller, *, now: datetime) -> None:
+def tell(decided: Iterable[tuple[Job, Decision]], teller: ExplanationWriter, *, now: datetime) -> None:
     """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
     changed = [job for job, decision in decided if _note(job, decision, teller, now=now)]
     if not changed:
@@ -93,7 +93,7 @@ def moment(seconds: float | None) -> datetime | None:
         return None  # beyond the calendar
 
 
-def _note(job: Job, decision: Decision, teller: Teller, *, now: datetime) -> bool:
+def _note(job: Job, decision: Decision, teller: ExplanationWriter, *, now: datetime) -> bool:
     """Takes reasons and predictions over into the row in memory; whether anything changed."""
     changes = _predictions(job, decision.prediction, now=now)
     if isinstance(decision, Keep | Wait) or job.state != JobState.QUEUED:

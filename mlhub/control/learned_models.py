@@ -19,7 +19,7 @@ LOOKED_AT = 1000  # attempts, the newest ones, of all families together
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearnedModels:
     """By family; families that nothing is known of are absent, but for costs, of which the model has an idea always."""
 
     observations: Mapping[str, tuple[SpeedObservation, ...]]
@@ -28,10 +28,10 @@ class Learnt:
     costs: CostModel
 
 
-def learnt_of(families: Collection[str]) -> Learnt:
+def learnt_of(families: Collection[str]) -> LearnedModels:
     """What is known of these families."""
     observations, profiles, noise_scales = _speeds(families)
-    return Learnt(observations, profiles, noise_scales, learnt_costs())
+    return LearnedModels(observations, profiles, noise_scales, learnt_costs())
 
 
 def _speeds(

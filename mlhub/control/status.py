@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from mlhub.control.choosing import STAND_IN
-from mlhub.control.costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
+from mlhub.control.policy_selection import STAND_IN
+from mlhub.control.restart_costs import costs_of
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User

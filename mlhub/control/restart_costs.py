@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.control.learnt import learnt_costs
+from mlhub.control.learned_models import learnt_costs
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.speeds import family_of
 from scheduler.models.cost import CostModel, Estimate

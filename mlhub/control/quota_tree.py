@@ -22,7 +22,7 @@ PLATFORM = "platform"  # a tenant above all organisations, where these share fai
 
 
 @dataclass
-class Tree:
+class QuotaTree:
     """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
 
     fair: those whose parts share fairly.
@@ -38,7 +38,7 @@ class Tree:
             self.fair.add(tenant.id)
 
 
-def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> Tree:
+def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
@@ -58,8 +58,8 @@ def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> Tree:
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation]) -> Tree:
-    tree, parent = Tree(), None
+def _tree_above(organisations: Iterable[Organisation]) -> QuotaTree:
+    tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
         parent = PLATFORM
@@ -69,7 +69,7 @@ def _tree_above(organisations: Iterable[Organisation]) -> Tree:
     return tree
 
 
-def _place(tree: Tree, owner: Team | Project, above: str, *, whole: bool) -> str:
+def _place(tree: QuotaTree, owner: Team | Project, above: str, *, whole: bool) -> str:
     """Under which tenant's name it stands: its own, or what lies above."""
     if not whole and getattr(owner, "quota", None) is None:
         return above
