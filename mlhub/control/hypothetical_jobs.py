@@ -8,11 +8,11 @@ from typing import Any
 
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import JobState
 from mlhub.jobs.training_defaults import with_usual_course
 from mlhub.metrics.models import SpeedSample
-from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mlhub.control.learned_models import learnt_costs
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.speeds import family_of
 from scheduler.models.cost import CostModel, Estimate
 
 LOOKED_AT = 200  # attempts, the newest ones, for the families that ran last

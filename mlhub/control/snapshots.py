@@ -14,9 +14,9 @@ from mlhub.control.learned_models import LearnedModels, learnt_of
 from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
 from mlhub.control.quota_tree import tree_of
 from mlhub.control.target_prediction import expected_steps
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
-from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
 from scheduler.api.plan import Reason
@@ -32,8 +32,8 @@ PHASES = {
 }
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
-    "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "target_metric", "target_value", "profile",
-    "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
+    "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
+    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
     "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [

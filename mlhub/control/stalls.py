@@ -44,8 +44,8 @@ def watch_stalls(backend: Backend, *, now: datetime) -> None:
 
 def limit_s(job: Job) -> float:
     """Seconds that the job may stand still."""
-    asked = job.hyperparameters.get("stall_limit_s")
-    if isinstance(asked, int | float) and not isinstance(asked, bool):
+    asked = job.limits.get("stall_s")
+    if asked is not None:
         return float(asked)
     is_script = job.model_version.kind == Kind.SCRIPT
     return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)

@@ -26,9 +26,9 @@ from mlhub.tenants.roles import Role
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
-    "target_metric", "target_value",
+    "resources", "limits", "target_metric", "target_value",
 )  # fmt: skip
-CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority")
+CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits")
 
 
 def submit_job(

@@ -16,7 +16,7 @@ from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_lear
 from mlhub.tenants.models import User
 
 LEAST_BATCH, MOST_BATCH, N_PARTS = 256, 4096, 64  # a few examples are not worth another worker's start
-COMMON = ("name", "priority", "min_workers", "max_workers", "batch_size")
+COMMON = ("name", "priority", "min_workers", "max_workers", "batch_size", "resources", "limits")
 ASKED = {"features": [], "output": "parquet", "examples": "all"}
 
 

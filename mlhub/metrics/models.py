@@ -68,7 +68,7 @@ class LogLine(models.Model):
 
 class SpeedSample(models.Model):
     """What an attempt measured of itself: a mean step time on a real allocation, for the scheduler's speed model, and
-    the newest of everything else. family = model code + dataset. NULL: not known."""
+    the newest of everything else. family: see jobs/families.py. NULL: not known."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="speed_sample")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.jobs.models import Attempt, Job, JobKind
+from mlhub.jobs.families import family_of
+from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample, Staleness
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.report import ProgressReport, StalenessReport
@@ -17,17 +16,6 @@ from mlhub.wire.report import ProgressReport, StalenessReport
 PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
 NEWEST = ("bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes")
 MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
-
-
-def family_of(job: Job) -> str:
-    """Jobs of one family do the same with the same code and dataset, in step alike: they are expected to be as fast."""
-    code = job.model_version.code_version_id or job.model_version_id
-    shape = json.dumps(job.hyperparameters, sort_keys=True)
-    if job.kind != JobKind.TRAIN:
-        shape += json.dumps([job.kind, job.prediction], sort_keys=True)
-    if job.strategy:
-        shape += json.dumps(job.strategy, sort_keys=True)
-    return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
 
 
 def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:

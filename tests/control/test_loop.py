@@ -95,9 +95,7 @@ def test_pinned_modes_are_kept(world: World) -> None:
 
 
 def test_a_job_has_as_many_servers_as_it_asks_for(world: World) -> None:
-    world.job(
-        mode="parameter_server", max_workers=1, hyperparameters={"n_servers": 3, "server_memory_gib": 2}, profile={}
-    )
+    world.job(mode="parameter_server", max_workers=1, resources={"n_servers": 3, "server_memory_gib": 2}, profile={})
     world.round()
     (launch,) = world.backend.launches
     assert len(launch.servers) == 3

@@ -1340,6 +1340,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -1406,6 +1408,8 @@ export interface components {
             min_workers?: number;
             max_workers?: number;
             priority?: number;
+            resources?: components["schemas"]["ResourcesRequest"];
+            limits?: components["schemas"]["LimitsRequest"];
             seed?: number;
         };
         /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
@@ -1434,6 +1438,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -1586,6 +1592,8 @@ export interface components {
             min_workers?: number;
             max_workers?: number;
             priority?: number;
+            resources?: components["schemas"]["ResourcesRequest"];
+            limits?: components["schemas"]["LimitsRequest"];
             seed?: number;
             target_metric?: string;
             /** Format: double */
@@ -1607,6 +1615,22 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "package" | "script" | "builtin";
+        /** @description When the platform ends the job. */
+        Limits: {
+            /**
+             * Format: double
+             * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
+             */
+            stall_s?: number;
+        };
+        /** @description When the platform ends the job. */
+        LimitsRequest: {
+            /**
+             * Format: double
+             * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
+             */
+            stall_s?: number;
+        };
         /** @description A batch of one stream of one pod (mlhub/wire/report.py). */
         LinesRequest: {
             version: components["schemas"]["VersionEnum"];
@@ -2187,6 +2211,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -2358,6 +2384,46 @@ export interface components {
             remedy: string;
             /** @description Of uploaded code that raised. */
             traceback?: string;
+        };
+        /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
+        Resources: {
+            /**
+             * Format: double
+             * @description CPUs of each worker; by default 1.
+             */
+            cpus?: number;
+            /**
+             * Format: double
+             * @description Memory of each worker; by default twice what the dry run took, at least 1.5.
+             */
+            memory_gib?: number;
+            /** @description Parameter servers, where the job runs on servers; by default the scheduler's choice. */
+            n_servers?: number;
+            /**
+             * Format: double
+             * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
+             */
+            server_memory_gib?: number;
+        };
+        /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
+        ResourcesRequest: {
+            /**
+             * Format: double
+             * @description CPUs of each worker; by default 1.
+             */
+            cpus?: number;
+            /**
+             * Format: double
+             * @description Memory of each worker; by default twice what the dry run took, at least 1.5.
+             */
+            memory_gib?: number;
+            /** @description Parameter servers, where the job runs on servers; by default the scheduler's choice. */
+            n_servers?: number;
+            /**
+             * Format: double
+             * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
+             */
+            server_memory_gib?: number;
         };
         ResultFile: {
             name: string;

@@ -14,8 +14,7 @@ AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
-    "stall_limit_s", "standardise", "memory_gib", "n_servers", "server_memory_gib", "l1", "evaluate_first",
-    "evaluate_only",
+    "standardise", "l1", "evaluate_first", "evaluate_only",
 )  # fmt: skip
 Values = Mapping[str, Any]
 
@@ -54,7 +53,6 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
     _number(hyperparameters, "l1", least=0.0)
-    check_limits(hyperparameters)
     settings = Settings(
         lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
         warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
@@ -75,15 +73,6 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
-
-
-def check_limits(hyperparameters: Values) -> None:
-    """Those that the platform itself reads, of scripts too: how long a job may stand still (mlhub/control/stalls.py),
-    how many servers it has, and how much memory its pods have (control/pod_resources.py). Raises BadInputError."""
-    _number(hyperparameters, "stall_limit_s", least=60.0)
-    _number(hyperparameters, "memory_gib", least=0.5, most=4096.0)
-    _number(hyperparameters, "server_memory_gib", least=0.5, most=4096.0)
-    _number(hyperparameters, "n_servers", least=1, most=1024, is_whole=True)
 
 
 def check_declared(hyperparameters: Values, declared: Values) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 MAX_OUTPUT_BYTES = 16 * 2**20
 MAX_FILE_BYTES = 10 * 2**30
 MAX_OPEN_FILES = 512
