@@ -58,8 +58,8 @@ def _speeds(
             )
         )
         profiles[sample.family] = Profile(cpu_io_s=sample.input_s, gpu_s=sample.compute_s, network_s=sample.sync_s)
-        if sample.noise_scale is not None:
-            noise_scales[sample.family] = sample.noise_scale
+        if "noise_scale" in sample.measured:
+            noise_scales[sample.family] = sample.measured["noise_scale"]
     return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
 
 

@@ -39,7 +39,7 @@ def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = N
     SpeedSample.objects.create(
         attempt=attempt, family=family_of(job), mode="all_reduce", n_workers=1, n_servers=0, n_nodes=1, n_racks=1,
         gpu_type="cpu-slot", batch_size=32, step_s=0.3, compute_s=0.2, sync_s=0.06, input_s=0.04, n_steps=500,
-        updated_at=world.now, noise_scale=512.0,
+        updated_at=world.now, measured={"noise_scale": 512.0},
     )  # fmt: skip
 
 

@@ -1678,6 +1678,30 @@ export interface components {
             readonly is_staff: boolean;
             readonly memberships: components["schemas"]["MyMembership"][];
         };
+        /** @description A value that the job's pods measured, with what a page says about it. */
+        MeasuredValue: {
+            /** @description The name under which pods report it. */
+            name: string;
+            /** @description What people call it. */
+            title: string;
+            /**
+             * @description A share: 0 to 1.
+             *
+             *     * `bytes` - bytes
+             *     * `examples` - examples
+             *     * `share` - share
+             *     * `seconds` - seconds
+             *     * `count` - count
+             */
+            unit: components["schemas"]["UnitEnum"];
+            /** @description What it means, in a sentence. */
+            about: string;
+            /**
+             * Format: double
+             * @description The newest value.
+             */
+            value: number;
+        };
         Membership: {
             /** Format: uuid */
             readonly id: string;
@@ -2620,10 +2644,7 @@ export interface components {
          * @enum {string}
          */
         SourceEnum: "upload" | "training";
-        /**
-         * @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last one: or more.
-         *     noise_scale: in examples. gpu_utilisation: from 0 to 1. null: not measured.
-         */
+        /** @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more. */
         Speed: {
             attempt_number: number;
             readonly mode: string;
@@ -2646,16 +2667,8 @@ export interface components {
             readonly n_steps: number;
             /** Format: date-time */
             readonly updated_at: string;
-            /** Format: double */
-            readonly bytes_sent: number;
-            /** Format: double */
-            readonly bytes_received: number;
-            readonly peak_memory_bytes: number;
-            /** Format: double */
-            readonly noise_scale: number | null;
-            /** Format: double */
-            readonly gpu_utilisation: number | null;
-            readonly gpu_memory_bytes: number | null;
+            /** @description What else the pods measured, in the order of the page. */
+            readonly measured: components["schemas"]["MeasuredValue"][];
             readonly staleness: number[];
             readonly n_discarded: number;
         };
@@ -2770,6 +2783,15 @@ export interface components {
             number: number;
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
+        /**
+         * @description * `bytes` - bytes
+         *     * `examples` - examples
+         *     * `share` - share
+         *     * `seconds` - seconds
+         *     * `count` - count
+         * @enum {string}
+         */
+        UnitEnum: "bytes" | "examples" | "share" | "seconds" | "count";
         UserBrief: {
             /** Format: uuid */
             readonly id: string;

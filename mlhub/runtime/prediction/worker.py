@@ -93,7 +93,7 @@ class PredictionWorker:
                 compute_s=step_s,
                 sync_s=0.0,
                 input_s=0.0,
-                peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                measured={"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024},
             )
         )
 

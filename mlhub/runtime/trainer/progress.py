@@ -13,6 +13,7 @@ from mlhub.runtime.trainer import gpu_usage
 from mlhub.runtime.trainer.gradient_noise import NoiseScale
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.launch import PodSpec
+from mlhub.wire.measurements import known
 from mlhub.wire.report import ProgressReport
 
 
@@ -66,14 +67,18 @@ class Interval:
             compute_s=max(0.0, step_s - sync_s - input_s),
             sync_s=sync_s,
             input_s=input_s,
-            bytes_sent=(sent or self.bytes_sent) / n,
-            bytes_received=(received or self.bytes_received) / n,
             parameters_bytes=parameters_bytes,
-            peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             wait_s=min(wait_s, sync_s),
-            noise_scale=watched.noise.value(batch_size=spec.training.batch_size),
-            gpu_utilisation=None if used is None else used.utilisation,
-            gpu_memory_bytes=None if used is None else used.memory_bytes,
+            measured=known(
+                {
+                    "bytes_sent": (sent or self.bytes_sent) / n,
+                    "bytes_received": (received or self.bytes_received) / n,
+                    "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                    "noise_scale": watched.noise.value(batch_size=spec.training.batch_size),
+                    "gpu_utilisation": None if used is None else used.utilisation,
+                    "gpu_memory_bytes": None if used is None else used.memory_bytes,
+                }
+            ),
         )
 
 

@@ -51,15 +51,17 @@ function StepTime({ speed }: { speed: Speed }) {
   );
 }
 
+/** How each unit is written; a new one does not compile without a line here. */
+const FORMATS: Record<Speed["measured"][number]["unit"], (value: number) => string> = {
+  bytes,
+  count: (value) => number(value),
+  examples: (value) => `${number(rounded(value))} examples`,
+  seconds: milliseconds,
+  share: percent,
+};
+
 function factsOf(speed: Speed): Fact[] {
-  const facts: Fact[] = [];
-  if (speed.noise_scale !== null) facts.push(["Gradient noise scale", `${number(rounded(speed.noise_scale))} examples`]);
-  if (speed.gpu_utilisation !== null) facts.push(["GPU in use", percent(speed.gpu_utilisation)]);
-  if (speed.gpu_memory_bytes !== null) facts.push(["GPU memory", bytes(speed.gpu_memory_bytes)]);
-  if (speed.peak_memory_bytes > 0) facts.push(["Memory at most", bytes(speed.peak_memory_bytes)]);
-  if (speed.bytes_sent > 0) facts.push(["Sent a step", bytes(speed.bytes_sent)]);
-  if (speed.bytes_received > 0) facts.push(["Received a step", bytes(speed.bytes_received)]);
-  return facts;
+  return speed.measured.map(({ title, unit, value }) => [title, FORMATS[unit](value)]);
 }
 
 /** The words that are shown above, in one sentence each. */

@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 
 import type { Speed } from "@/api/types";
+import { measured } from "@/testing/fixtures";
 
 import { barsOf, explanationsOf, meanStaleness, partsOf } from "./measures";
 
@@ -29,7 +30,7 @@ it("knows the mean staleness", () => {
 });
 
 it("explains the words that are shown, and no others", () => {
-  const speed = { input_s: 0.1, sync_s: 0, wait_s: 0, noise_scale: 12, peak_memory_bytes: 0, bytes_sent: 0 };
-  const shown = explanationsOf({ ...speed, gpu_utilisation: null, staleness: [] } as unknown as Speed);
+  const values = [measured("noise_scale", "Gradient noise scale", "examples", 12)];
+  const shown = explanationsOf({ input_s: 0.1, sync_s: 0, wait_s: 0, measured: values, staleness: [] } as unknown as Speed);
   expect(shown.map(([word]) => word)).toEqual(["Step", "Reading", "Gradient noise scale"]);
 });

@@ -51,14 +51,7 @@ export function explanationsOf(speed: Speed): [word: string, about: string][] {
     [speed.input_s > 0, "Reading", "Time in which a worker waits for its examples. Much of it: the data is too slow."],
     [speed.sync_s > 0, "Synchronising", "Time in which gradients or weights travel. Much of it: a larger batch helps."],
     [speed.wait_s > 0, "Waiting for others", "Time in which a worker is done and others are not."],
-    [
-      speed.noise_scale !== null,
-      "Gradient noise scale",
-      "Up to about this batch size larger batches save steps; beyond it they only cost more.",
-    ],
-    [speed.peak_memory_bytes > 0, "Memory at most", "The most that one worker needed so far."],
-    [speed.bytes_sent > 0, "Sent and received a step", "What one worker's network connections carried, by the kernel's count."],
-    [speed.gpu_utilisation !== null, "GPU in use", "The part of the time in which the GPU computed anything."],
+    ...speed.measured.map(({ title, about }): [boolean, string, string] => [true, title, about]),
     [
       speed.staleness.length > 1,
       "Staleness",
