@@ -57,7 +57,7 @@ class Resources:
 class DatasetSpec:
     """A dataset version as the runtime reads it.
 
-    format: "npz" | "csv" | "parquet" | "image_folder" | "text".
+    format: a name of wire/formats.py.
     files: names of Inputs. schema: what inspection found: target, classes, shape, columns, counts
     (mlhub/runtime/readers/ writes and reads it).
     """

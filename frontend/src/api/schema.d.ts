@@ -1089,10 +1089,10 @@ export interface components {
             /**
              * @description Guessed from the file when absent.
              *
-             *     * `npz` - Npz
-             *     * `csv` - Csv
-             *     * `parquet` - Parquet
-             *     * `image_folder` - Image Folder
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];
@@ -1292,10 +1292,10 @@ export interface components {
          */
         FaultEnum: "user" | "platform";
         /**
-         * @description * `npz` - Npz
-         *     * `csv` - Csv
-         *     * `parquet` - Parquet
-         *     * `image_folder` - Image Folder
+         * @description * `npz` - NumPy arrays
+         *     * `csv` - CSV table
+         *     * `parquet` - Parquet table
+         *     * `image_folder` - Images in folders
          *     * `text` - Text
          * @enum {string}
          */
@@ -2821,10 +2821,10 @@ export interface components {
             /**
              * @description Guessed from the file when absent.
              *
-             *     * `npz` - Npz
-             *     * `csv` - Csv
-             *     * `parquet` - Parquet
-             *     * `image_folder` - Image Folder
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];

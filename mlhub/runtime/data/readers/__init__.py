@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,10 +12,11 @@ import numpy as np
 from torch import Tensor
 
 from mlhub.runtime.data.node_cache import NodeCache
-from mlhub.runtime.data.readers import image_folder, npz, prepared, tables, text
+from mlhub.runtime.data.readers import image_folder, prepared
 from mlhub.runtime.data.readers.examples import Examples, InspectionResult
 from mlhub.runtime.data.sampling import Indices, split
 from mlhub.runtime.errors import BadInputError
+from mlhub.wire.formats import FORMATS
 
 
 class Reader(Protocol):
@@ -26,15 +28,6 @@ class Reader(Protocol):
 
 
 BESIDE = "prepared"  # folder beside inputs that pods share
-READERS: Mapping[str, Reader] = {
-    "npz": npz.READER,
-    "csv": tables.CSV,
-    "parquet": tables.PARQUET,
-    "image_folder": image_folder.READER,
-    "text": text.READER,
-}
-
-
 FACTS = (
     "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
     "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
@@ -116,6 +109,9 @@ def open_all(
 
 
 def _reader(format: str) -> Reader:
-    if format not in READERS:
-        raise BadInputError(f"The format {format} is unknown.", field="format", remedy=f"Known: {', '.join(READERS)}.")
-    return READERS[format]
+    """The reader that wire/formats.py names. Raises BadInputError for an unknown format."""
+    if format not in FORMATS:
+        raise BadInputError(f"The format {format} is unknown.", field="format", remedy=f"Known: {', '.join(FORMATS)}.")
+    module, _, attribute = FORMATS[format].reader.partition(":")
+    reader: Reader = getattr(import_module(f"{__name__}.{module}"), attribute)
+    return reader
