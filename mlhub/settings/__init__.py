@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-env = environ.Env()
-BASE_DIR = Path(__file__).resolve().parents[2]
+from mlhub import _installation
+from mlhub._version import __version__
 
-MLHUB_HOME = Path(env("MLHUB_HOME", default=str(BASE_DIR / ".mlhub"))).resolve()
+env = environ.Env()
+MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
 SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
@@ -99,7 +100,7 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = MLHUB_HOME / "static"
-FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
+FRONTEND_DIST = _installation.dashboard_build()
 WHITENOISE_ROOT = FRONTEND_DIST if FRONTEND_DIST.is_dir() else None
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
@@ -126,7 +127,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "MLHub",
     "DESCRIPTION": "Bring data and a model; MLHub decides the rest.",
-    "VERSION": "1.0.0",
+    "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
@@ -173,7 +174,7 @@ CHECKPOINT_ROOT = Path(env("MLHUB_CHECKPOINT_ROOT", default=str(MLHUB_HOME / "ch
 SANDBOX_ROOT = MLHUB_HOME / "sandbox"
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
-CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(BASE_DIR / "deploy" / "local" / "cluster.yaml")))
+CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
 LIFELINE = env("MLHUB_LIFELINE", default="")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
