@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub import _installation
 from mlhub._version import __version__
+from mlhub.core.logs import logging_settings
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
@@ -47,6 +48,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -194,11 +196,10 @@ SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
 MAX_PLATFORM_RETRIES = 5
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": env("MLHUB_LOG_LEVEL", default="INFO")},
-    "loggers": {"axes": {"level": "WARNING"}},
-}
+# json, console, or auto: console in a terminal
+try:
+    LOGGING = logging_settings(
+        form=env("MLHUB_LOG_FORMAT", default="auto"), level=env("MLHUB_LOG_LEVEL", default="INFO").upper()
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
