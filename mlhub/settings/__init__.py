@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub import _installation
 from mlhub._version import __version__
+from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
 
 env = environ.Env()
@@ -16,6 +17,7 @@ MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).
 SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+IS_HTTPS = PUBLIC_URL.startswith("https://")
 METRICS_TOKEN = env("MLHUB_METRICS_TOKEN", default="")  # what Prometheus shows at /metrics; without one: only locally
 POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its address
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
@@ -35,6 +37,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    "csp",
     "mlhub.core",
     "mlhub.tenants",
     "mlhub.clusters",
@@ -50,6 +53,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "mlhub.core.headers.security_headers_middleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -93,7 +98,14 @@ AXES_ENABLE_ADMIN = False
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# Browsers then refuse plain HTTP for so long, whatever happens to the certificate: 0 until the administrator is sure
+HSTS_SECONDS = env.int("MLHUB_HSTS_SECONDS", default=0)
+if HSTS_SECONDS and not IS_HTTPS:
+    raise ImproperlyConfigured("MLHUB_HSTS_SECONDS needs an MLHUB_PUBLIC_URL that begins with https://.")
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
