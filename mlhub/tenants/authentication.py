@@ -53,7 +53,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
     """Django's session with CSRF; 401 rather than 403 when signed out, so that the dashboard knows to sign in."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        found: tuple[User, None] | None = super().authenticate(request)  # type: ignore[assignment]
+        found: tuple[User, None] | None = super().authenticate(request)
         if found is not None:
             structlog.contextvars.bind_contextvars(user=str(found[0].pk))
         return found
