@@ -64,6 +64,7 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
             # they bring handlers of their own, which would write lines of another form
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"handlers": [], "propagate": True},
+            "uvicorn.access": {"handlers": [], "propagate": False},  # with query strings; request_logs.py reports
         },
     }
 
@@ -75,6 +76,7 @@ def current_request_id() -> str:
 
 def hide_secrets(_: WrappedLogger, __: str, entry: EventDict) -> EventDict:
     """Replaces what is named like a secret, and what looks like one within texts; ids and errors become texts."""
+    entry.pop("color_message", None)  # uvicorn's event once more, for terminals
     return {name: HIDDEN if SECRET_NAME.search(name) else _plain(value) for name, value in entry.items()}
 
 

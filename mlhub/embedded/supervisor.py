@@ -54,7 +54,7 @@ def listen_host() -> str:
 def django_commands(port: int) -> dict[str, Sequence[str]]:
     """The platform's own processes, by name, in the order of starting."""
     python = sys.executable
-    celery = [python, "-m", "celery", "-A", "mlhub.celery"]
+    celery = [python, "-m", "celery", "--quiet", "-A", "mlhub.celery"]  # no banner between the entries of the log
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
         "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],

@@ -99,6 +99,14 @@ def test_ids_are_no_secrets(lines: Lines) -> None:
     assert (entry["token_id"], entry["n_tokens"]) == ("t-1", 5)
 
 
+def test_servers_write_no_lines_of_their_own_about_requests(lines: Lines) -> None:
+    logging.getLogger("uvicorn.access").info("GET /?token=hunter2")
+    logging.getLogger("uvicorn.error").info("Started", extra={"color_message": "Started"})
+    (entry,) = lines.entries()
+    assert entry["event"] == "Started"
+    assert "color_message" not in entry
+
+
 def test_a_level_below_the_platform_s_is_not_written(lines: Lines) -> None:
     logging.getLogger().setLevel("WARNING")
     structlog.stdlib.get_logger("mlhub").info("it.happened")
