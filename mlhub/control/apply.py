@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, tell
@@ -18,7 +19,7 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 READ = [
     "name", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations", "reason",
     "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
@@ -43,9 +44,14 @@ def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
     for decision in plan.decisions:
         job = rows.get(decision.job)
         if job is not None and isinstance(decision, Launch | Resize | Preempt):
-            outcome = _act(backend, job, decision, teller, now=now)
+            with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
+                outcome = _act(backend, job, decision, teller, now=now)
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
     return Applied(actions, rows, teller)
+
+
+def _organisation(job: Job) -> str:
+    return str(job.project.organisation_id)
 
 
 def _act(
@@ -60,7 +66,7 @@ def _act(
             return "moved"
         return reason if ask_to_stop(backend, attempt, reason=reason, now=now) else "moved"
     except BackendUnavailableError as error:
-        logger.warning("apply.delayed job=%s error=%s", job.id, error)
+        logger.warning("apply.delayed", job=job.id, error=error)
         return "delayed"
 
 

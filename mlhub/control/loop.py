@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import redis
+import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
@@ -36,7 +36,7 @@ from scheduler.api.plan import Wait
 from scheduler.api.records import plan_to_json, snapshot_to_json
 from scheduler.round.decide import remembered_jobs
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 LOCK = "control loop"
 LOCK_RETRY_S = 2.0
 STORE_EVERY = timedelta(seconds=30)  # a round that changes nothing is stored this often
@@ -68,13 +68,13 @@ class Loop:
             try:
                 with work_lock(LOCK) as is_mine:
                     if not is_mine:
-                        logger.info("control.waits another control loop runs")
+                        logger.info("control.waits", reason="another control loop runs")
                         time.sleep(LOCK_RETRY_S)
                     while is_mine and not self.is_asked_to_end:
                         self.round()
                         ear.wait(settings.CONTROL_PERIOD_S)
             except DatabaseError as error:
-                logger.warning("control.database_away error=%s", error)
+                logger.warning("control.database_away", error=error)
                 connection.close()
                 time.sleep(LOCK_RETRY_S)
 
@@ -90,6 +90,7 @@ class Loop:
         takes too long costs this round: what was decided before stands.
         """
         now, began = self.now(), time.perf_counter()
+        structlog.contextvars.clear_contextvars()
         state, _ = SchedulerState.objects.get_or_create(pk=1)
         try:
             nodes = maintained(self.backend.inventory())
@@ -105,6 +106,7 @@ class Loop:
         chosen = choose(chosen_by_admin, state, now=now)
         self.shadow.collect(state)
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
+        structlog.contextvars.bind_contextvars(round=number)
         snapshot = take_snapshot(nodes, now=now, round_number=number, remembered=remembered_jobs(chosen.memory))
         record = Round(at=now, policy=chosen.name, parameters=dict(chosen.parameters), n_jobs=len(snapshot.jobs))
         try:
@@ -181,7 +183,7 @@ class _WakeupListener:
                     self._drain()
                     return
         except (redis.RedisError, OSError) as error:
-            logger.warning("control.redis_away error=%s", error)
+            logger.warning("control.redis_away", error=error)
             self._subscription = None
             time.sleep(max(0.0, until - time.monotonic()))
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
+
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.events.actions import append
 from scheduler import Policy, PolicyMemory, policy_named
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 STAND_IN = "fifo"  # takes nothing away from running jobs, and has nothing that could go wrong
 FAILURES_UNTIL_STAND_IN = 3  # in a row
 TRIED_AGAIN_AFTER = timedelta(minutes=10)
@@ -59,7 +60,7 @@ def note_failure(
     state: SchedulerState, chosen: SelectedPolicy, *, kind: str, message: str, round_id: int, now: datetime
 ) -> None:
     """Writes down the failure for administrators; after several in a row the stand-in takes over."""
-    logger.error("round.failed policy=%s kind=%s error=%s", chosen.name, kind, message)
+    logger.error("round.failed", policy=chosen.name, kind=kind, error=message)
     state.failure = {"at": now.isoformat(), "policy": chosen.name, "kind": kind, "message": message, "round": round_id}
     state.n_failures += 1
     facts = {"failure": kind, "message": message, "round": round_id, "n_failures": state.n_failures}

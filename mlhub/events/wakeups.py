@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from uuid import UUID
 
 import redis
+import structlog
 from django.conf import settings
 from django.db import transaction
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 
 PREFIX = "mlhub:wake:"
 EVENTS = "events"  # an event was appended: the organisation-wide streams and the control loop look
@@ -56,7 +56,7 @@ class _Publisher:
                 pipeline.execute()
         except (redis.RedisError, OSError) as error:
             self._not_before = time.monotonic() + PAUSE_S
-            logger.warning("wake.not_sent topics=%s error=%s", ",".join(topics), error)
+            logger.warning("wake.not_sent", topics=",".join(topics), error=error)
             return False
         return True
 

@@ -23,7 +23,8 @@ from PIL import Image
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.prefetching import Prefetcher
-from mlhub.runtime.data.readers import image_folder, npz, prepared, tables
+from mlhub.runtime.data.readers import image_folder, prepared, tables
+from mlhub.runtime.data.readers import npz as npz_reader
 from mlhub.runtime.strategies.protocol import Batch
 from tests.runtime.gang import ROOT
 
@@ -66,7 +67,7 @@ FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
 def test_what_is_mapped_is_what_would_have_been_loaded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(npz, "PART_BYTES", 600)
+    monkeypatch.setattr(npz_reader, "PART_BYTES", 600)
     monkeypatch.setattr(tables, "N_ROWS", 25)
     monkeypatch.setattr(image_folder, "N_AT_ONCE", 3)
     format, write = FILES[name]

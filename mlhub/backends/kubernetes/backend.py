@@ -169,7 +169,9 @@ class KubernetesBackend:
         try:
             text = self._api.text(f"{paths.of(pod, 'Pod')}/log", timeout_s=LOG_TIMEOUT_S, **query)
         except (ApiError, BackendUnavailableError) as error:  # of one node that is away, not of the whole cluster
-            logger.info("kubernetes.no_log attempt=%s role=%s index=%s error=%s", attempt_id, role, index, error)
+            logger.info(
+                "kubernetes.no_log", extra={"attempt": attempt_id, "role": role, "index": index, "error": error}
+            )
             return
         yield from text.splitlines()
 
@@ -183,7 +185,7 @@ class KubernetesBackend:
         """One gang: shown as it is, and pushed on where something broke off. None: it was half made, and is removed."""
         if record.launched_at is None:
             if self._now() - record.created_at > timedelta(seconds=self.options.half_made_after_s):
-                logger.warning("kubernetes.half_made_gang_removed attempt=%s", record.attempt_id)
+                logger.warning("kubernetes.half_made_gang_removed", extra={"attempt": record.attempt_id})
                 self._remover.remove(record.namespace, record.name, raw, pods)
                 return None
             return self._state(record, pods, nodes, is_complete=False).status

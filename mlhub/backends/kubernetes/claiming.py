@@ -51,7 +51,7 @@ class ClaimRequests:
             try:
                 slices, _ = self._api.list(f"{claims.GROUP}/{self.version()}/resourceslices")
             except ApiError as error:
-                logger.warning("kubernetes.no_resource_slices error=%s", error)
+                logger.warning("kubernetes.no_resource_slices", extra={"error": error})
                 slices = []
             self._devices = claims.devices_by_node(slices, self._options.gpu_device_class)
             self._listed_at = time.monotonic()

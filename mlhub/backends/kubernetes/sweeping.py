@@ -91,7 +91,7 @@ class Sweeper:
             if is_done or (created_at is not None and now - created_at > GONE_AFTER):
                 self._api.delete(paths.of(pod, "Pod"), grace_s=0)
         if len(keep) > MOST_KEPT:
-            logger.warning("kubernetes.not_swept namespace=%s jobs=%d", namespace, len(keep))
+            logger.warning("kubernetes.not_swept", extra={"namespace": namespace, "jobs": len(keep)})
             return
         try:
             self._api.create(path, sweep_pod(namespace, self._options, keep=keep, older_than_s=older_than_s))
