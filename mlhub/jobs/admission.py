@@ -13,9 +13,10 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.builtin import HYPERPARAMETERS
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.prediction.likeness import has_targets
-from mlhub.runtime.settings import check_limits, read_settings
+from mlhub.runtime.settings import check_declared, check_limits, read_settings
 from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
@@ -100,7 +101,8 @@ def check_request(
 
 
 def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
-    """The hyperparameters that the platform and the training loop read; the model's own are tried out by preflight."""
+    """The hyperparameters that the platform, the training loop and built-in models read; those of an uploaded model
+    are tried out by preflight."""
     given = request.get("hyperparameters") or {}
     try:
         check_limits(given)
@@ -110,6 +112,8 @@ def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
                 target_metric=request.get("target_metric") or None,
                 target_value=request.get("target_value"),
             )
+        if model.kind == Kind.BUILTIN:
+            check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 

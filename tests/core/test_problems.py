@@ -33,7 +33,8 @@ def test_a_verb_that_is_not_there_is_told_as_a_problem(cast):
 
 def test_a_wrong_cursor_is_told_as_a_problem(cast):
     answer = cast.client(cast.alice).get("/api/v1/projects?cursor=nonsense")
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert [e["field"] for e in answer.json()["errors"]] == ["cursor"]
 
 
 def test_several_wrong_fields_are_all_named(cast):

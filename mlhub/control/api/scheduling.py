@@ -7,11 +7,15 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.control.models import JobDecision, Moment, Round, SchedulerSettings, ShadowDecision
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
 from scheduler.models.cost import Basis
 from scheduler.policies import POLICIES, parameters_of
+
+N_QUEUE, MOST_QUEUE = 50, 200
 
 
 class DecisionSerializer(serializers.ModelSerializer[JobDecision]):
@@ -83,6 +87,20 @@ class QueuedJobSerializer(JobSerializer):
     def get_place(self, job: Job) -> int | None:
         found: int | None = self.context["places"].get(str(job.id))
         return found
+
+
+class QueueQuerySerializer(StrictSerializer):
+    limit = serializers.IntegerField(
+        min_value=1, max_value=MAX_COUNT, required=False, default=N_QUEUE, help_text=f"At most {MOST_QUEUE}."
+    )
+    after = serializers.IntegerField(
+        min_value=0, max_value=MAX_COUNT, required=False, default=0, help_text="Only jobs behind that place."
+    )
+    organisation = serializers.UUIDField(required=False, help_text="Only jobs of this organisation.")
+
+
+class RoundsQuerySerializer(StrictSerializer):
+    job = serializers.UUIDField(required=False, help_text="Only rounds that acted on this job.")
 
 
 class QueueSerializer(serializers.Serializer[Any]):
@@ -209,21 +227,21 @@ class SchedulerSettingsSerializer(serializers.ModelSerializer[SchedulerSettings]
         return [{"name": name, "parameters": parameters_of(name)} for name in sorted(POLICIES)]
 
 
-class SchedulerChangeSerializer(serializers.Serializer[None]):
+class SchedulerChangeSerializer(StrictSerializer):
     """What to change. version: the one that was seen; 409 when it is stale."""
 
     policy = serializers.CharField(max_length=50, required=False)
     parameters = serializers.DictField(required=False)
-    budget_s = serializers.FloatField(min_value=0.1, max_value=600, required=False)
+    budget_s = FiniteFloatField(min_value=0.1, max_value=600, required=False)
     shadow_policy = serializers.CharField(max_length=50, required=False, allow_blank=True)
     shadow_parameters = serializers.DictField(required=False)
     shares_fairly = serializers.BooleanField(
         required=False, help_text="What no organisation is guaranteed goes to them by weight."
     )
-    half_life_s = serializers.FloatField(
-        min_value=0, max_value=366 * 86400, required=False, help_text="Of their use; 0: past use is no matter."
+    half_life_s = FiniteFloatField(
+        min_value=0, max_value=MAX_HALF_LIFE_S, required=False, help_text="Of their use; 0: past use is no matter."
     )
-    version = serializers.IntegerField(required=False)
+    version = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, required=False)
 
 
 class SchedulerFailureSerializer(serializers.Serializer[Any]):

@@ -6,8 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
 from mlhub.tenants.models import Quota, QuotaRules
+
+MAX_COUNT = 2**31 - 1
+MAX_BYTES = 2**63 - 1
+MAX_HALF_LIFE_S = 366 * 86400
 
 
 class SlotJobSerializer(serializers.Serializer[Any]):
@@ -40,7 +45,7 @@ class MaintenanceSerializer(serializers.Serializer[Any]):
     asked_at = serializers.DateTimeField()
 
 
-class ClosingSerializer(serializers.Serializer[Any]):
+class ClosingSerializer(StrictSerializer):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500)
     deadline_s = serializers.IntegerField(
         required=False, min_value=0, max_value=30 * 86400, help_text="Of a drain; 600 when nothing is said."
@@ -118,28 +123,30 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
         read_only_fields = fields
 
 
-class QuotaRulesSerializer(serializers.Serializer[None]):
+class QuotaRulesSerializer(StrictSerializer):
     """The rules to change; null lifts a limit or a guarantee."""
 
-    max_gpus = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    guarantee = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    borrow_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    lend_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    max_gpus = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, allow_null=True, required=False)
+    max_running_jobs = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, allow_null=True, required=False)
+    guarantee = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, allow_null=True, required=False)
+    borrow_limit = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, allow_null=True, required=False)
+    lend_limit = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, allow_null=True, required=False)
     reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM, required=False)
-    weight = serializers.FloatField(required=False)
+    weight = FiniteFloatField(min_value=0, max_value=1e9, required=False)
     shares_fairly = serializers.BooleanField(required=False)
-    half_life_s = serializers.FloatField(required=False, help_text="0: past use is no matter.")
+    half_life_s = FiniteFloatField(
+        min_value=0, max_value=MAX_HALF_LIFE_S, required=False, help_text="0: past use is no matter."
+    )
 
 
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     """version: the one that was seen; 409 when it is stale."""
 
-    version = serializers.IntegerField(required=False)
+    version = serializers.IntegerField(min_value=0, max_value=MAX_COUNT, required=False)
 
 
 class QuotaChangeSerializer(QuotaRulesChangeSerializer):
-    max_storage_bytes = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    max_storage_bytes = serializers.IntegerField(min_value=0, max_value=MAX_BYTES, allow_null=True, required=False)
 
 
 class QuotaOwnerSerializer(serializers.Serializer[Any]):

@@ -16,6 +16,7 @@ from mlhub.control import whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
 from mlhub.control.supposing import Supposed, suppose_job
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.serializers import MAX_WORKERS, ExplanationSerializer, JobSubmitSerializer
@@ -34,7 +35,7 @@ OWNERS: dict[str, Any] = {"organisation": Organisation, "team": Team, "project":
 MOST = 20  # changes of one kind in a question
 
 
-class JobWishSerializer(serializers.Serializer[None]):
+class JobWishSerializer(StrictSerializer):
     """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
 
     job = serializers.UUIDField()
@@ -57,18 +58,18 @@ class QuotaWishSerializer(QuotaRulesSerializer):
         return attrs
 
 
-class NewNodesSerializer(serializers.Serializer[None]):
+class NewNodesSerializer(StrictSerializer):
     nodes = serializers.IntegerField(min_value=1, max_value=1000, default=1)
     gpus = serializers.IntegerField(min_value=1, max_value=64)
     gpu_type = serializers.CharField(max_length=100, required=False, allow_blank=True)
 
 
-class PolicyWishSerializer(serializers.Serializer[None]):
+class PolicyWishSerializer(StrictSerializer):
     name = serializers.CharField(max_length=50)
     parameters = serializers.DictField(required=False)
 
 
-class WhatIfSerializer(serializers.Serializer[None]):
+class WhatIfSerializer(StrictSerializer):
     """What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators."""
 
     submit = JobSubmitSerializer(required=False)
@@ -76,7 +77,7 @@ class WhatIfSerializer(serializers.Serializer[None]):
     jobs = serializers.ListField(child=JobWishSerializer(), required=False, max_length=MOST)
     quotas = serializers.ListField(child=QuotaWishSerializer(), required=False, max_length=MOST)
     add_nodes = NewNodesSerializer(required=False)
-    remove_nodes = serializers.ListField(child=serializers.CharField(), required=False, max_length=1000)
+    remove_nodes = serializers.ListField(child=serializers.CharField(max_length=253), required=False, max_length=1000)
     policy = PolicyWishSerializer(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rest_framework import generics, serializers
+from rest_framework import generics
+
+from mlhub.core.api.strict import StrictSerializer
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -24,8 +26,15 @@ class VisibleMixin(_View):
         return rows.visible_to(self.request.user)
 
 
-def read_body(serializer_class: type[serializers.BaseSerializer[Any]], request: Request) -> dict[str, Any]:
-    """The validated body. Raises DRF's ValidationError (422) naming each wrong field."""
+def read_body(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The validated body. Raises DRF's ValidationError (422) naming each wrong or unknown field."""
     serializer = serializer_class(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def read_query(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The validated query parameters. Raises DRF's ValidationError (422) naming each wrong one."""
+    serializer = serializer_class(data=request.query_params)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
@@ -83,7 +84,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         return DatasetVersionSerializer(newest[0]).data if newest else None
 
 
-class VersionUploadSerializer(serializers.Serializer[None]):
+class VersionUploadSerializer(StrictSerializer):
     file = serializers.FileField(max_length=255)
     format = serializers.ChoiceField(
         choices=Format.choices, required=False, help_text="Guessed from the file when absent."

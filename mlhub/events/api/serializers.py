@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.events.models import Event
 
 
@@ -23,3 +24,9 @@ class EventSerializer(serializers.ModelSerializer[Event]):
         model = Event
         fields = ["id", "kind", "organisation", "subject_kind", "subject_id", "actor", "at", "facts"]
         read_only_fields = fields
+
+
+class JobEventsQuerySerializer(StrictSerializer):
+    after = serializers.IntegerField(
+        min_value=0, max_value=2**63 - 1, required=False, default=0, help_text="Only events with a greater id."
+    )

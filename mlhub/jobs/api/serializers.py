@@ -9,6 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
@@ -169,7 +170,7 @@ class JobDetailSerializer(JobSerializer):
         return str(self.context.get("cursor", "0-0"))
 
 
-class StrategyParameterSerializer(serializers.Serializer[None]):
+class StrategyParameterSerializer(serializers.Serializer[Any]):
     """Bounds are allowed themselves, but for a minimum that a value must be above."""
 
     name = serializers.CharField()
@@ -180,7 +181,7 @@ class StrategyParameterSerializer(serializers.Serializer[None]):
     choices = serializers.ListField(child=serializers.CharField(), help_text="Of a str; else empty.")
 
 
-class StrategySerializer(serializers.Serializer[None]):
+class StrategySerializer(serializers.Serializer[Any]):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
     name = serializers.CharField()
@@ -191,7 +192,7 @@ class StrategySerializer(serializers.Serializer[None]):
     parameters = StrategyParameterSerializer(many=True)
 
 
-class JobSubmitSerializer(serializers.Serializer[None]):
+class JobSubmitSerializer(StrictSerializer):
     """Dataset and model; all else is MLHub's choice unless it is given.
 
     To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
@@ -233,7 +234,7 @@ class JobSubmitSerializer(serializers.Serializer[None]):
     priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     target_metric = serializers.CharField(max_length=100, required=False, allow_blank=True)
-    target_value = serializers.FloatField(required=False, allow_null=True)
+    target_value = FiniteFloatField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind = attrs.get("kind", JobKind.TRAIN)
@@ -249,7 +250,7 @@ class JobSubmitSerializer(serializers.Serializer[None]):
         return attrs
 
 
-class JobCloneSerializer(serializers.Serializer[None]):
+class JobCloneSerializer(StrictSerializer):
     """What shall be different from the job that is cloned."""
 
     name = serializers.CharField(max_length=100, required=False, allow_blank=True)

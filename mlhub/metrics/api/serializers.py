@@ -7,8 +7,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import SpeedSample
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
+
+MAX_SEQ = 2**63 - 1
+MAX_PODS = 100_000
 
 
 class PointSerializer(serializers.Serializer[Any]):
@@ -31,8 +35,8 @@ class MetricsSerializer(serializers.Serializer[Any]):
     cursor = serializers.CharField()
 
 
-class MetricsQuerySerializer(serializers.Serializer[None]):
-    key = serializers.CharField(required=False)
+class MetricsQuerySerializer(StrictSerializer):
+    key = serializers.CharField(required=False, max_length=200)
     max_points = serializers.IntegerField(min_value=10, max_value=100_000, required=False, default=1000)
 
 
@@ -52,11 +56,11 @@ class LogSerializer(serializers.Serializer[Any]):
     cursor = serializers.CharField()
 
 
-class LogQuerySerializer(serializers.Serializer[None]):
-    after = serializers.IntegerField(min_value=0, required=False, default=0)
+class LogQuerySerializer(StrictSerializer):
+    after = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, required=False, default=0)
     limit = serializers.IntegerField(min_value=1, max_value=10_000, required=False, default=1000)
     role = serializers.ChoiceField(choices=["worker", "server"], required=False)
-    index = serializers.IntegerField(min_value=0, required=False)
+    index = serializers.IntegerField(min_value=0, max_value=MAX_PODS, required=False)
 
 
 class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
@@ -91,14 +95,14 @@ class SpeedsSerializer(serializers.Serializer[Any]):
     samples = SpeedSerializer(many=True)
 
 
-class LinesSerializer(serializers.Serializer[None]):
+class LinesSerializer(StrictSerializer):
     """A batch of one stream of one pod (mlhub/wire/report.py)."""
 
     version = serializers.ChoiceField(choices=[1])
     role = serializers.ChoiceField(choices=["worker", "server"])
-    index = serializers.IntegerField(min_value=0, max_value=100_000)
+    index = serializers.IntegerField(min_value=0, max_value=MAX_PODS)
     stream = serializers.ChoiceField(choices=[REPORTS, LOG])
-    first = serializers.IntegerField(min_value=0)
+    first = serializers.IntegerField(min_value=0, max_value=MAX_SEQ)
     lines = serializers.ListField(child=serializers.JSONField(), max_length=MAX_BATCH_LINES)
 
 

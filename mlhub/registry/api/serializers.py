@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -111,7 +112,7 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
         return ModelVersionSerializer(newest[0]).data if newest else None
 
 
-class ModelVersionUploadSerializer(serializers.Serializer[None]):
+class ModelVersionUploadSerializer(StrictSerializer):
     file = serializers.FileField(
         max_length=255, help_text="A zip of a package, a single Python file, or a model made elsewhere."
     )
@@ -131,5 +132,5 @@ class ModelUploadSerializer(ModelVersionUploadSerializer):
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
 
 
-class DownloadSerializer(serializers.Serializer[None]):
+class DownloadSerializer(StrictSerializer):
     what = serializers.ChoiceField(choices=["weights", "package", "metadata"])

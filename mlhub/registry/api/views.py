@@ -14,7 +14,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.api import serializers as s
@@ -129,9 +129,7 @@ class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
     def get(self, request: Request, **_: Any) -> HttpResponseBase:
         """Weights (safetensors), package (zip) or metadata (JSON); one byte range, and an entity tag to ask again."""
         version = self.get_object()
-        query = s.DownloadSerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        what = query.validated_data["what"]
+        what = read_query(s.DownloadSerializer, request)["what"]
         name = f"{version.model.name}-{version.number}"
         if what == "metadata" and version.source == "training":
             return _metadata(request, version, f"{name}.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.tenants.actions.credentials import SCOPES
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
@@ -51,7 +52,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
         read_only_fields = fields
 
 
-class LoginSerializer(serializers.Serializer[None]):
+class LoginSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=1024, trim_whitespace=False)
 
@@ -80,7 +81,7 @@ class OrganisationDetailSerializer(OrganisationSerializer):
         fields = [*OrganisationSerializer.Meta.fields, "quota"]
 
 
-class NameSerializer(serializers.Serializer[None]):
+class NameSerializer(StrictSerializer):
     name = serializers.CharField(max_length=100)
 
 
@@ -93,12 +94,12 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
         fields = ["id", "user", "role"]
 
 
-class MembershipWriteSerializer(serializers.Serializer[None]):
+class MembershipWriteSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150)
     role = serializers.ChoiceField(choices=ROLES)
 
 
-class RoleSerializer(serializers.Serializer[None]):
+class RoleSerializer(StrictSerializer):
     role = serializers.ChoiceField(choices=ROLES)
 
 
