@@ -54,7 +54,7 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
     """
     told = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
     about = (
-        f"{summary}\n\nFrames are server-sent events; the `data` of each is a line of JSON, with the schema in x-events:"
+        f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
         f"\n\n{told}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
         f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
         " nothing that happened between is lost."

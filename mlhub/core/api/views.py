@@ -34,7 +34,9 @@ def read_body(serializer_class: type[StrictSerializer], request: Request) -> dic
 
 
 def read_query(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """The validated query parameters. Raises DRF's ValidationError (422) naming each wrong one."""
-    serializer = serializer_class(data=request.query_params)
+    """The validated query parameters that the serializer has. Raises DRF's ValidationError (422) naming each wrong one;
+    unknown ones were refused by StrictRequests."""
+    known = serializer_class().fields
+    serializer = serializer_class(data={name: v for name, v in request.query_params.items() if name in known})
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
