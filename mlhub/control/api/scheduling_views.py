@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.control import actions, standing
 from mlhub.control.api import scheduling as s
+from mlhub.control.api.insight import InsightSerializer
 from mlhub.control.api.scheduling import MOST_QUEUE
 from mlhub.control.costs import costs_of_newest
 from mlhub.control.forecasts import calibration, newest_ends
@@ -126,7 +127,7 @@ class SchedulerStatusView(APIView):
 class InsightView(APIView):
     permission_classes = [IsPlatformAdministrator]
 
-    @extend_schema(responses=s.InsightSerializer)
+    @extend_schema(responses=InsightSerializer)
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only."""
         found = {
@@ -135,4 +136,4 @@ class InsightView(APIView):
             "costs": costs_of_newest(N_FAMILIES),
             "shadow": standing.shadow_summary(),
         }
-        return Response(s.InsightSerializer(found).data)
+        return Response(InsightSerializer(found).data)
