@@ -51,11 +51,13 @@ MEANINGS = {
     410: "The attempt has ended; nothing it sends is stored any more.",
     413: "The body is too large.",
     415: "The body has another media type than the operation takes.",
+    416: "The file ends before the byte range that the header Range asks for.",
     422: "A field or parameter is wrong or unknown; `errors` names each.",
     429: "Too many attempts; Retry-After says when to try again.",
     500: "An unexpected error; `id` names its entry in the platform's log.",
     503: "A part of the platform cannot be reached; Retry-After says when to try again.",
 }
+FILE = "application/octet-stream"
 EVERYWHERE = (400, 404, 422, 500, 503)
 RETRIED = (429, 503)
 
@@ -85,6 +87,9 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _add_to(operation: dict[str, Any], statuses: list[int]) -> None:
     responses = operation["responses"]
+    if 416 in statuses:
+        responses["206"] = {**responses["200"], "description": "The byte range that the header Range asks for."}
+        responses["304"] = {"description": "The file still has the entity tag of the header If-None-Match."}
     for status in statuses:
         responses.setdefault(str(status), {"$ref": f"#/components/responses/{_name(status)}"})
     operation["responses"] = dict(sorted(responses.items()))
@@ -96,6 +101,8 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
         found += [413, 415]
     if method != "get":
         found.append(409)
+    if FILE in operation["responses"].get("200", {}).get("content", {}):
+        found.append(416)
     if any("application/json" in r.get("content", {}) for r in operation["responses"].values()):
         found.append(406)
     if "/ingest/" in path:
@@ -106,7 +113,7 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
 
 
 def _name(status: int) -> str:
-    return HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
+    return "".join(word for word in HTTPStatus(status).phrase.replace("-", " ").split())
 
 
 def _response(status: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rest_framework import generics
+from rest_framework.negotiation import DefaultContentNegotiation
 
 from mlhub.core.api.strict import StrictSerializer
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     _View = generics.GenericAPIView[Any]
 else:
     _View = object
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """Of views that answer with files, whose media type the header Accept cannot choose: they never answer 406."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:  # noqa: ARG002
+        return renderers[0], renderers[0].media_type
 
 
 class VisibleMixin(_View):

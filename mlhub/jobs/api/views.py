@@ -12,7 +12,7 @@ from rest_framework import generics, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
 from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
@@ -142,6 +142,7 @@ class CloneView(JobActionView):
 
 
 class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
+    content_negotiation_class = AnyAccept
     queryset = Job.objects.all()
     serializer_class = s.JobSerializer
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.parsers import PodJSONParser
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.jobs.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
@@ -97,6 +97,8 @@ class ArtifactView(PodView):
 
 
 class InputView(PodView):
+    content_negotiation_class = AnyAccept
+
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, 307: None})
     def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
         """An input of this very attempt, for pods that do not share a disk with the platform.

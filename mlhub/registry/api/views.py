@@ -14,7 +14,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.api import serializers as s
@@ -120,6 +120,7 @@ class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
 
 
 class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
+    content_negotiation_class = AnyAccept
     queryset = ModelVersion.objects.select_related("model", "package", "weights")
     serializer_class = s.DownloadSerializer
 
