@@ -96,6 +96,8 @@ class RoundsView(generics.ListAPIView[Round]):
 
 
 class RoundView(generics.RetrieveAPIView[Round]):
+    """A round with its snapshot and its plan; for platform administrators."""
+
     queryset = Round.objects.select_related("shadow")
     serializer_class = s.RoundDetailSerializer
     permission_classes = [IsPlatformAdministrator]

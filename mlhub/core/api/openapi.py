@@ -81,8 +81,18 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for path, item in result["paths"].items():
         for method in METHODS:
             if method in item:
+                _describe_path(path, item[method])
                 _add_to(item[method], _statuses(path, method, item[method]))
     return result
+
+
+def _describe_path(path: str, operation: dict[str, Any]) -> None:
+    """Describes path parameters by the segment before them: of /jobs/{id}, "The id of one of the jobs."."""
+    segments = path.split("/")
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            collection = segments[segments.index(f"{{{parameter['name']}}}") - 1]
+            parameter["description"] = f"The {parameter['name']} of one of the {collection.replace('-', ' ')}."
 
 
 def _add_to(operation: dict[str, Any], statuses: list[int]) -> None:

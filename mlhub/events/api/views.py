@@ -27,9 +27,9 @@ MAX_ID_DIGITS = 19
 
 
 class EventFilter(django_filters.FilterSet):
-    organisation = django_filters.UUIDFilter()
-    subject = django_filters.UUIDFilter("subject_id")
-    kind = django_filters.CharFilter()
+    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    subject = django_filters.UUIDFilter("subject_id", help_text="Only what happened to the object of this id.")
+    kind = django_filters.CharFilter(help_text="Only events of this kind, such as job.submitted.")
 
     class Meta:
         model = Event

@@ -37,11 +37,11 @@ KEY = OpenApiParameter(
 
 
 class JobFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter()
-    organisation = django_filters.UUIDFilter("project__organisation")
+    project = django_filters.UUIDFilter(help_text="Only those of this project.")
+    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
     kind = django_filters.ChoiceFilter(choices=JobKind.choices)
     state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
-    name = django_filters.CharFilter()
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
     class Meta:
         model = Job

@@ -31,10 +31,12 @@ LINEAGE = ("code_version__model", "dataset_version__dataset")
 
 
 class ModelFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter()
-    organisation = django_filters.UUIDFilter("project__organisation")
-    name = django_filters.CharFilter()
-    builtin = django_filters.BooleanFilter("project", lookup_expr="isnull")
+    project = django_filters.UUIDFilter(help_text="Only those of this project.")
+    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+    builtin = django_filters.BooleanFilter(
+        "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
+    )
 
     class Meta:
         model = Model
