@@ -673,6 +673,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description The members of an organisation, with their roles. */
         get: operations["organisations_members_list"];
         put?: never;
         /** @description Adds a user by name; for admins, and owners only may add an owner. */
@@ -818,6 +819,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description A round with its snapshot and its plan; for platform administrators. */
         get: operations["rounds_retrieve"];
         put?: never;
         post?: never;
@@ -4384,6 +4386,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The file ends before the byte range that the header Range asks for. */
+        RequestedRangeNotSatisfiable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description A field or parameter is wrong or unknown; `errors` names each. */
         UnprocessableEntity: {
             headers: {
@@ -4577,6 +4588,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -4613,6 +4625,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -4649,6 +4662,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -4685,6 +4699,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the dataset versions. */
                 id: string;
             };
             cookie?: never;
@@ -4716,8 +4731,11 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
             };
             header?: never;
@@ -4783,6 +4801,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -4812,6 +4831,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -4845,6 +4865,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -4874,6 +4895,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -4910,10 +4932,13 @@ export interface operations {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
+                /** @description Only events of this kind, such as job.submitted. */
                 kind?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only what happened to the object of this id. */
                 subject?: string;
             };
             header?: never;
@@ -4945,7 +4970,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
+                /** @description The name of one of the artifacts. */
                 name: string;
             };
             cookie?: never;
@@ -4988,7 +5015,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
+                /** @description The sha256 of one of the blobs. */
                 sha256: string;
             };
             cookie?: never;
@@ -5003,6 +5032,22 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description No response body */
             307: {
                 headers: {
@@ -5015,6 +5060,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             410: components["responses"]["Gone"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5025,6 +5071,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
             };
             cookie?: never;
@@ -5077,8 +5124,11 @@ export interface operations {
                 kind?: "evaluate" | "predict" | "train";
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
                 /**
                  * @description * `queued` - queued
@@ -5158,6 +5208,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5187,6 +5238,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5217,6 +5269,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5260,6 +5313,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5303,6 +5357,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5337,6 +5392,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5366,6 +5422,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5396,6 +5453,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5410,10 +5468,27 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5424,6 +5499,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5454,6 +5530,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5489,6 +5566,7 @@ export interface operations {
                 "Last-Event-ID"?: string;
             };
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5518,6 +5596,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -5547,6 +5626,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the memberships. */
                 id: string;
             };
             cookie?: never;
@@ -5575,6 +5655,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the memberships. */
                 id: string;
             };
             cookie?: never;
@@ -5611,6 +5692,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the model versions. */
                 id: string;
             };
             cookie?: never;
@@ -5649,6 +5731,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the model versions. */
                 id: string;
             };
             cookie?: never;
@@ -5663,10 +5746,27 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5675,13 +5775,17 @@ export interface operations {
     models_list: {
         parameters: {
             query?: {
+                /** @description true: only built-in models; false: only others. */
                 builtin?: boolean;
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
             };
             header?: never;
@@ -5747,6 +5851,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -5776,6 +5881,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -5814,6 +5920,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -5843,6 +5950,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -5945,6 +6053,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -5979,6 +6088,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -6008,6 +6118,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -6044,6 +6155,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -6073,6 +6185,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -6109,6 +6222,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -6140,8 +6254,11 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this team. */
                 team?: string;
             };
             header?: never;
@@ -6207,6 +6324,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the projects. */
                 id: string;
             };
             cookie?: never;
@@ -6236,6 +6354,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the projects. */
                 id: string;
             };
             cookie?: never;
@@ -6340,6 +6459,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the rounds. */
                 id: number;
             };
             cookie?: never;
@@ -6546,7 +6666,9 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
             };
             header?: never;
@@ -6612,6 +6734,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the teams. */
                 id: string;
             };
             cookie?: never;
@@ -6714,6 +6837,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the tokens. */
                 id: string;
             };
             cookie?: never;
