@@ -32,3 +32,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     re_path(r"^(?!api/|static/|admin/|assets/|metrics$).*$", dashboard),
 ]
+
+handler400 = "mlhub.core.api.fallbacks.bad_request"
+handler403 = "mlhub.core.api.fallbacks.permission_denied"
+handler404 = "mlhub.core.api.fallbacks.not_found"
+handler500 = "mlhub.core.api.fallbacks.server_error"

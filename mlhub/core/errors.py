@@ -21,6 +21,12 @@ class DomainError(Exception):
         self.facts = facts
 
 
+class InvalidQueryError(DomainError):
+    """The query of the address names what the route does not know, or cannot be read."""
+
+    code = "invalid_query"
+
+
 class InvalidInputError(DomainError):
     """The input can never be accepted as it is."""
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from rest_framework import exceptions
 from rest_framework.pagination import CursorPagination
+
+from mlhub.core.errors import InvalidQueryError
+
+if TYPE_CHECKING:
+    from django.db.models import Field
+    from rest_framework.request import Request
+
+MAX_DIGITS = 9
 
 
 class NewestFirst(CursorPagination):
@@ -12,3 +24,62 @@ class NewestFirst(CursorPagination):
     page_size = 50
     page_size_query_param = "limit"
     max_page_size = 200
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        self.key: Field[Any, Any] = queryset.model._meta.pk
+        return super().paginate_queryset(queryset, request, view)
+
+    def get_page_size(self, request: Request) -> int:
+        """Raises InvalidQueryError for anything but a whole number from 1 on; more than 200 count as 200."""
+        text = request.query_params.get("limit")
+        if text is None:
+            return self.page_size
+        if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text)):
+            raise InvalidQueryError(
+                "limit is not a whole number from 1 on.",
+                field="limit",
+                remedy=f"Give a number from 1 to {self.max_page_size}.",
+            )
+        return min(int(text), self.max_page_size)
+
+    def decode_cursor(self, request: Request) -> Any:
+        """Raises InvalidQueryError for what encode_cursor did not make."""
+        try:
+            cursor = super().decode_cursor(request)
+            if cursor is not None and cursor.position is not None:
+                self.key.run_validators(self.key.to_python(cursor.position))
+        except (exceptions.NotFound, ValidationError, ValueError) as error:
+            raise InvalidQueryError(
+                "The cursor is not one of this list.", field="cursor", remedy="Take it from `next` or `previous`."
+            ) from error
+        return cursor
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        address = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {
+                "next": {**address, "description": "The address of the next page; null on the last one."},
+                "previous": {**address, "description": "The address of the previous page; null on the first one."},
+                "results": {**schema, "description": "The rows of this page."},
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:  # noqa: ARG002 (DRF's signature)
+        return [
+            {
+                "name": "cursor",
+                "in": "query",
+                "required": False,
+                "description": "Where the page begins: from `next` or `previous` of another page.",
+                "schema": {"type": "string", "maxLength": 1000},
+            },
+            {
+                "name": "limit",
+                "in": "query",
+                "required": False,
+                "description": f"Rows of a page; {self.page_size} when absent, at most {self.max_page_size}.",
+                "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": self.page_size},
+            },
+        ]

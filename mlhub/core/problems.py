@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from mlhub.core import errors
+from mlhub.core.ids import new_id
+
+logger = logging.getLogger(__name__)
 
 STATUS: dict[type[errors.DomainError], int] = {
+    errors.InvalidQueryError: 400,
     errors.InvalidInputError: 422,
     errors.QuotaExceededError: 422,
     errors.NotAllowedError: 403,
@@ -24,32 +30,47 @@ STATUS: dict[type[errors.DomainError], int] = {
     errors.UnavailableError: 503,
 }
 CONTENT_TYPE = "application/problem+json"
+DATABASE_RETRY_S = 5
+Described = tuple[int, dict[str, Any], dict[str, str]]  # status, body, headers
 
 
 def exception_handler(exception: Exception, context: dict[str, Any]) -> Response | None:  # noqa: ARG001
-    """DRF's hook: domain errors, DRF's own and Django's become problem documents; anything else stays a 500."""
+    """DRF's hook: domain errors, DRF's own, Django's and a database that is away become problem documents; anything
+    else goes on to Django's handler500 (mlhub/core/api/fallbacks.py)."""
+    described = describe(exception)
+    if described is None:
+        return None
+    status, body, headers = described
+    set_rollback()
+    return Response(body, status=status, headers=headers, content_type=CONTENT_TYPE)
+
+
+def describe(exception: BaseException | None) -> Described | None:
+    """Status, body and headers; None for an exception that nobody planned."""
     if isinstance(exception, Http404):
         exception = exceptions.NotFound()
     elif isinstance(exception, PermissionDenied):
         exception = exceptions.PermissionDenied()
+    elif isinstance(exception, OperationalError | InterfaceError):
+        logger.warning("database.unavailable error=%s", exception)
+        exception = errors.UnavailableError(
+            "The database cannot be reached.", remedy="Try again in a moment.", retry_after_s=DATABASE_RETRY_S
+        )
     if isinstance(exception, errors.DomainError):
         status, body = of_domain_error(exception)
         wait_s = exception.facts.get("retry_after_s")
-        headers = {} if wait_s is None else {"Retry-After": str(int(wait_s))}
-    elif isinstance(exception, exceptions.APIException):
+        return status, body, {} if wait_s is None else {"Retry-After": str(int(wait_s))}
+    if isinstance(exception, exceptions.APIException):
         status, body = _of_api_exception(exception)
-        headers = _headers(exception)
-    else:
-        return None
-    set_rollback()
-    return Response(body, status=status, headers=headers, content_type=CONTENT_TYPE)
+        return status, body, _headers(exception)
+    return None
 
 
 def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:
     status = next((s for kind, s in STATUS.items() if isinstance(error, kind)), 400)
     body: dict[str, Any] = {
         "type": f"about:blank#{error.code}",
-        "title": error.code.replace("_", " ").capitalize(),
+        "title": _title(error.code),
         "status": status,
         "code": error.code,
         "detail": error.message,
@@ -62,10 +83,36 @@ def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:
     return status, body
 
 
-def problem(status: int, code: str, detail: str) -> JsonResponse:
-    """A problem document for plain Django views."""
-    body = {"type": f"about:blank#{code}", "title": code, "status": status, "code": code, "detail": detail}
-    return JsonResponse(body, status=status, content_type=CONTENT_TYPE)
+def problem(
+    status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **facts: Any
+) -> JsonResponse:
+    """A problem document for plain Django views. facts: further members, such as remedy."""
+    body = {"type": f"about:blank#{code}", "title": _title(code), "status": status, "code": code, "detail": detail}
+    return JsonResponse({**body, **facts}, status=status, content_type=CONTENT_TYPE, headers=headers)
+
+
+def problem_of(exception: BaseException) -> JsonResponse:
+    """The problem document of a planned error, for plain Django views. Raises ValueError for any other exception."""
+    described = describe(exception)
+    if described is None:
+        raise ValueError(f"{type(exception).__name__} is no planned error") from exception
+    status, body, headers = described
+    return JsonResponse(body, status=status, content_type=CONTENT_TYPE, headers=headers)
+
+
+def unexpected_problem(exception: BaseException | None, *, where: str) -> JsonResponse:
+    """503 when a planned error says so; else 500 with an id under which the log has the traceback."""
+    if exception is not None and describe(exception) is not None:
+        return problem_of(exception)
+    error_id = str(new_id())
+    logger.error("api.unexpected_error id=%s at=%s", error_id, where, exc_info=exception)
+    detail = f"MLHub failed to answer this. The platform's log has the cause under the id {error_id}."
+    remedy = "Try again; tell your administrator the id if it fails again."
+    return problem(500, "internal_error", detail, id=error_id, remedy=remedy)
+
+
+def _title(code: str) -> str:
+    return code.replace("_", " ").capitalize()
 
 
 def _of_api_exception(exception: exceptions.APIException) -> tuple[int, dict[str, Any]]:
@@ -85,7 +132,7 @@ def _of_api_exception(exception: exceptions.APIException) -> tuple[int, dict[str
     code = getattr(exception.detail, "code", None) or exception.default_code
     return status, {
         "type": f"about:blank#{code}",
-        "title": str(exception.default_detail),
+        "title": _title(code),
         "status": status,
         "code": code,
         "detail": str(exception.detail),

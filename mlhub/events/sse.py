@@ -1,22 +1,75 @@
-"""Server-sent events: frames, the response, and who is asking (a session, or a token in the header)."""
+"""Server-sent events: the base of their views, frames, and who is asking (a session, or a token in the header)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.serializers.json import DjangoJSONEncoder
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions
+from rest_framework.views import APIView
 
+from mlhub.core.errors import DomainError
+from mlhub.core.problems import problem, problem_of
 from mlhub.tenants.authentication import ApiTokenAuthentication
 from mlhub.tenants.models import User
 
 HEARTBEAT_S = 15.0
 HEARTBEAT = b": still here\n\n"
 COALESCE_S = 0.1  # what comes within this time after a frame goes into the next one
+LAST_EVENT_ID = "Last-Event-ID"
+
+
+class EventStreamView(APIView):
+    """A stream of server-sent events, whose `get` is a coroutine. DRF knows none, so as_view() gives one that calls it
+    directly; as a DRF view it is in the OpenAPI schema like all others."""
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:  # type: ignore[override]
+        async def view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+            if request.method not in ("GET", "HEAD"):
+                allowed = {"Allow": "GET, HEAD"}
+                return problem(405, "method_not_allowed", f"{request.method} is not allowed here.", headers=allowed)
+            try:
+                found: HttpResponseBase = await cls(**initkwargs).get(request, **kwargs)  # type: ignore[attr-defined]
+            except (exceptions.APIException, DomainError) as error:
+                return problem_of(error)
+            return found
+
+        view.cls = cls  # type: ignore[attr-defined]
+        view.initkwargs = initkwargs  # type: ignore[attr-defined]
+        return csrf_exempt(view)
+
+
+def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]) -> Callable[[type], type]:
+    """A decorator of an EventStreamView: its entry in the OpenAPI schema.
+
+    events: the name of each kind of event, with its meaning and the JSON schema of its `data`.
+    """
+    told = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
+    about = (
+        f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
+        f"\n\n{told}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
+        f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
+        " nothing that happened between is lost."
+    )
+    place = "The id of the last frame that was seen; without it, the stream begins now."
+    return extend_schema(
+        methods=["GET"],
+        description=about,
+        parameters=[
+            OpenApiParameter(LAST_EVENT_ID, str, OpenApiParameter.HEADER, description=place),
+            OpenApiParameter("last_event_id", str, description=f"As the header {LAST_EVENT_ID}, which comes first."),
+        ],
+        responses={(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, "Frames, until the client leaves.")},
+        extensions={"x-events": {name: schema for name, (_, schema) in events.items()}},
+    )
 
 
 def frame(event: str, data: Any, *, id: str | None = None) -> bytes:
@@ -47,4 +100,4 @@ def asker(request: HttpRequest) -> User | AnonymousUser:
 
 def last_event_id(request: HttpRequest) -> str:
     """What the client saw last: the browser's own header on a reconnect, else the query parameter; "" = nothing."""
-    return request.headers.get("Last-Event-ID") or request.GET.get("last_event_id", "")
+    return request.headers.get(LAST_EVENT_ID) or request.GET.get("last_event_id", "")

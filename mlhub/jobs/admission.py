@@ -14,7 +14,8 @@ from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.model.hyperparameters import read_settings
+from mlhub.runtime.model.builtin import HYPERPARAMETERS
+from mlhub.runtime.model.hyperparameters import check_declared, read_settings
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
@@ -100,15 +101,18 @@ def check_request(
 
 
 def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
-    """The hyperparameters that the training loop reads; the dry run tries out the model's own."""
+    """The hyperparameters that the training loop and built-in models read; the dry run tries out those of uploads."""
     if model.kind == Kind.SCRIPT:
         return
+    given = request.get("hyperparameters") or {}
     try:
         read_settings(
-            request.get("hyperparameters") or {},
+            given,
             target_metric=request.get("target_metric") or None,
             target_value=request.get("target_value"),
         )
+        if model.kind == Kind.BUILTIN:
+            check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 

@@ -62,10 +62,12 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "mlhub.core.api.middleware.StrictRequests",
     "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "mlhub.urls"
+CSRF_FAILURE_VIEW = "mlhub.core.api.fallbacks.csrf_failure"
 ASGI_APPLICATION = "mlhub.asgi.application"
 TEMPLATES = [
     {
@@ -122,6 +124,10 @@ WHITENOISE_AUTOREFRESH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 FILE_UPLOAD_TEMP_DIR = None
+# JSON bodies: bytes (of people, and of pods, which send batches of log lines) and levels of nesting
+MAX_JSON_BYTES = env.int("MLHUB_MAX_JSON_BYTES", default=2**20)
+MAX_POD_JSON_BYTES = env.int("MLHUB_MAX_POD_JSON_BYTES", default=16 * 2**20)
+MAX_JSON_DEPTH = env.int("MLHUB_MAX_JSON_DEPTH", default=32)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -131,7 +137,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.permissions.IsAuthenticatedInScope"],
     "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",
+    "DEFAULT_PARSER_CLASSES": ["mlhub.core.api.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "mlhub.core.problems.exception_handler",
     "PAGE_SIZE": 50,
@@ -146,6 +153,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "mlhub.core.api.openapi.add_problems",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

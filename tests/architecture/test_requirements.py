@@ -42,6 +42,7 @@ COMMANDS = {
     "pytest-django": ("pyproject.toml", "DJANGO_SETTINGS_MODULE"),
     "pytest-timeout": ("pyproject.toml", "timeout"),
     "pytest-xdist": ("Makefile", "--dist loadfile"),
+    "openapi-python-client": ("tests/client/test_generated.py", "openapi"),
     "ruff": ("Makefile", "ruff check"),
     "types-pyyaml": ("pyproject.toml", "[tool.mypy]"),
 }

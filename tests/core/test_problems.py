@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from django.db import connection
+from django.test import Client
+from rest_framework.test import APIClient
+
+from mlhub.control import reads
 from mlhub.core import errors
+from mlhub.core.api import fallbacks
 from mlhub.core.problems import STATUS, of_domain_error
+from tests.cast import make_cast
 
 
 def test_every_domain_error_has_a_status_of_its_own():
@@ -33,9 +41,90 @@ def test_a_verb_that_is_not_there_is_told_as_a_problem(cast):
 
 def test_a_wrong_cursor_is_told_as_a_problem(cast):
     answer = cast.client(cast.alice).get("/api/v1/projects?cursor=nonsense")
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert [e["field"] for e in answer.json()["errors"]] == ["cursor"]
 
 
 def test_several_wrong_fields_are_all_named(cast):
     answer = cast.client(cast.alice).post("/api/v1/projects", {"organisation": "A"})
     assert {e["field"] for e in answer.json()["errors"]} == {"organisation", "name"}
+
+
+def is_problem(answer, status, code):
+    found = (answer.status_code, answer["Content-Type"], answer.json()["status"], answer.json()["code"])
+    assert found == (status, "application/problem+json", status, code), answer.content
+    assert {"type", "title", "detail"} <= answer.json().keys()
+    return True
+
+
+@pytest.mark.parametrize("address", ["/api/v1/nothing", "/api/v2/jobs", "/api/", "/api/v1/jobs/no-uuid"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_an_address_that_is_not_there_is_a_problem(cast, address, method):
+    assert is_problem(getattr(cast.client(cast.alice), method)(address), 404, "not_found")
+
+
+def test_the_title_of_a_wrong_method_is_no_template(cast):
+    answer = cast.client(cast.alice).put("/api/v1/projects", {})
+    assert is_problem(answer, 405, "method_not_allowed")
+    assert answer.json()["title"] == "Method not allowed"
+    assert "GET" in answer["Allow"]
+    stream = Client().post("/api/v1/stream")
+    assert is_problem(stream, 405, "method_not_allowed")
+
+
+def test_a_media_type_that_the_api_does_not_speak_is_a_problem(cast):
+    client = cast.client(cast.alice)
+    assert is_problem(client.get("/api/v1/projects", headers={"Accept": "text/csv"}), 406, "not_acceptable")
+    form = client.post("/api/v1/projects", "name=x", content_type="application/x-www-form-urlencoded")
+    assert is_problem(form, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"a": NaN}', b'{"name": "x"} {}'])
+def test_malformed_json_is_a_problem(cast, content):
+    answer = cast.client(cast.alice).post("/api/v1/projects", content, content_type="application/json")
+    assert is_problem(answer, 400, "parse_error")
+
+
+def test_a_write_of_a_session_without_its_csrf_token_is_a_problem(cast):
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(cast.alice, backend="django.contrib.auth.backends.ModelBackend")
+    assert is_problem(client.post("/api/v1/projects", {"name": "x"}), 403, "permission_denied")
+
+
+def test_djangos_own_csrf_page_is_a_problem_below_the_api_only(rf):
+    answer = fallbacks.csrf_failure(rf.post("/api/v1/projects"), reason="no cookie")
+    assert json.loads(answer.content)["code"] == "csrf_failed"
+    assert fallbacks.csrf_failure(rf.post("/admin/login/")).headers["Content-Type"].startswith("text/html")
+
+
+def test_an_unexpected_error_has_an_id_that_is_in_the_log_and_no_traceback(cast, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("a secret of the platform")
+
+    monkeypatch.setattr(reads, "cluster_as_seen_by", fail)
+    client = cast.client(cast.alice)
+    client.raise_request_exception = False
+    answer = client.get("/api/v1/cluster")
+    assert is_problem(answer, 500, "internal_error")
+    assert "secret" not in answer.content.decode()
+    (entry,) = [r for r in caplog.records if answer.json()["id"] in r.getMessage()]
+    assert "a secret of the platform" in str(entry.exc_info[1])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["projects", "cluster", "stream"])
+def test_without_its_database_the_api_asks_to_come_again(path):
+    person = make_cast().alice
+    client = APIClient(raise_request_exception=False)
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    connection.close()
+    kept = dict(connection.settings_dict)
+    try:
+        connection.settings_dict["PORT"] = 1
+        answer = client.get(f"/api/v1/{path}")
+    finally:
+        connection.close()
+        connection.settings_dict.update(kept)
+    assert is_problem(answer, 503, "unavailable")
+    assert int(answer["Retry-After"]) > 0
+    assert "127.0.0.1" not in answer.content.decode()

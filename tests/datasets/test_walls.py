@@ -31,7 +31,8 @@ def call(client, cast, dataset, route, verb, body):
     row = DatasetVersion.objects.get() if route.startswith("dataset-versions") else dataset
     address = "/api/v1/" + route.replace("<uuid:id>", str(row.id))
     if body is UPLOAD:
-        form = files.form("x.csv", files.csv(7), name="x", project=cast.project_a.id)
+        new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
+        form = files.form("x.csv", files.csv(7), **new)
         return client.post(address, form, format="multipart")
     return getattr(client, verb)(address)
 

@@ -51,7 +51,7 @@ def test_the_wheel_brings_the_files_that_are_not_python(names: set[str]) -> None
     assert {
         "mlhub/_files/cluster.yaml",
         "mlhub/demo/packages/cnn/model.py",
-        "mlhub/runtime/builtin/mlp.py",
+        "mlhub/runtime/model/builtin/mlp.py",
         "scheduler/policies/dl2_weights.npz",
         "mlhub/py.typed",
         "scheduler/py.typed",

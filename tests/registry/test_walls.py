@@ -32,7 +32,8 @@ def call(client, cast, version, route, verb, body):
     row = version if route.startswith("model-versions") else version.model
     address = "/api/v1/" + route.replace("<uuid:id>", str(row.id))
     if body is UPLOAD:
-        return client.post(address, form("x.py", CODE, name="x", project=cast.project_a.id), format="multipart")
+        new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
+        return client.post(address, form("x.py", CODE, **new), format="multipart")
     return getattr(client, verb)(address, body)
 
 

@@ -480,6 +480,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description A job's state, events, points and log lines as they come; the id of a frame is a cursor of the job.
+         *
+         *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
+         *
+         *     - `job`: the job as lists show it, whenever something of it changed
+         *     - `event`: what happened to the job
+         *     - `metrics`: new points of its curves
+         *     - `log`: new lines of its log
+         *
+         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         */
+        get: operations["jobs_stream_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/why": {
         parameters: {
             query?: never;
@@ -645,6 +673,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description The members of an organisation, with their roles. */
         get: operations["organisations_members_list"];
         put?: never;
         /** @description Adds a user by name; for admins, and owners only may add an owner. */
@@ -790,6 +819,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description A round with its snapshot and its plan; for platform administrators. */
         get: operations["rounds_retrieve"];
         put?: never;
         post?: never;
@@ -860,6 +890,31 @@ export interface paths {
         };
         /** @description How workers may agree on one model: what a job's `strategy` may name. */
         get: operations["strategies_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Everything that happens in the caller's organisations.
+         *
+         *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
+         *
+         *     - `event`: an event; the id of the frame is the event's
+         *
+         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         */
+        get: operations["stream_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -967,47 +1022,90 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Actor: {
+            /** @description The user name. */
             username: string;
         };
         Applied: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             job: string;
+            /** @description What was decided on it. */
             decision: string;
             /** @description launched, resized, preempted, moved (somebody was first), delayed, failed */
             outcome: string;
         };
         Attempt: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The attempt's id.
+             */
             readonly id: string;
+            /** @description The attempt's number within the job, from 1. */
             readonly number: number;
+            /** @description How workers exchange gradients: all_reduce or parameter_server. */
             readonly mode: string;
+            /** @description The number of workers. */
             readonly n_workers: number;
+            /** @description The number of parameter servers. */
             readonly n_servers: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was launched.
+             */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When all its pods ran; null before.
+             */
             readonly started_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it made its first step; null before.
+             */
             readonly training_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was asked to stop; null: never.
+             */
             readonly stop_asked_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             readonly ended_at: string | null;
+            /** @description How it ended: succeeded, preempted, failed or stopped; empty before. */
             readonly outcome: string;
+            /** @description The cause of a failure; empty without one. */
             readonly cause: string;
+            /** @description The failure in words; empty without one. */
             readonly message: string;
+            /** @description The step at which it began or resumed. */
             readonly first_step: number;
+            /** @description The last step that it reported. */
             readonly last_step: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The predicted time of a step, in seconds.
+             */
             readonly predicted_step_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The measured time of a step, in seconds.
+             */
             readonly measured_step_s: number | null;
+            /** @description The nodes that it holds or held. */
             readonly placement: components["schemas"]["Placement"][];
         };
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
         BackendStanding: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Since when the machines cannot be reached; null: they can.
+             */
             away_since: string | null;
+            /** @description Why not; for platform administrators. */
             message: string;
         };
         /**
@@ -1020,30 +1118,60 @@ export interface components {
         BasisEnum: "family" | "few" | "others" | "prior";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
+            /**
+             * @description When the forecast was made: at submission or at launch.
+             *
+             *     * `submission` - Submission
+             *     * `launch` - Launch
+             */
             moment: components["schemas"]["MomentEnum"];
+            /** @description The number of forecasts that were compared with what happened. */
             n: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of jobs that ended by their P90, 0 to 1; null without forecasts.
+             */
             within_p90: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The median of |actual - P50| / P50; null without forecasts.
+             */
             median_error: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The median of (actual - P50) / P50; positive: later than predicted.
+             */
             median_bias: number | null;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         ClosingRequest: {
+            /** @description Why, for people who look at the cluster. */
             reason?: string;
             /** @description Of a drain; 600 when nothing is said. */
             deadline_s?: number;
         };
         Cluster: {
+            /** @description The racks with their nodes. */
             racks: components["schemas"]["Rack"][];
+            /** @description Sums over the whole cluster. */
             totals: components["schemas"]["Totals"];
+            /** @description Whether the machines can be reached. */
             backend: components["schemas"]["BackendStanding"];
         };
         /** @description The code that weights were trained with. */
         CodeVersion: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The version's number, from 1 on. */
             number: number;
+            /** @description The model. */
             readonly model: components["schemas"]["ModelBrief"];
         };
         /**
@@ -1052,39 +1180,82 @@ export interface components {
          *     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
          */
         Cost: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The expected cost of the next one, in seconds.
+             */
             seconds: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The standard error, in seconds.
+             */
             error_s: number;
+            /** @description How many were measured of the job's own family. */
             n: number;
+            /**
+             * @description What the estimate rests on.
+             *
+             *     * `family` - family
+             *     * `few` - few
+             *     * `others` - others
+             *     * `prior` - prior
+             */
             basis: components["schemas"]["BasisEnum"];
+            /** @description The same in words. */
             sentence: string;
         };
         /** @description start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three. */
         Costs: {
+            /** @description From launch to the first step. */
             start: components["schemas"]["Cost"];
+            /** @description From the request to stop to the release of the GPUs. */
             leave: components["schemas"]["Cost"];
+            /** @description Work that is done again after a restart. */
             loss: components["schemas"]["Cost"];
+            /** @description All three together. */
             restart: components["schemas"]["Cost"];
         };
         Dataset: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The dataset's id.
+             */
             readonly id: string;
+            /** @description The dataset's name, unique within its project. */
             name: string;
+            /** @description What it is, in its owner's words. */
             description?: string;
+            /** @description The project that it belongs to. */
             readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who created it. */
             readonly created_by: components["schemas"]["UserBrief"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
+            /** @description The newest version; null before the first upload. */
             readonly latest_version: components["schemas"]["DatasetVersion"] | null;
         };
         DatasetBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The dataset's id.
+             */
             readonly id: string;
+            /** @description The dataset's name. */
             name: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         DatasetUploadRequest: {
-            /** Format: binary */
+            /**
+             * Format: binary
+             * @description The file, or a zip of several.
+             */
             file: string;
             /**
              * @description Guessed from the file when absent.
@@ -1124,24 +1295,56 @@ export interface components {
              *     * `lines` - lines
              */
             documents?: components["schemas"]["DocumentsEnum"];
+            /** @description The dataset's name, unique within its project. */
             name: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the project.
+             */
             project: string;
+            /** @description What it is, for people. */
             description?: string;
         };
         DatasetVersion: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The dataset. */
             readonly dataset: components["schemas"]["DatasetBrief"];
+            /** @description The version's number, from 1 on. */
             number: number;
+            /**
+             * @description Whether the version is being inspected, ready or refused.
+             *
+             *     * `inspecting` - Inspecting
+             *     * `ready` - Ready
+             *     * `refused` - Refused
+             */
             readonly state: components["schemas"]["VersionState"];
+            /**
+             * @description The format of its files.
+             *
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `image_folder` - Images in folders
+             *     * `text` - Text
+             */
             readonly format: components["schemas"]["FormatEnum"];
+            /** @description How the files are to be read, as given with the upload. */
             readonly options: {
                 [key: string]: unknown;
             };
+            /** @description The files. */
             readonly files: components["schemas"]["VersionFile"][];
+            /** @description The SHA-256 of names and hashes of all files. */
             manifest_sha256: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The size in bytes.
+             */
             size_bytes: number;
             /** @description What the readers found: counts, classes, shapes. */
             readonly schema: {
@@ -1151,16 +1354,28 @@ export interface components {
             readonly preview: {
                 [key: string]: unknown;
             } | null;
+            /** @description Why inspection refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When inspection ended; null before.
+             */
             inspected_at?: string | null;
         };
         DatasetVersionBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The version's number, from 1 on. */
             number: number;
+            /** @description The dataset. */
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
         /**
@@ -1169,26 +1384,49 @@ export interface components {
          *     round: where it was stored; null when that round changed nothing.
          */
         Decision: {
+            /** @description The id. */
             readonly id: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was decided.
+             */
             readonly at: string;
+            /** @description The round that stored it; null when that round changed nothing. */
             readonly round: number | null;
+            /** @description The policy that decided. */
             readonly policy: string;
+            /** @description What was decided: launch, resize, preempt, migrate, keep or wait. */
             readonly decision: string;
+            /** @description Why, in words and numbers. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description How workers exchange gradients from then on; empty for other decisions. */
             readonly mode: string;
+            /** @description The number of workers from then on. */
             readonly n_workers: number;
+            /** @description The number of parameter servers from then on. */
             readonly n_servers: number;
+            /** @description The nodes, of a launch or a resize. */
             readonly nodes: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to start; null when unknown.
+             */
             readonly predicted_start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to finish (median); null when unknown.
+             */
             readonly predicted_finish_at: string | null;
         };
         Difference: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             job: string;
+            /** @description What the real policy decided. */
             real: components["schemas"]["Side"];
+            /** @description What the shadow policy would have decided. */
             shadow: components["schemas"]["Side"];
         };
         /**
@@ -1200,21 +1438,44 @@ export interface components {
         DocumentsEnum: "whole" | "paragraphs" | "lines";
         /** @description Addresses of what can be downloaded. */
         Downloads: {
+            /** @description The address of the weights; null: there are none. */
             weights: string | null;
+            /** @description The address of the package; null: there is none. */
             package: string | null;
+            /** @description The address of the metadata; null: there is none. */
             metadata: string | null;
         };
         /** @description deltas: seconds, positive = later. */
         Effect: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             id: string;
+            /** @description The job's name. */
             name: string;
+            /**
+             * @description What the question does with the job.
+             *
+             *     * `submitted` - submitted
+             *     * `cancelled` - cancelled
+             *     * `changed` - changed
+             *     * `other` - other
+             */
             role: components["schemas"]["EffectRoleEnum"];
+            /** @description What is predicted as things are; null: the job does not exist yet. */
             before: components["schemas"]["Prospect"] | null;
+            /** @description What would be predicted; null: the job would not exist. */
             after: components["schemas"]["Prospect"] | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description By how many seconds it would start later; null when unknown.
+             */
             start_delta_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description By how many seconds it would finish later; null when unknown.
+             */
             finish_delta_s: number | null;
         };
         /**
@@ -1227,29 +1488,61 @@ export interface components {
         EffectRoleEnum: "submitted" | "cancelled" | "changed" | "other";
         /** @description A forecast that came to its end; seconds from made_at. */
         End: {
+            /** @description The job that ended. */
             job: components["schemas"]["JobName"];
+            /**
+             * @description When the forecast was made: at submission or at launch.
+             *
+             *     * `submission` - Submission
+             *     * `launch` - Launch
+             */
             moment: components["schemas"]["MomentEnum"];
+            /** @description The policy that was in use. */
             policy: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the forecast was made.
+             */
             made_at: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The predicted time to the end, in seconds from made_at.
+             */
             foretold_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The actual time to the end, in seconds from made_at.
+             */
             actual_s: number;
+            /** @description Whether the job ended by its P90; null when the forecast had none. */
             within_p90: boolean | null;
         };
         /** @description actor: null for the platform itself. */
         Event: {
+            /** @description The event's number; later events have greater ones. */
             readonly id: number;
+            /** @description What happened, such as job.submitted. */
             readonly kind: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the organisation; null: the platform's own.
+             */
             readonly organisation: string | null;
+            /** @description What it happened to, such as job. */
             readonly subject_kind: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of what it happened to.
+             */
             readonly subject_id: string | null;
+            /** @description Who did it; null: the platform itself. */
             readonly actor: components["schemas"]["Actor"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             readonly at: string;
+            /** @description What is to be known about it, by kind of event. */
             readonly facts: {
                 [key: string]: unknown;
             };
@@ -1262,27 +1555,45 @@ export interface components {
         ExamplesEnum: "all" | "held_out";
         /** @description Why the scheduler decided as it did, in words and numbers. */
         Explanation: {
+            /** @description The reason's code, for programs. */
             reason: string;
+            /** @description The reason in words. */
             sentence: string;
+            /** @description The numbers behind it. */
             facts: {
                 [key: string]: unknown;
             };
         };
         Failure: {
+            /** @description The kind of failure, for programs. */
             cause: string;
+            /**
+             * @description Whose fault it is: of the user's code or data, or of the platform.
+             *
+             *     * `user` - user
+             *     * `platform` - platform
+             */
             fault: components["schemas"]["FaultEnum"];
+            /** @description What happened, for people. */
             message: string;
+            /** @description What to do about it; empty where nothing is known. */
             remedy: string;
             /** @description What of the job or its code it is about, where known. */
             field: string | null;
+            /** @description The traceback of the user's code; null without one. */
             traceback: string | null;
         };
         /** @description job: the newest one of the family. */
         FamilyCosts: {
+            /** @description From launch to the first step. */
             start: components["schemas"]["Cost"];
+            /** @description From the request to stop to the release of the GPUs. */
             leave: components["schemas"]["Cost"];
+            /** @description Work that is done again after a restart. */
             loss: components["schemas"]["Cost"];
+            /** @description All three together. */
             restart: components["schemas"]["Cost"];
+            /** @description The newest job of the family. */
             job: components["schemas"]["JobName"];
         };
         /**
@@ -1291,6 +1602,15 @@ export interface components {
          * @enum {string}
          */
         FaultEnum: "user" | "platform";
+        /** @description One field that is wrong. */
+        FieldProblem: {
+            /** @description Its path, such as hyperparameters.width or jobs.0.priority. */
+            field: string;
+            /** @description What is wrong with it. */
+            message: string;
+            /** @description What to do about it. */
+            remedy?: string;
+        };
         /**
          * @description * `npz` - NumPy arrays
          *     * `csv` - CSV table
@@ -1302,9 +1622,13 @@ export interface components {
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
         /** @description How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done. */
         Insight: {
+            /** @description How well forecasts matched, by the moment at which they were made. */
             calibration: components["schemas"]["CalibrationMoment"][];
+            /** @description The newest forecasts whose jobs have ended. */
             ends: components["schemas"]["End"][];
+            /** @description What restarts cost, by family of jobs. */
             costs: components["schemas"]["FamilyCosts"][];
+            /** @description A summary of the shadow policy; null without one. */
             shadow: components["schemas"]["ShadowSummary"] | null;
         };
         /**
@@ -1316,177 +1640,415 @@ export interface components {
         IntentEnum: "run" | "pause" | "cancel";
         /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             readonly id: string;
+            /**
+             * @description What the job does: train, predict or evaluate.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
             readonly kind: components["schemas"]["JobKind"];
+            /** @description The job's name. */
             readonly name: string;
+            /** @description The project that it belongs to. */
             readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who submitted it. */
             readonly created_by: components["schemas"]["UserBrief"];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the job that it is a clone of; null: of none.
+             */
             readonly cloned_from: string | null;
+            /** @description The dataset version that it reads. */
             readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
+            /** @description How often training passes over the dataset. */
             readonly epochs: number;
+            /** @description The global batch size, in examples. */
             readonly batch_size: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description The seed of all random numbers. */
             readonly seed: number;
+            /**
+             * @description The mode that was asked for; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
             readonly mode: components["schemas"]["ModeEnum"];
             /** @description {}: MLHub's choice. */
             readonly strategy: {
                 [key: string]: unknown;
             };
+            /** @description The least number of workers. */
             readonly min_workers: number;
+            /** @description The most workers. */
             readonly max_workers: number;
+            /** @description The priority, -100 to 100; higher goes first. */
             readonly priority: number;
+            /** @description What each pod gets, where the user asked for it. */
             readonly resources: components["schemas"]["Resources"];
+            /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The value of the metric to reach; null: none.
+             */
             readonly target_value: number | null;
+            /**
+             * @description The job's state.
+             *
+             *     * `queued` - queued
+             *     * `starting` - starting
+             *     * `running` - running
+             *     * `stopping` - stopping
+             *     * `paused` - paused
+             *     * `succeeded` - succeeded
+             *     * `failed` - failed
+             *     * `cancelled` - cancelled
+             */
             readonly state: components["schemas"]["JobState"];
+            /**
+             * @description What its user wants: run, pause or cancel.
+             *
+             *     * `run` - run
+             *     * `pause` - pause
+             *     * `cancel` - cancel
+             */
             readonly intent: components["schemas"]["IntentEnum"];
+            /** @description The code of the reason for its state. */
             readonly reason: string;
+            /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /**
+             * @description Whether the trial run before scheduling has passed.
+             *
+             *     * `pending` - Pending
+             *     * `passed` - Passed
+             *     * `failed` - Failed
+             */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
             };
+            /** @description Why it failed; null otherwise. */
             readonly failure: components["schemas"]["Failure"] | null;
+            /** @description Steps made so far. */
             readonly steps_done: number;
+            /** @description Steps of the whole training; 0 before the trial run. */
             readonly steps_total: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Epochs made so far.
+             */
             readonly epoch: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The measured time of a step, in seconds; null before.
+             */
             readonly step_s: number | null;
             /**
              * Format: double
              * @description 0 to 1.
              */
             readonly progress: number;
+            /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;
             };
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the model version with the trained weights; null before.
+             */
             readonly result_version: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was submitted.
+             */
             readonly submitted_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it made its first step; null before.
+             */
             readonly started_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             readonly finished_at: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the first step, or until now.
+             */
             readonly waited_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds since the first step; null before.
+             */
             readonly trained_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the end; null before.
+             */
             readonly jct_s: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to start; null when unknown.
+             */
             readonly predicted_start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to finish (median); null when unknown.
+             */
             readonly predicted_finish_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have finished at 90 % probability; null: unknown.
+             */
             readonly predicted_finish_p90_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The first prediction of its finish; null without one.
+             */
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
         };
         /** @description What shall be different from the job that is cloned. */
         JobCloneRequest: {
+            /** @description The new job's name; by default that of the original. */
             name?: string;
+            /** @description How often training passes over the dataset. */
             epochs?: number;
+            /** @description The global batch size, in examples. */
             batch_size?: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
             mode?: components["schemas"]["ModeEnum"];
+            /** @description The synchronisation strategy and its parameters. */
             strategy?: {
                 [key: string]: unknown;
             };
+            /** @description The least number of workers. */
             min_workers?: number;
+            /** @description The most workers. */
             max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
             priority?: number;
+            /** @description What each pod gets; by default what was measured. */
             resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
+            /** @description The seed of all random numbers. */
             seed?: number;
         };
         /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
         JobDetail: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             readonly id: string;
+            /**
+             * @description What the job does: train, predict or evaluate.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
             readonly kind: components["schemas"]["JobKind"];
+            /** @description The job's name. */
             readonly name: string;
+            /** @description The project that it belongs to. */
             readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who submitted it. */
             readonly created_by: components["schemas"]["UserBrief"];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the job that it is a clone of; null: of none.
+             */
             readonly cloned_from: string | null;
+            /** @description The dataset version that it reads. */
             readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
+            /** @description How often training passes over the dataset. */
             readonly epochs: number;
+            /** @description The global batch size, in examples. */
             readonly batch_size: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description The seed of all random numbers. */
             readonly seed: number;
+            /**
+             * @description The mode that was asked for; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
             readonly mode: components["schemas"]["ModeEnum"];
             /** @description {}: MLHub's choice. */
             readonly strategy: {
                 [key: string]: unknown;
             };
+            /** @description The least number of workers. */
             readonly min_workers: number;
+            /** @description The most workers. */
             readonly max_workers: number;
+            /** @description The priority, -100 to 100; higher goes first. */
             readonly priority: number;
+            /** @description What each pod gets, where the user asked for it. */
             readonly resources: components["schemas"]["Resources"];
+            /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The value of the metric to reach; null: none.
+             */
             readonly target_value: number | null;
+            /**
+             * @description The job's state.
+             *
+             *     * `queued` - queued
+             *     * `starting` - starting
+             *     * `running` - running
+             *     * `stopping` - stopping
+             *     * `paused` - paused
+             *     * `succeeded` - succeeded
+             *     * `failed` - failed
+             *     * `cancelled` - cancelled
+             */
             readonly state: components["schemas"]["JobState"];
+            /**
+             * @description What its user wants: run, pause or cancel.
+             *
+             *     * `run` - run
+             *     * `pause` - pause
+             *     * `cancel` - cancel
+             */
             readonly intent: components["schemas"]["IntentEnum"];
+            /** @description The code of the reason for its state. */
             readonly reason: string;
+            /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /**
+             * @description Whether the trial run before scheduling has passed.
+             *
+             *     * `pending` - Pending
+             *     * `passed` - Passed
+             *     * `failed` - Failed
+             */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
             };
+            /** @description Why it failed; null otherwise. */
             readonly failure: components["schemas"]["Failure"] | null;
+            /** @description Steps made so far. */
             readonly steps_done: number;
+            /** @description Steps of the whole training; 0 before the trial run. */
             readonly steps_total: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Epochs made so far.
+             */
             readonly epoch: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The measured time of a step, in seconds; null before.
+             */
             readonly step_s: number | null;
             /**
              * Format: double
              * @description 0 to 1.
              */
             readonly progress: number;
+            /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;
             };
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the model version with the trained weights; null before.
+             */
             readonly result_version: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was submitted.
+             */
             readonly submitted_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it made its first step; null before.
+             */
             readonly started_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             readonly finished_at: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the first step, or until now.
+             */
             readonly waited_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds since the first step; null before.
+             */
             readonly trained_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the end; null before.
+             */
             readonly jct_s: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to start; null when unknown.
+             */
             readonly predicted_start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to finish (median); null when unknown.
+             */
             readonly predicted_finish_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have finished at 90 % probability; null: unknown.
+             */
             readonly predicted_finish_p90_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The first prediction of its finish; null without one.
+             */
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
@@ -1496,7 +2058,9 @@ export interface components {
             };
             /** @description Of predict: what /jobs/{id}/result gives, once done. */
             readonly result_file: components["schemas"]["ResultFile"] | null;
+            /** @description All attempts, oldest first. */
             readonly attempts: components["schemas"]["Attempt"][];
+            /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
         /**
@@ -1507,8 +2071,12 @@ export interface components {
          */
         JobKind: "train" | "predict" | "evaluate";
         JobName: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             id: string;
+            /** @description The job's name. */
             name: string;
         };
         /**
@@ -1529,6 +2097,7 @@ export interface components {
          *     To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
          */
         JobSubmitRequest: {
+            /** @description The job's name; by default those of model and dataset. */
             name?: string;
             /**
              * @description By default train.
@@ -1564,15 +2133,22 @@ export interface components {
              * @description Its latest ready version is used.
              */
             dataset?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of a dataset version, instead of dataset.
+             */
             dataset_version?: string;
             /**
              * Format: uuid
              * @description Its latest uploaded version is used.
              */
             model?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of a model version, instead of model.
+             */
             model_version?: string;
+            /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
             /** @description The global batch, in examples. */
             batch_size?: number;
@@ -1581,31 +2157,56 @@ export interface components {
              * @description By default the dataset's.
              */
             project?: string;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
             mode?: components["schemas"]["ModeEnum"];
             /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
             strategy?: {
                 [key: string]: unknown;
             };
+            /** @description The least number of workers. */
             min_workers?: number;
+            /** @description The most workers. */
             max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
             priority?: number;
+            /** @description What each pod gets; by default what was measured. */
             resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
+            /** @description The seed of all random numbers. */
             seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
             target_metric?: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
             target_value?: number | null;
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         JobWishRequest: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the job that would be different.
+             */
             job: string;
+            /** @description The priority, -100 to 100; higher goes first. */
             priority?: number;
+            /** @description Exactly so many workers, instead of min_workers and max_workers. */
             n_workers?: number;
+            /** @description The least number of workers. */
             min_workers?: number;
+            /** @description The most workers. */
             max_workers?: number;
         };
         /**
@@ -1633,41 +2234,90 @@ export interface components {
         };
         /** @description A batch of one stream of one pod (mlhub/wire/report.py). */
         LinesRequest: {
+            /**
+             * @description The version of the protocol.
+             *
+             *     * `1` - 1
+             */
             version: components["schemas"]["VersionEnum"];
+            /**
+             * @description The role of the pod that sends.
+             *
+             *     * `worker` - worker
+             *     * `server` - server
+             */
             role: components["schemas"]["PodRole"];
+            /** @description The pod's index within its role. */
             index: number;
+            /**
+             * @description The stream: reports or log.
+             *
+             *     * `reports` - reports
+             *     * `log` - log
+             */
             stream: components["schemas"]["StreamEnum"];
+            /**
+             * Format: int64
+             * @description The number of the first line.
+             */
             first: number;
+            /** @description The lines: JSON objects of reports, text of the log. */
             lines: unknown[];
         };
         /** @description Oldest first; the last line's seq is the next `after`. */
         Log: {
+            /** @description The lines, oldest first. */
             lines: components["schemas"]["LogLine"][];
+            /** @description Where the job's stream continues after this. */
             cursor: string;
         };
         LogLine: {
+            /** @description Its place in the job's stream. */
             seq: number;
+            /** @description The number of the attempt that reported it. */
             attempt_number: number;
+            /** @description The role of the pod. */
             role: string;
+            /** @description The pod's index within its role. */
             index: number;
+            /** @description The line's number within the pod's log. */
             number: number;
+            /** @description The text. */
             text: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         LoginRequest: {
+            /** @description The user name. */
             username: string;
+            /** @description The password. */
             password: string;
         };
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the last job will have left; null: cordoned only.
+             */
             drain_by: string | null;
+            /** @description Why, in the administrator's words. */
             reason: string;
+            /** @description The administrator's user name. */
             asked_by: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the node was closed.
+             */
             asked_at: string;
         };
         Me: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The user's id.
+             */
             readonly id: string;
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             readonly username: string;
@@ -1676,6 +2326,7 @@ export interface components {
              * @description Designates whether the user can log into this admin site.
              */
             readonly is_staff: boolean;
+            /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
         };
         /** @description A value that the job's pods measured, with what a page says about it. */
@@ -1703,18 +2354,46 @@ export interface components {
             value: number;
         };
         Membership: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The membership's id.
+             */
             readonly id: string;
+            /** @description The member. */
             readonly user: components["schemas"]["UserBrief"];
+            /**
+             * @description The member's role in the organisation.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
             readonly role: components["schemas"]["Role"];
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         MembershipWriteRequest: {
+            /** @description The user name of the new member. */
             username: string;
+            /**
+             * @description The new member's role.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
             role: components["schemas"]["Role"];
         };
         /** @description cursor: where /jobs/{id}/stream goes on from these. */
         Metrics: {
+            /** @description The curves. */
             series: components["schemas"]["Series"][];
+            /** @description Where the job's stream continues after this. */
             cursor: string;
         };
         /**
@@ -1725,23 +2404,43 @@ export interface components {
          */
         ModeEnum: "auto" | "all_reduce" | "parameter_server";
         Model: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The model's id.
+             */
             readonly id: string;
+            /** @description The model's name, unique within its project. */
             name: string;
+            /** @description What it is, in its owner's words. */
             description?: string;
+            /** @description The project that it belongs to; null: built-in. */
             readonly project: components["schemas"]["ProjectBrief"] | null;
+            /** @description Who created it; null: built-in. */
             readonly created_by: components["schemas"]["UserBrief"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
             /** @description The newest version of the code. */
             readonly latest_version: components["schemas"]["ModelVersion"] | null;
+            /** @description The number of versions with trained weights. */
             readonly n_trained: number;
         };
         ModelBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The model's id.
+             */
             readonly id: string;
+            /** @description The model's name. */
             name: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         ModelUploadRequest: {
             /**
              * Format: binary
@@ -1759,25 +2458,58 @@ export interface components {
             kind: components["schemas"]["KindEnum"];
             /** @description The module of a package (default: model, or the single file), or the path of a script. */
             entry?: string;
+            /** @description The model's name, unique within its project. */
             name: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the project.
+             */
             project: string;
+            /** @description What it is, for people. */
             description?: string;
         };
         ModelVersion: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The model. */
             readonly model: components["schemas"]["ModelBrief"];
+            /** @description The version's number, from 1 on. */
             readonly number: number;
+            /**
+             * @description Whether it was uploaded as code or made by training.
+             *
+             *     * `upload` - upload
+             *     * `training` - training
+             */
             readonly source: components["schemas"]["SourceEnum"];
+            /**
+             * @description How the code is written.
+             *
+             *     * `package` - Package
+             *     * `script` - Script
+             *     * `builtin` - Builtin
+             */
             readonly kind: components["schemas"]["KindEnum"];
+            /** @description The module of a package, or the path of a script. */
             readonly entry: string;
+            /**
+             * @description Whether the version is being inspected, ready or refused.
+             *
+             *     * `inspecting` - Inspecting
+             *     * `ready` - Ready
+             *     * `refused` - Refused
+             */
             readonly state: components["schemas"]["VersionState"];
+            /** @description The size in bytes. */
             readonly size_bytes: number;
             /** @description What validation found: functions, files. */
             readonly contract: {
                 [key: string]: unknown;
             };
+            /** @description Of trained weights: hyperparameters, classes and more. */
             readonly metadata: {
                 [key: string]: unknown;
             };
@@ -1785,22 +2517,49 @@ export interface components {
             readonly metrics: {
                 [key: string]: unknown;
             };
+            /** @description Why validation refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description Of trained weights: the code; null otherwise. */
             readonly code_version: components["schemas"]["CodeVersion"] | null;
+            /** @description Of trained weights: the dataset version; null otherwise. */
             readonly dataset_version: components["schemas"]["TrainedOn"] | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Of trained weights: the id of the job; null otherwise.
+             */
             readonly job_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
+            /** @description What can be downloaded. */
             readonly downloads: components["schemas"]["Downloads"];
         };
         ModelVersionBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The version's number, from 1 on. */
             number: number;
+            /** @description The model. */
             readonly model: components["schemas"]["ModelBrief"];
+            /**
+             * @description How the code is written.
+             *
+             *     * `package` - Package
+             *     * `script` - Script
+             *     * `builtin` - Builtin
+             */
             readonly kind: components["schemas"]["KindEnum"];
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         ModelVersionUploadRequest: {
             /**
              * Format: binary
@@ -1826,16 +2585,41 @@ export interface components {
          */
         MomentEnum: "submission" | "launch";
         MyMembership: {
+            /** @description The organisation. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+            /**
+             * @description The user's role in it.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
             readonly role: components["schemas"]["Role"];
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         NameRequest: {
+            /** @description The name; at most 100 characters. */
             name: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         NewNodesRequest: {
-            /** @default 1 */
+            /**
+             * @description The number of nodes.
+             * @default 1
+             */
             nodes: number;
+            /** @description GPUs of each node. */
             gpus: number;
+            /** @description The type of GPU; empty: the most frequent one. */
             gpu_type?: string;
         };
         Next: {
@@ -1843,32 +2627,58 @@ export interface components {
             next: number;
         };
         Node: {
+            /** @description The node's name. */
             name: string;
+            /** @description The type of GPU. */
             gpu_type: string;
+            /** @description The number of GPUs. */
             n_slots: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The number of processors.
+             */
             cpus: number;
+            /** @description Main memory in bytes. */
             memory_bytes: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The network bandwidth, in bits per second.
+             */
             nic_bps: number;
+            /** @description Whether the node works. */
             is_ready: boolean;
+            /** @description Whether new jobs may start there. */
             is_schedulable: boolean;
+            /** @description Why it does not work; empty when it does. */
             message: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the node was observed last.
+             */
             observed_at: string;
             /** @description 1: GPUs are not shared. */
             max_jobs_per_gpu: number;
             /** @description How its GPUs may be shared, for people. */
             sharing: string;
+            /** @description How an administrator closed it; null: open. */
             maintenance: components["schemas"]["Maintenance"] | null;
+            /** @description The GPUs, and the jobs on them. */
             slots: components["schemas"]["Slot"][];
+            /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
         };
         Organisation: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
             readonly id: string;
+            /** @description The organisation's name. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
             /**
              * @description The caller's role in it.
@@ -1881,15 +2691,26 @@ export interface components {
             readonly role: components["schemas"]["Role"];
         };
         OrganisationBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
             readonly id: string;
+            /** @description The organisation's name. */
             name: string;
         };
         OrganisationDetail: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
             readonly id: string;
+            /** @description The organisation's name. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
             /**
              * @description The caller's role in it.
@@ -1900,6 +2721,7 @@ export interface components {
              *     * `viewer` - viewer
              */
             readonly role: components["schemas"]["Role"];
+            /** @description Its limits. */
             readonly quota: components["schemas"]["QuotaLimits"];
         };
         /**
@@ -1911,208 +2733,278 @@ export interface components {
         PaginatedDatasetList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Dataset"][];
         };
         PaginatedDatasetVersionList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["DatasetVersion"][];
         };
         PaginatedEventList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Event"][];
         };
         PaginatedJobList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Job"][];
         };
         PaginatedMembershipList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Membership"][];
         };
         PaginatedModelList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Model"][];
         };
         PaginatedModelVersionList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["ModelVersion"][];
         };
         PaginatedOrganisationList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Organisation"][];
         };
         PaginatedProjectList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Project"][];
         };
         PaginatedRoundList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Round"][];
         };
         PaginatedTeamList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Team"][];
         };
         PaginatedTokenList: {
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cD00ODY%3D"
+             * @description The address of the next page; null on the last one.
              */
-            next?: string | null;
+            next: string | null;
             /**
              * Format: uri
-             * @example http://api.example.org/accounts/?cursor=cj0xJnA9NDg3
+             * @description The address of the previous page; null on the first one.
              */
-            previous?: string | null;
+            previous: string | null;
+            /** @description The rows of this page. */
             results: components["schemas"]["Token"][];
         };
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
             guarantee?: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             borrow_limit?: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             lend_limit?: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
             reclaim?: components["schemas"]["ReclaimEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
             weight?: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
             shares_fairly?: boolean;
             /**
              * Format: double
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
+            /**
+             * Format: int64
+             * @description The most bytes that may be stored; null: no limit.
+             */
             max_storage_bytes?: number | null;
         };
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaRulesChangeRequest: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
             guarantee?: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             borrow_limit?: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             lend_limit?: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
             reclaim?: components["schemas"]["ReclaimEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
             weight?: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
             shares_fairly?: boolean;
             /**
              * Format: double
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PatchedRoleRequest: {
+            /**
+             * @description The member's new role.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
             role?: components["schemas"]["Role"];
         };
         /** @description What to change. version: the one that was seen; 409 when it is stale. */
         PatchedSchedulerChangeRequest: {
+            /** @description The policy that decides. */
             policy?: string;
+            /** @description The policy's parameters, by name. */
             parameters?: {
                 [key: string]: unknown;
             };
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long a policy may take for a round, in seconds.
+             */
             budget_s?: number;
+            /** @description A second policy that decides without effect; empty: none. */
             shadow_policy?: string;
+            /** @description The shadow policy's parameters, by name. */
             shadow_parameters?: {
                 [key: string]: unknown;
             };
@@ -2123,11 +3015,15 @@ export interface components {
              * @description Of their use; 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
         Placement: {
+            /** @description The node's name. */
             node: string;
+            /** @description The indices of the GPUs. */
             slots: number[];
+            /** @description Parameter servers on the node. */
             n_servers: number;
         };
         /**
@@ -2137,24 +3033,43 @@ export interface components {
          */
         PodRole: "worker" | "server";
         Point: {
+            /** @description The training step. */
             step: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The epoch, as a fraction.
+             */
             epoch: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The metric's value.
+             */
             value: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was reported.
+             */
             at: string;
+            /** @description The number of the attempt that reported it. */
             attempt_number: number;
         };
         Policy: {
+            /** @description The policy's name. */
             name: string;
             /** @description Each parameter with its default. */
             parameters: {
                 [key: string]: unknown;
             };
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PolicyWishRequest: {
+            /** @description The policy's name. */
             name: string;
+            /** @description The policy's parameters, by name. */
             parameters?: {
                 [key: string]: unknown;
             };
@@ -2166,127 +3081,302 @@ export interface components {
          * @enum {string}
          */
         PreflightEnum: "pending" | "passed" | "failed";
+        /** @description An error (RFC 9457). Some carry further members, which are facts of the error's code. */
+        Problem: {
+            /** @description A URI reference that ends with the code. */
+            type: string;
+            /** @description The kind of error, for people. */
+            title: string;
+            /** @description The HTTP status of the answer. */
+            status: number;
+            /** @description The kind of error, for programs; it never changes. */
+            code: string;
+            /** @description What is wrong in this very request, for people. */
+            detail: string;
+            /** @description What to do about it. */
+            remedy?: string;
+            /** @description Each field of the body, or parameter of the query, that is wrong. */
+            errors?: components["schemas"]["FieldProblem"][];
+            /** @description Of an unexpected error: the id under which the log has its cause. */
+            id?: string;
+        } & {
+            [key: string]: unknown;
+        };
         Project: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The project's id.
+             */
             readonly id: string;
+            /** @description The project's name. */
             name: string;
+            /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+            /** @description The team that it belongs to; null: none. */
             readonly team: components["schemas"]["TeamBrief"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
         };
         /** @description A project as datasets, models and jobs show where they live. */
         ProjectBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The project's id.
+             */
             readonly id: string;
+            /** @description The project's name. */
             name: string;
+            /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         ProjectWriteRequest: {
+            /** @description The name; at most 100 characters. */
             name: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the organisation.
+             */
             organisation: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of a team of the organisation; null: none.
+             */
             team?: string | null;
         };
         /** @description What would become of a job. n_workers: 0 while it waits. */
         Prospect: {
+            /** @description What the policy decides. */
             decision: string;
+            /** @description How workers exchange gradients; empty while it waits. */
             mode: string;
+            /** @description The number of workers; 0 while it waits. */
             n_workers: number;
+            /** @description The number of parameter servers. */
             n_servers: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it is predicted to start; null when unknown.
+             */
             start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median); null when unknown.
+             */
             finish_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it is predicted to have finished with a probability of 90 %; null when unknown.
+             */
             finish_p90_at: string | null;
+            /** @description Why, in words and numbers. */
             explanations: components["schemas"]["Explanation"][];
         };
         /** @description In the order in which the scheduler serves them. next: the address of what comes after these. */
         Queue: {
+            /** @description The address of the next page; null on the last one. */
             next: string | null;
+            /** @description The address of the previous page; always null. */
             previous: string | null;
+            /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
         };
         /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
         QueuedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             readonly id: string;
+            /**
+             * @description What the job does: train, predict or evaluate.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
             readonly kind: components["schemas"]["JobKind"];
+            /** @description The job's name. */
             readonly name: string;
+            /** @description The project that it belongs to. */
             readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who submitted it. */
             readonly created_by: components["schemas"]["UserBrief"];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the job that it is a clone of; null: of none.
+             */
             readonly cloned_from: string | null;
+            /** @description The dataset version that it reads. */
             readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
+            /** @description How often training passes over the dataset. */
             readonly epochs: number;
+            /** @description The global batch size, in examples. */
             readonly batch_size: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description The seed of all random numbers. */
             readonly seed: number;
+            /**
+             * @description The mode that was asked for; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
             readonly mode: components["schemas"]["ModeEnum"];
             /** @description {}: MLHub's choice. */
             readonly strategy: {
                 [key: string]: unknown;
             };
+            /** @description The least number of workers. */
             readonly min_workers: number;
+            /** @description The most workers. */
             readonly max_workers: number;
+            /** @description The priority, -100 to 100; higher goes first. */
             readonly priority: number;
+            /** @description What each pod gets, where the user asked for it. */
             readonly resources: components["schemas"]["Resources"];
+            /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The value of the metric to reach; null: none.
+             */
             readonly target_value: number | null;
+            /**
+             * @description The job's state.
+             *
+             *     * `queued` - queued
+             *     * `starting` - starting
+             *     * `running` - running
+             *     * `stopping` - stopping
+             *     * `paused` - paused
+             *     * `succeeded` - succeeded
+             *     * `failed` - failed
+             *     * `cancelled` - cancelled
+             */
             readonly state: components["schemas"]["JobState"];
+            /**
+             * @description What its user wants: run, pause or cancel.
+             *
+             *     * `run` - run
+             *     * `pause` - pause
+             *     * `cancel` - cancel
+             */
             readonly intent: components["schemas"]["IntentEnum"];
+            /** @description The code of the reason for its state. */
             readonly reason: string;
+            /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /**
+             * @description Whether the trial run before scheduling has passed.
+             *
+             *     * `pending` - Pending
+             *     * `passed` - Passed
+             *     * `failed` - Failed
+             */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
             };
+            /** @description Why it failed; null otherwise. */
             readonly failure: components["schemas"]["Failure"] | null;
+            /** @description Steps made so far. */
             readonly steps_done: number;
+            /** @description Steps of the whole training; 0 before the trial run. */
             readonly steps_total: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Epochs made so far.
+             */
             readonly epoch: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The measured time of a step, in seconds; null before.
+             */
             readonly step_s: number | null;
             /**
              * Format: double
              * @description 0 to 1.
              */
             readonly progress: number;
+            /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;
             };
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the model version with the trained weights; null before.
+             */
             readonly result_version: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was submitted.
+             */
             readonly submitted_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it made its first step; null before.
+             */
             readonly started_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             readonly finished_at: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the first step, or until now.
+             */
             readonly waited_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds since the first step; null before.
+             */
             readonly trained_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds from submission to the end; null before.
+             */
             readonly jct_s: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to start; null when unknown.
+             */
             readonly predicted_start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to finish (median); null when unknown.
+             */
             readonly predicted_finish_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have finished at 90 % probability; null: unknown.
+             */
             readonly predicted_finish_p90_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The first prediction of its finish; null without one.
+             */
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
+            /** @description Its place among all jobs that wait, from 1; null until a round has seen it. */
             readonly place: number | null;
         };
         /**
@@ -2296,26 +3386,52 @@ export interface components {
          *     their use, by which it is their turn; 0 = only what they hold now counts.
          */
         Quota: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             readonly max_gpus: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             readonly max_running_jobs: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
             readonly guarantee: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             readonly borrow_limit: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             readonly lend_limit: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
             readonly reclaim: components["schemas"]["ReclaimEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
             readonly weight: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
             readonly shares_fairly: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The half-life of past use, in seconds; 0: only present use counts.
+             */
             readonly half_life_s: number;
+            /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
+            /** @description The version of these settings, which rises with every change. */
             readonly version: number;
+            /** @description What of the limits is in use. */
             readonly used: components["schemas"]["QuotaUsed"];
         };
         /** @description The limits alone; with what is used: GET /organisations/{id}/quota. */
         QuotaLimits: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             readonly max_gpus: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             readonly max_running_jobs: number | null;
+            /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
+            /** @description The version of these settings, which rises with every change. */
             readonly version: number;
         };
         /**
@@ -2327,70 +3443,135 @@ export interface components {
         QuotaOwner: {
             /** @description organisation, team or project. */
             kind: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the organisation, team or project.
+             */
             id: string;
+            /** @description Its name. */
             name: string;
             /**
              * Format: uuid
              * @description Whose part it is.
              */
             above: string | null;
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
             guarantee: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             borrow_limit: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             lend_limit: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
             reclaim: components["schemas"]["ReclaimEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
             weight: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
             shares_fairly: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The half-life of past use, in seconds; 0: only present use counts.
+             */
             half_life_s: number;
+            /** @description The version of these settings, which rises with every change. */
             version: number;
+            /** @description GPUs guaranteed: the guarantee, or the sum of those below if that is more. */
             guaranteed: number;
+            /** @description GPUs in use now. */
             used: number;
+            /** @description GPUs in use above what is guaranteed. */
             borrowed: number;
+            /** @description Guaranteed GPUs that others use now. */
             lent: number;
+            /** @description Jobs that run now. */
             running_jobs: number;
+            /** @description GPUs that waiting jobs need at least. */
             queued_gpus: number;
         };
         /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
         QuotaTree: {
+            /** @description Whether the caller may change quotas of teams and projects. */
             may_edit: boolean;
+            /** @description The organisation, its teams and projects; parents before children. */
             owners: components["schemas"]["QuotaOwner"][];
         };
         QuotaUsed: {
+            /** @description GPUs in use now. */
             gpus: number;
+            /** @description Jobs that run now. */
             running_jobs: number;
+            /** @description Bytes stored now. */
             storage_bytes: number;
         };
         /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
         QuotaWishRequest: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
             guarantee?: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             borrow_limit?: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             lend_limit?: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
             reclaim?: components["schemas"]["ReclaimEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
             weight?: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
             shares_fairly?: boolean;
             /**
              * Format: double
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the organisation whose quota would change.
+             */
             organisation?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the team whose quota would change.
+             */
             team?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the project whose quota would change.
+             */
             project?: string;
         };
         Rack: {
+            /** @description The rack's name. */
             name: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The bandwidth of its uplink, in bits per second.
+             */
             uplink_bps: number;
+            /** @description Its nodes. */
             nodes: components["schemas"]["Node"][];
         };
         /**
@@ -2402,9 +3583,13 @@ export interface components {
         ReclaimEnum: "never" | "lower_priority" | "any";
         /** @description Why inspection refused a version, and what to do about it. */
         Refusal: {
+            /** @description The kind of error, for programs. */
             code?: string;
+            /** @description Which input it is about; null when it is none. */
             field: string | null;
+            /** @description What is wrong, for people. */
             message: string;
+            /** @description What to do about it; empty where nothing is known. */
             remedy: string;
             /** @description Of uploaded code that raised. */
             traceback?: string;
@@ -2450,7 +3635,9 @@ export interface components {
             server_memory_gib?: number;
         };
         ResultFile: {
+            /** @description The file's name. */
             name: string;
+            /** @description The size in bytes. */
             size_bytes: number;
         };
         /**
@@ -2463,90 +3650,166 @@ export interface components {
         Role: "owner" | "admin" | "member" | "viewer";
         /** @description round_ms: from looking at the backend to the last change; of it decide_ms the policy. */
         Round: {
+            /** @description The round's number. */
             readonly id: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the round began.
+             */
             readonly at: string;
+            /** @description The policy that decided. */
             readonly policy: string;
+            /** @description The policy's parameters. */
             readonly parameters: unknown;
+            /** @description The decisions that were carried out, with their outcomes. */
             readonly applied: components["schemas"]["Applied"][];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took, in milliseconds.
+             */
             readonly decide_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the whole round took, in milliseconds.
+             */
             readonly round_ms: number;
+            /** @description The number of jobs that the policy decided on. */
             readonly n_jobs: number;
+            /** @description The error; empty when there was none. */
             readonly error: string;
+            /** @description What the shadow policy would have done; null without one. */
             readonly shadow: components["schemas"]["ShadowBrief"] | null;
         };
         /** @description With what it saw and answered: `python -m scheduler replay` decides it again. */
         RoundDetail: {
+            /** @description The round's number. */
             readonly id: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the round began.
+             */
             readonly at: string;
+            /** @description The policy that decided. */
             readonly policy: string;
+            /** @description The policy's parameters. */
             readonly parameters: unknown;
+            /** @description The decisions that were carried out, with their outcomes. */
             readonly applied: components["schemas"]["Applied"][];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took, in milliseconds.
+             */
             readonly decide_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the whole round took, in milliseconds.
+             */
             readonly round_ms: number;
+            /** @description The number of jobs that the policy decided on. */
             readonly n_jobs: number;
+            /** @description The error; empty when there was none. */
             readonly error: string;
+            /** @description What the shadow policy would have done; null without one. */
             readonly shadow: components["schemas"]["ShadowDetail"] | null;
+            /** @description What the policy saw. */
             readonly snapshot: {
                 [key: string]: unknown;
             };
+            /** @description What the policy answered; null when it failed. */
             readonly plan: {
                 [key: string]: unknown;
             } | null;
         };
         /** @description kind: raised, overran (its time), died (with its process). round: where it is stored, if it is. */
         SchedulerFailure: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it failed.
+             */
             at: string;
+            /** @description The policy that failed. */
             policy: string;
+            /** @description How it failed: raised, overran or died. */
             kind: string;
+            /** @description What happened, for people. */
             message: string;
+            /** @description The round that stored it; null when none did. */
             round: number | null;
         };
         /** @description shadow_policy: "" = none. budget_s: how long a policy may take for a round. */
         SchedulerSettings: {
+            /** @description The policy that decides. */
             policy?: string;
+            /** @description The policy's parameters, by name. */
             parameters: {
                 [key: string]: unknown;
             };
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long a policy may take for a round, in seconds.
+             */
             budget_s?: number;
+            /** @description A second policy that decides without effect; empty: none. */
             shadow_policy?: string;
+            /** @description The shadow policy's parameters, by name. */
             shadow_parameters: {
                 [key: string]: unknown;
             };
+            /** @description Whether GPUs that no organisation is guaranteed are shared by weight. */
             shares_fairly?: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The half-life of past use, in seconds; 0: only present use counts.
+             */
             half_life_s?: number;
+            /** @description The version of these settings, which rises with every change. */
             readonly version: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the settings were changed last.
+             */
             readonly updated_at: string;
             /** @description The names there are. */
             readonly policies: string[];
+            /** @description The policies that there are, with their parameters. */
             readonly known: components["schemas"]["Policy"][];
         };
         /** @description policy: what decides now; another than chosen_policy while that one's stand-in does. n_failures: in a row. */
         SchedulerStatus: {
+            /** @description The policy that decides now. */
             policy: string;
+            /** @description The policy of the settings. */
             chosen_policy: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Since when a fallback policy decides; null: the chosen one does.
+             */
             stands_in_since: string | null;
+            /** @description Failures of the policy in a row. */
             n_failures: number;
             /** @description The newest one; for administrators. */
             failure: components["schemas"]["SchedulerFailure"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the last round was; null before the first.
+             */
             round_at: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the last round took, in milliseconds.
+             */
             round_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took in the last round, in milliseconds.
+             */
             decide_ms: number;
+            /** @description The number of jobs that wait. */
             n_waiting: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Since when the machines cannot be reached; null: they can.
+             */
             backend_away_since: string | null;
             /** @description For administrators. */
             backend_message: string;
@@ -2559,12 +3822,16 @@ export interface components {
          */
         ScopesEnum: "read" | "write" | "admin";
         Series: {
+            /** @description The metric's name. */
             key: string;
+            /** @description Its points, by step. */
             points: components["schemas"]["Point"][];
         };
         /** @description Parameter servers of a job on a node. */
         Servers: {
+            /** @description The job whose servers they are. */
             job: components["schemas"]["SlotJob"];
+            /** @description The number of servers. */
             n: number;
         };
         /**
@@ -2572,15 +3839,28 @@ export interface components {
          *     policy's.
          */
         ShadowBrief: {
+            /** @description The shadow policy. */
             readonly policy: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took, in milliseconds.
+             */
             readonly decide_ms: number;
+            /** @description The number of jobs that the policy decided on. */
             readonly n_jobs: number;
+            /** @description The number of decisions that differ from the real policy's. */
             readonly n_different: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The shadow policy's mean predicted time to the end of jobs, in seconds.
+             */
             readonly mean_finish_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The real policy's mean predicted time to the end of jobs, in seconds.
+             */
             readonly real_mean_finish_s: number | null;
+            /** @description Why the shadow policy failed; empty when it did not. */
             readonly error: string;
         };
         /**
@@ -2588,43 +3868,79 @@ export interface components {
          *     policy's.
          */
         ShadowDetail: {
+            /** @description The shadow policy. */
             readonly policy: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took, in milliseconds.
+             */
             readonly decide_ms: number;
+            /** @description The number of jobs that the policy decided on. */
             readonly n_jobs: number;
+            /** @description The number of decisions that differ from the real policy's. */
             readonly n_different: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The shadow policy's mean predicted time to the end of jobs, in seconds.
+             */
             readonly mean_finish_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The real policy's mean predicted time to the end of jobs, in seconds.
+             */
             readonly real_mean_finish_s: number | null;
+            /** @description Why the shadow policy failed; empty when it did not. */
             readonly error: string;
+            /** @description The shadow policy's parameters. */
             readonly parameters: unknown;
+            /** @description The decisions that differ. */
             readonly differences: components["schemas"]["Difference"][];
         };
         /** @description Over the newest rounds. mean_finish_s: mean predicted time to the end, the shadow's and the real policy's. */
         ShadowSummary: {
+            /** @description The shadow policy. */
             policy: string;
+            /** @description The number of rounds that were compared. */
             n_rounds: number;
+            /** @description In how many of them the shadow policy failed. */
             n_failed: number;
+            /** @description The number of decisions that were compared. */
             n_decisions: number;
+            /** @description The number of decisions that differ from the real policy's. */
             n_different: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The shadow policy's mean time for a round, in milliseconds.
+             */
             decide_ms: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The shadow policy's mean predicted time to the end of jobs, in seconds.
+             */
             mean_finish_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The real policy's mean predicted time to the end of jobs, in seconds.
+             */
             real_mean_finish_s: number | null;
+            /** @description The newest error of the shadow policy; empty without one. */
             last_error: string;
         };
         /** @description What a policy would do with a job. */
         Side: {
+            /** @description What it decides. */
             decision: string;
+            /** @description The reason, of a job that waits. */
             reason?: string;
+            /** @description How workers exchange gradients: all_reduce or parameter_server. */
             mode?: string;
+            /** @description The number of workers. */
             n_workers?: number;
+            /** @description The number of parameter servers. */
             n_servers?: number;
         };
         Slot: {
+            /** @description The index of the GPU on its node. */
             index: number;
             /** @description null: free. */
             job: components["schemas"]["SlotJob"] | null;
@@ -2633,9 +3949,14 @@ export interface components {
         };
         /** @description All null: somebody else's. */
         SlotJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id; null: a job of another organisation.
+             */
             id: string | null;
+            /** @description The job's name; null: a job of another organisation. */
             name: string | null;
+            /** @description The job's organisation; null: another one. */
             organisation: components["schemas"]["OrganisationBrief"] | null;
         };
         /**
@@ -2646,55 +3967,98 @@ export interface components {
         SourceEnum: "upload" | "training";
         /** @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more. */
         Speed: {
+            /** @description The attempt's number. */
             attempt_number: number;
+            /** @description How workers exchange gradients: all_reduce or parameter_server. */
             readonly mode: string;
+            /** @description The number of workers. */
             readonly n_workers: number;
+            /** @description The number of parameter servers. */
             readonly n_servers: number;
+            /** @description The number of nodes. */
             readonly n_nodes: number;
+            /** @description The number of racks. */
             readonly n_racks: number;
+            /** @description The type of GPU. */
             readonly gpu_type: string;
+            /** @description The global batch size, in examples. */
             readonly batch_size: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The mean time of a step, in seconds.
+             */
             readonly step_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Of it: computation.
+             */
             readonly compute_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Of it: synchronisation.
+             */
             readonly sync_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Of it: waiting for input.
+             */
             readonly input_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Of sync_s: waiting for other workers.
+             */
             readonly wait_s: number;
+            /** @description The number of steps that were measured. */
             readonly n_steps: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
             readonly updated_at: string;
             /** @description What else the pods measured, in the order of the page. */
             readonly measured: components["schemas"]["MeasuredValue"][];
+            /** @description Pushes by the number of versions that they were late; the last entry counts that many or more. */
             readonly staleness: number[];
+            /** @description Pushes that were discarded. */
             readonly n_discarded: number;
         };
         /** @description What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest. */
         Speeds: {
+            /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
         };
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
+            /** @description The strategy's name. */
             name: string;
+            /** @description What it does. */
             about: string;
+            /** @description The mode that it runs on; null: either. */
             mode: string | null;
+            /** @description Whether the number of workers may change while it runs. */
             is_resizable: boolean;
             /** @description Other frameworks' words for it. */
             other_names: string[];
+            /** @description Its parameters. */
             parameters: components["schemas"]["StrategyParameter"][];
         };
         /** @description Bounds are allowed themselves, but for a minimum that a value must be above. */
         StrategyParameter: {
+            /** @description The parameter's name. */
             name: string;
             /** @description int, float, bool or str. */
             kind: string;
+            /** @description Its value when it is not given. */
             default: unknown;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The least value; null: no bound.
+             */
             minimum: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The greatest value; null: no bound.
+             */
             maximum: number | null;
             /** @description Of a str; else empty. */
             choices: string[];
@@ -2711,51 +4075,106 @@ export interface components {
          */
         TargetsEnum: "none";
         Team: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The team's id.
+             */
             readonly id: string;
+            /** @description The team's name. */
             name: string;
+            /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
         };
         TeamBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The team's id.
+             */
             readonly id: string;
+            /** @description The team's name. */
             name: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         TeamWriteRequest: {
+            /** @description The name; at most 100 characters. */
             name: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The id of the organisation.
+             */
             organisation: string;
         };
         Token: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The token's id.
+             */
             readonly id: string;
+            /** @description What the token is for, in its owner's words. */
             name: string;
+            /** @description The first characters of the secret, to recognise it. */
             prefix: string;
+            /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires; null: never.
+             */
             expires_at?: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was used last, to the minute; null: never.
+             */
             last_used_at?: string | null;
         };
         TokenCreated: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The token's id.
+             */
             readonly id: string;
+            /** @description What the token is for, in its owner's words. */
             name: string;
+            /** @description The first characters of the secret, to recognise it. */
             prefix: string;
+            /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires; null: never.
+             */
             expires_at?: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was used last, to the minute; null: never.
+             */
             last_used_at?: string | null;
             /** @description The secret; shown this once. */
             readonly token: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         TokenWriteRequest: {
+            /** @description The name; at most 100 characters. */
             name: string;
+            /** @description What the token may do. */
             scopes: components["schemas"]["ScopesEnum"][];
             /**
              * @description null: until revoked.
@@ -2771,16 +4190,25 @@ export interface components {
          */
         TokenizerEnum: "byte" | "word" | "bpe";
         Totals: {
+            /** @description GPUs of the cluster. */
             gpus: number;
+            /** @description GPUs that no job holds. */
             free_gpus: number;
+            /** @description Jobs that run now. */
             running_jobs: number;
+            /** @description Jobs that wait. */
             queued_jobs: number;
         };
         /** @description The dataset version that weights were trained on. */
         TrainedOn: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
             readonly id: string;
+            /** @description The version's number, from 1 on. */
             number: number;
+            /** @description The dataset. */
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
         /**
@@ -2793,7 +4221,10 @@ export interface components {
          */
         UnitEnum: "bytes" | "examples" | "share" | "seconds" | "count";
         UserBrief: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The user's id.
+             */
             readonly id: string;
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             username: string;
@@ -2804,8 +4235,11 @@ export interface components {
          */
         VersionEnum: 1;
         VersionFile: {
+            /** @description The file's name. */
             name: string;
+            /** @description The SHA-256 of its bytes. */
             sha256: string;
+            /** @description The size in bytes. */
             size_bytes: number;
         };
         /**
@@ -2815,8 +4249,16 @@ export interface components {
          * @enum {string}
          */
         VersionState: "inspecting" | "ready" | "refused";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         VersionUploadRequest: {
-            /** Format: binary */
+            /**
+             * Format: binary
+             * @description The file, or a zip of several.
+             */
             file: string;
             /**
              * @description Guessed from the file when absent.
@@ -2863,44 +4305,221 @@ export interface components {
          *     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
          */
         WhatIfAnswer: {
+            /** @description The policy that decided on both. */
             policy: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was predicted.
+             */
             as_of: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long the policy took, in milliseconds.
+             */
             decide_ms: number;
+            /** @description The number of jobs that took part, other organisations' included. */
             n_jobs: number;
+            /** @description What the speed of the hypothetical job rests on: measured, tried_out, guessed, or empty. */
             basis: string;
+            /** @description The effects on jobs that the caller may see. */
             effects: components["schemas"]["Effect"][];
         };
         /** @description What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators. */
         WhatIfRequest: {
+            /** @description A job that would be submitted. */
             submit?: components["schemas"]["JobSubmitRequest"];
+            /** @description Ids of jobs that would be cancelled. */
             cancel?: string[];
+            /** @description Jobs that would be different. */
             jobs?: components["schemas"]["JobWishRequest"][];
+            /** @description Quotas that would be different. */
             quotas?: components["schemas"]["QuotaWishRequest"][];
+            /** @description Nodes that would be added. */
             add_nodes?: components["schemas"]["NewNodesRequest"];
+            /** @description Names of nodes that would be removed. */
             remove_nodes?: string[];
+            /** @description The policy that would decide. */
             policy?: components["schemas"]["PolicyWishRequest"];
         };
         /** @description place: among all that wait, from 1. costs: of the job's family. history: newest first. */
         Why: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
             job: string;
+            /**
+             * @description The job's state.
+             *
+             *     * `queued` - queued
+             *     * `starting` - starting
+             *     * `running` - running
+             *     * `stopping` - stopping
+             *     * `paused` - paused
+             *     * `succeeded` - succeeded
+             *     * `failed` - failed
+             *     * `cancelled` - cancelled
+             */
             state: components["schemas"]["JobState"];
+            /** @description The answer in one sentence. */
             headline: string;
+            /** @description Why, in words and numbers. */
             explanations: components["schemas"]["Explanation"][];
+            /** @description Its place among all jobs that wait, from 1; null when it does not wait. */
             place: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to start; null when unknown.
+             */
             predicted_start_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to finish (median); null when unknown.
+             */
             predicted_finish_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have finished with a probability of 90 %; null when unknown.
+             */
             predicted_finish_p90_at: string | null;
+            /** @description What restarts of this family of jobs cost. */
             costs: components["schemas"]["Costs"];
+            /** @description The decisions on the job, newest first. */
             history: components["schemas"]["Decision"][];
         };
     };
-    responses: never;
+    responses: {
+        /** @description The request cannot be read: malformed JSON, or a query parameter that the route does not know. */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Nobody is signed in, or the token is unknown, revoked or expired. */
+        Unauthorized: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The caller may not do this, or the CSRF token is missing. */
+        Forbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such object that the caller may see. */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The answer has another media type than the header Accept takes. */
+        NotAcceptable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The object's present state does not admit this, or its version is stale. */
+        Conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The attempt has ended; nothing it sends is stored any more. */
+        Gone: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is too large. */
+        RequestEntityTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body has another media type than the operation takes. */
+        UnsupportedMediaType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The file ends before the byte range that the header Range asks for. */
+        RequestedRangeNotSatisfiable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A field or parameter is wrong or unknown; `errors` names each. */
+        UnprocessableEntity: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many attempts; Retry-After says when to try again. */
+        TooManyRequests: {
+            headers: {
+                /** @description Seconds until it is worth trying again. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description An unexpected error; `id` names its entry in the platform's log. */
+        InternalServerError: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A part of the platform cannot be reached; Retry-After says when to try again. */
+        ServiceUnavailable: {
+            headers: {
+                /** @description Seconds until it is worth trying again. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -2924,6 +4543,13 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     auth_login_create: {
@@ -2936,8 +4562,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["LoginRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["LoginRequest"];
-                "multipart/form-data": components["schemas"]["LoginRequest"];
             };
         };
         responses: {
@@ -2949,6 +4573,18 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     auth_logout_create: {
@@ -2967,6 +4603,14 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     auth_me_retrieve: {
@@ -2986,6 +4630,14 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     cluster_retrieve: {
@@ -3005,6 +4657,14 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     cluster_nodes_cordon_create: {
@@ -3012,6 +4672,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -3019,8 +4680,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["ClosingRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
-                "multipart/form-data": components["schemas"]["ClosingRequest"];
             };
         };
         responses: {
@@ -3032,6 +4691,17 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     cluster_nodes_drain_create: {
@@ -3039,6 +4709,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -3046,8 +4717,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["ClosingRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
-                "multipart/form-data": components["schemas"]["ClosingRequest"];
             };
         };
         responses: {
@@ -3059,6 +4728,17 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     cluster_nodes_uncordon_create: {
@@ -3066,6 +4746,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The name of one of the nodes. */
                 name: string;
             };
             cookie?: never;
@@ -3073,8 +4754,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["ClosingRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["ClosingRequest"];
-                "multipart/form-data": components["schemas"]["ClosingRequest"];
             };
         };
         responses: {
@@ -3086,6 +4765,17 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     dataset_versions_retrieve: {
@@ -3093,6 +4783,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the dataset versions. */
                 id: string;
             };
             cookie?: never;
@@ -3107,17 +4798,28 @@ export interface operations {
                     "application/json": components["schemas"]["DatasetVersion"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
             };
             header?: never;
@@ -3134,6 +4836,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedDatasetList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_create: {
@@ -3157,6 +4867,17 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_retrieve: {
@@ -3164,6 +4885,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -3178,6 +4900,14 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_destroy: {
@@ -3185,6 +4915,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -3198,18 +4929,27 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_versions_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -3224,6 +4964,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedDatasetVersionList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     datasets_versions_create: {
@@ -3231,6 +4979,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the datasets. */
                 id: string;
             };
             cookie?: never;
@@ -3249,17 +4998,31 @@ export interface operations {
                     "application/json": components["schemas"]["DatasetVersion"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     events_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
+                /** @description Only events of this kind, such as job.submitted. */
                 kind?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only what happened to the object of this id. */
                 subject?: string;
             };
             header?: never;
@@ -3276,6 +5039,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedEventList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     ingest_attempts_artifacts_update: {
@@ -3283,7 +5054,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
+                /** @description The name of one of the artifacts. */
                 name: string;
             };
             cookie?: never;
@@ -3308,6 +5081,17 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     ingest_attempts_blobs_retrieve: {
@@ -3315,7 +5099,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
+                /** @description The sha256 of one of the blobs. */
                 sha256: string;
             };
             cookie?: never;
@@ -3330,6 +5116,22 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description No response body */
             307: {
                 headers: {
@@ -3337,6 +5139,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     ingest_attempts_reports_create: {
@@ -3344,6 +5155,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the attempts. */
                 id: string;
             };
             cookie?: never;
@@ -3362,6 +5174,11 @@ export interface operations {
                     "application/json": components["schemas"]["Next"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3370,12 +5187,18 @@ export interface operations {
                     "application/json": components["schemas"]["Next"];
                 };
             };
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
                 /**
                  * @description * `train` - Train
@@ -3383,10 +5206,13 @@ export interface operations {
                  *     * `evaluate` - Evaluate
                  */
                 kind?: "evaluate" | "predict" | "train";
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
                 /**
                  * @description * `queued` - queued
@@ -3414,6 +5240,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedJobList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_create: {
@@ -3429,8 +5263,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["JobSubmitRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["JobSubmitRequest"];
-                "multipart/form-data": components["schemas"]["JobSubmitRequest"];
             };
         };
         responses: {
@@ -3442,6 +5274,17 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_retrieve: {
@@ -3449,6 +5292,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3463,6 +5307,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_cancel_create: {
@@ -3470,6 +5322,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3484,6 +5337,15 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_clone_create: {
@@ -3491,6 +5353,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3498,8 +5361,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["JobCloneRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["JobCloneRequest"];
-                "multipart/form-data": components["schemas"]["JobCloneRequest"];
             };
         };
         responses: {
@@ -3511,6 +5372,17 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_events_list: {
@@ -3518,13 +5390,14 @@ export interface operations {
             query?: {
                 /** @description Only events with a greater id. */
                 after?: number;
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3539,22 +5412,36 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedEventList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_logs_retrieve: {
         parameters: {
             query?: {
+                /** @description Only lines with a greater seq. */
                 after?: number;
+                /** @description Only lines of pods of this index. */
                 index?: number;
+                /** @description The most lines of an answer. */
                 limit?: number;
                 /**
-                 * @description * `worker` - worker
+                 * @description Only lines of pods of this role.
+                 *
+                 *     * `worker` - worker
                  *     * `server` - server
                  */
                 role?: "worker" | "server";
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3569,16 +5456,27 @@ export interface operations {
                     "application/json": components["schemas"]["Log"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_metrics_retrieve: {
         parameters: {
             query?: {
+                /** @description Only this metric, such as train/loss. */
                 key?: string;
+                /** @description The most points of a curve; longer ones are thinned. */
                 max_points?: number;
             };
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3593,6 +5491,14 @@ export interface operations {
                     "application/json": components["schemas"]["Metrics"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_pause_create: {
@@ -3600,6 +5506,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3614,6 +5521,15 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_result_retrieve: {
@@ -3621,6 +5537,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3635,6 +5552,30 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_resume_create: {
@@ -3642,6 +5583,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3656,6 +5598,15 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_speed_retrieve: {
@@ -3663,6 +5614,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3677,6 +5629,50 @@ export interface operations {
                     "application/json": components["schemas"]["Speeds"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_stream_retrieve: {
+        parameters: {
+            query?: {
+                /** @description As the header Last-Event-ID, which comes first. */
+                last_event_id?: string;
+            };
+            header?: {
+                /** @description The id of the last frame that was seen; without it, the stream begins now. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Frames, until the client leaves. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     jobs_why_retrieve: {
@@ -3684,6 +5680,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the jobs. */
                 id: string;
             };
             cookie?: never;
@@ -3698,6 +5695,14 @@ export interface operations {
                     "application/json": components["schemas"]["Why"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     memberships_destroy: {
@@ -3705,6 +5710,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the memberships. */
                 id: string;
             };
             cookie?: never;
@@ -3718,6 +5724,14 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     memberships_partial_update: {
@@ -3725,6 +5739,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the memberships. */
                 id: string;
             };
             cookie?: never;
@@ -3732,8 +5747,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedRoleRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["PatchedRoleRequest"];
-                "multipart/form-data": components["schemas"]["PatchedRoleRequest"];
             };
         };
         responses: {
@@ -3745,6 +5758,17 @@ export interface operations {
                     "application/json": components["schemas"]["Membership"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     model_versions_retrieve: {
@@ -3752,6 +5776,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the model versions. */
                 id: string;
             };
             cookie?: never;
@@ -3766,13 +5791,23 @@ export interface operations {
                     "application/json": components["schemas"]["ModelVersion"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     model_versions_download_retrieve: {
         parameters: {
             query: {
                 /**
-                 * @description * `weights` - weights
+                 * @description Which file.
+                 *
+                 *     * `weights` - weights
                  *     * `package` - package
                  *     * `metadata` - metadata
                  */
@@ -3780,6 +5815,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the model versions. */
                 id: string;
             };
             cookie?: never;
@@ -3794,18 +5830,46 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_list: {
         parameters: {
             query?: {
+                /** @description true: only built-in models; false: only others. */
                 builtin?: boolean;
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this project. */
                 project?: string;
             };
             header?: never;
@@ -3822,6 +5886,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedModelList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_create: {
@@ -3845,6 +5917,17 @@ export interface operations {
                     "application/json": components["schemas"]["Model"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_retrieve: {
@@ -3852,6 +5935,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -3866,6 +5950,14 @@ export interface operations {
                     "application/json": components["schemas"]["Model"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_destroy: {
@@ -3873,6 +5965,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -3886,14 +5979,22 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_versions_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
                 /**
                  * @description * `upload` - upload
@@ -3903,6 +6004,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -3917,6 +6019,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedModelVersionList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     models_versions_create: {
@@ -3924,6 +6034,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the models. */
                 id: string;
             };
             cookie?: never;
@@ -3942,14 +6053,25 @@ export interface operations {
                     "application/json": components["schemas"]["ModelVersion"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
@@ -3966,6 +6088,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedOrganisationList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_create: {
@@ -3978,8 +6108,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NameRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["NameRequest"];
-                "multipart/form-data": components["schemas"]["NameRequest"];
             };
         };
         responses: {
@@ -3991,6 +6119,17 @@ export interface operations {
                     "application/json": components["schemas"]["Organisation"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_retrieve: {
@@ -3998,6 +6137,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4012,18 +6152,27 @@ export interface operations {
                     "application/json": components["schemas"]["OrganisationDetail"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_members_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4038,6 +6187,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedMembershipList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_members_create: {
@@ -4045,6 +6202,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4052,8 +6210,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["MembershipWriteRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["MembershipWriteRequest"];
-                "multipart/form-data": components["schemas"]["MembershipWriteRequest"];
             };
         };
         responses: {
@@ -4065,6 +6221,17 @@ export interface operations {
                     "application/json": components["schemas"]["Membership"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_quota_retrieve: {
@@ -4072,6 +6239,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4086,6 +6254,14 @@ export interface operations {
                     "application/json": components["schemas"]["Quota"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_quota_partial_update: {
@@ -4093,6 +6269,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4100,8 +6277,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedQuotaChangeRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaChangeRequest"];
-                "multipart/form-data": components["schemas"]["PatchedQuotaChangeRequest"];
             };
         };
         responses: {
@@ -4113,6 +6288,17 @@ export interface operations {
                     "application/json": components["schemas"]["Quota"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     organisations_quota_tree_retrieve: {
@@ -4120,6 +6306,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the organisations. */
                 id: string;
             };
             cookie?: never;
@@ -4134,17 +6321,28 @@ export interface operations {
                     "application/json": components["schemas"]["QuotaTree"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     projects_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those of this team. */
                 team?: string;
             };
             header?: never;
@@ -4161,6 +6359,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedProjectList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     projects_create: {
@@ -4173,8 +6379,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ProjectWriteRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["ProjectWriteRequest"];
-                "multipart/form-data": components["schemas"]["ProjectWriteRequest"];
             };
         };
         responses: {
@@ -4186,6 +6390,17 @@ export interface operations {
                     "application/json": components["schemas"]["Project"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     projects_retrieve: {
@@ -4193,6 +6408,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the projects. */
                 id: string;
             };
             cookie?: never;
@@ -4207,6 +6423,14 @@ export interface operations {
                     "application/json": components["schemas"]["Project"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     projects_quota_partial_update: {
@@ -4214,6 +6438,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the projects. */
                 id: string;
             };
             cookie?: never;
@@ -4221,8 +6446,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedQuotaRulesChangeRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaRulesChangeRequest"];
-                "multipart/form-data": components["schemas"]["PatchedQuotaRulesChangeRequest"];
             };
         };
         responses: {
@@ -4234,6 +6457,17 @@ export interface operations {
                     "application/json": components["schemas"]["QuotaOwner"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     queue_retrieve: {
@@ -4243,6 +6477,7 @@ export interface operations {
                 after?: number;
                 /** @description At most 200. */
                 limit?: number;
+                /** @description Only jobs of this organisation. */
                 organisation?: string;
             };
             header?: never;
@@ -4259,16 +6494,24 @@ export interface operations {
                     "application/json": components["schemas"]["Queue"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     rounds_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
                 /** @description Only rounds that acted on this job. */
                 job?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
@@ -4285,6 +6528,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedRoundList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     rounds_retrieve: {
@@ -4292,6 +6543,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the rounds. */
                 id: number;
             };
             cookie?: never;
@@ -4306,6 +6558,14 @@ export interface operations {
                     "application/json": components["schemas"]["RoundDetail"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     scheduler_insight_retrieve: {
@@ -4325,6 +6585,14 @@ export interface operations {
                     "application/json": components["schemas"]["Insight"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     scheduler_settings_retrieve: {
@@ -4344,6 +6612,14 @@ export interface operations {
                     "application/json": components["schemas"]["SchedulerSettings"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     scheduler_settings_partial_update: {
@@ -4356,8 +6632,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedSchedulerChangeRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["PatchedSchedulerChangeRequest"];
-                "multipart/form-data": components["schemas"]["PatchedSchedulerChangeRequest"];
             };
         };
         responses: {
@@ -4369,6 +6643,17 @@ export interface operations {
                     "application/json": components["schemas"]["SchedulerSettings"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     scheduler_status_retrieve: {
@@ -4388,6 +6673,14 @@ export interface operations {
                     "application/json": components["schemas"]["SchedulerStatus"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     strategies_list: {
@@ -4407,16 +6700,59 @@ export interface operations {
                     "application/json": components["schemas"]["Strategy"][];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    stream_retrieve: {
+        parameters: {
+            query?: {
+                /** @description As the header Last-Event-ID, which comes first. */
+                last_event_id?: string;
+            };
+            header?: {
+                /** @description The id of the last frame that was seen; without it, the stream begins now. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Frames, until the client leaves. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     teams_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
                 name?: string;
+                /** @description Only those of this organisation. */
                 organisation?: string;
             };
             header?: never;
@@ -4433,6 +6769,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTeamList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     teams_create: {
@@ -4445,8 +6789,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TeamWriteRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["TeamWriteRequest"];
-                "multipart/form-data": components["schemas"]["TeamWriteRequest"];
             };
         };
         responses: {
@@ -4458,6 +6800,17 @@ export interface operations {
                     "application/json": components["schemas"]["Team"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     teams_quota_partial_update: {
@@ -4465,6 +6818,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the teams. */
                 id: string;
             };
             cookie?: never;
@@ -4472,8 +6826,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedQuotaRulesChangeRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["PatchedQuotaRulesChangeRequest"];
-                "multipart/form-data": components["schemas"]["PatchedQuotaRulesChangeRequest"];
             };
         };
         responses: {
@@ -4485,14 +6837,25 @@ export interface operations {
                     "application/json": components["schemas"]["QuotaOwner"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     tokens_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
             };
             header?: never;
@@ -4509,6 +6872,14 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTokenList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     tokens_create: {
@@ -4521,8 +6892,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TokenWriteRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["TokenWriteRequest"];
-                "multipart/form-data": components["schemas"]["TokenWriteRequest"];
             };
         };
         responses: {
@@ -4534,6 +6903,17 @@ export interface operations {
                     "application/json": components["schemas"]["TokenCreated"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     tokens_destroy: {
@@ -4541,6 +6921,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of one of the tokens. */
                 id: string;
             };
             cookie?: never;
@@ -4554,6 +6935,14 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     what_if_create: {
@@ -4566,8 +6955,6 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["WhatIfRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["WhatIfRequest"];
-                "multipart/form-data": components["schemas"]["WhatIfRequest"];
             };
         };
         responses: {
@@ -4579,6 +6966,17 @@ export interface operations {
                     "application/json": components["schemas"]["WhatIfAnswer"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
 }

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.db.models import Case, IntegerField, Value, When
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.control import actions, status
 from mlhub.control.api import scheduling as s
+from mlhub.control.api.insight import InsightSerializer
+from mlhub.control.api.scheduling import MOST_QUEUE
 from mlhub.control.forecasts import calibration, newest_ends
 from mlhub.control.models import Round, SchedulerSettings
 from mlhub.control.restart_costs import costs_of_newest
-from mlhub.core.api.views import read_body
-from mlhub.core.errors import InvalidInputError
+from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.permissions import IsPlatformAdministrator, require_administrator
@@ -25,7 +26,6 @@ from mlhub.tenants.permissions import IsPlatformAdministrator, require_administr
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-N_QUEUE, MOST_QUEUE = 50, 200
 N_ENDS = 20
 N_FAMILIES = 20
 UNSEEN = 2**31 - 1  # the place of a job that no round has seen: after all others
@@ -41,29 +41,25 @@ class WhyView(APIView):
 
 class QueueView(APIView):
     @extend_schema(
-        parameters=[
-            OpenApiParameter("limit", int, description=f"At most {MOST_QUEUE}."),
-            OpenApiParameter("after", int, description="Only jobs behind that place."),
-            OpenApiParameter("organisation", str),
-        ],
+        parameters=[s.QueueQuerySerializer],
         responses=s.QueueSerializer,
     )
     def get(self, request: Request) -> Response:
         """Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons."""
-        limit, after = _whole(request, "limit", N_QUEUE), _whole(request, "after", 0)
-        limit = max(1, min(limit, MOST_QUEUE))
+        query = read_query(s.QueueQuerySerializer, request)
+        limit, after = min(query["limit"], MOST_QUEUE), query["after"]
         places = status.places()
         waiting = Job.objects.visible_to(request.user).queued()
-        if organisation := request.query_params.get("organisation"):
-            waiting = waiting.filter(project__organisation=serializers.UUIDField().run_validation(organisation))
+        if organisation := query.get("organisation"):
+            waiting = waiting.filter(project__organisation=organisation)
         ids = sorted(waiting.values_list("id", flat=True), key=lambda id: (places.get(str(id), UNSEEN), str(id)))
         ids = [id for id in ids if places.get(str(id), UNSEEN) > after]
         rank = Case(*(When(pk=id, then=Value(i)) for i, id in enumerate(ids[:limit])), output_field=IntegerField())
         shown = Job.objects.with_what_is_shown().filter(pk__in=ids[:limit]).order_by(rank) if ids else []
         following = None
         if len(ids) > limit and (last := places.get(str(ids[limit - 1]))) is not None:
-            query = {**request.query_params.dict(), "after": str(last)}
-            following = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
+            beyond = {**request.query_params.dict(), "after": str(last)}
+            following = request.build_absolute_uri(f"{request.path}?{urlencode(beyond)}")
         found = {"next": following, "previous": None, "results": shown}
         return Response(s.QueueSerializer(found, context={"places": places}).data)
 
@@ -75,7 +71,7 @@ class RoundsView(generics.ListAPIView[Round]):
     serializer_class = s.RoundSerializer
     filter_backends = []
 
-    @extend_schema(parameters=[OpenApiParameter("job", str, description="Only rounds that acted on this job.")])
+    @extend_schema(parameters=[s.RoundsQuerySerializer])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         if self._job() is None:
             require_administrator(request, self)
@@ -92,15 +88,16 @@ class RoundsView(generics.ListAPIView[Round]):
         return {**super().get_serializer_context(), "job_id": str(job.id) if job else None}
 
     def _job(self) -> Job | None:
-        asked = self.request.query_params.get("job") if self.request else None
-        if not asked:
+        job_id = read_query(s.RoundsQuerySerializer, self.request).get("job") if self.request else None
+        if job_id is None:
             return None
-        job_id = serializers.UUIDField().run_validation(asked)
         found: Job = Job.objects.get_visible(self.request.user, job_id, field="job")
         return found
 
 
 class RoundView(generics.RetrieveAPIView[Round]):
+    """A round with its snapshot and its plan; for platform administrators."""
+
     queryset = Round.objects.select_related("shadow")
     serializer_class = s.RoundDetailSerializer
     permission_classes = [IsPlatformAdministrator]
@@ -132,7 +129,7 @@ class SchedulerStatusView(APIView):
 class InsightView(APIView):
     permission_classes = [IsPlatformAdministrator]
 
-    @extend_schema(responses=s.InsightSerializer)
+    @extend_schema(responses=InsightSerializer)
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only."""
         found = {
@@ -141,13 +138,4 @@ class InsightView(APIView):
             "costs": costs_of_newest(N_FAMILIES),
             "shadow": status.shadow_summary(),
         }
-        return Response(s.InsightSerializer(found).data)
-
-
-def _whole(request: Request, name: str, otherwise: int) -> int:
-    text = request.query_params.get(name)
-    if not text:
-        return otherwise
-    if not text.isdecimal() or len(text) > 9:
-        raise InvalidInputError(f"{name} is {text!r}.", field=name, remedy="Give a whole number.")
-    return int(text)
+        return Response(InsightSerializer(found).data)

@@ -6,20 +6,26 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
 from mlhub.tenants.models import Quota, QuotaRules
+
+MAX_COUNT = 2**31 - 1
+MAX_BYTES = 2**63 - 1
+MAX_HALF_LIFE_S = 366 * 86400
 
 
 class SlotJobSerializer(serializers.Serializer[Any]):
     """All null: somebody else's."""
 
-    id = serializers.UUIDField(allow_null=True)
-    name = serializers.CharField(allow_null=True)
-    organisation = OrganisationBriefSerializer(allow_null=True)
+    id = serializers.UUIDField(allow_null=True, help_text="The job's id; null: a job of another organisation.")
+    name = serializers.CharField(allow_null=True, help_text="The job's name; null: a job of another organisation.")
+    organisation = OrganisationBriefSerializer(allow_null=True, help_text="The job's organisation; null: another one.")
 
 
 class SlotSerializer(serializers.Serializer[Any]):
-    index = serializers.IntegerField()
+    index = serializers.IntegerField(help_text="The index of the GPU on its node.")
     job = SlotJobSerializer(allow_null=True, help_text="null: free.")
     beside = SlotJobSerializer(many=True, help_text="Jobs that share it with that one.")
 
@@ -27,74 +33,80 @@ class SlotSerializer(serializers.Serializer[Any]):
 class ServersSerializer(serializers.Serializer[Any]):
     """Parameter servers of a job on a node."""
 
-    job = SlotJobSerializer()
-    n = serializers.IntegerField()
+    job = SlotJobSerializer(help_text="The job whose servers they are.")
+    n = serializers.IntegerField(help_text="The number of servers.")
 
 
 class MaintenanceSerializer(serializers.Serializer[Any]):
     """A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only."""
 
-    drain_by = serializers.DateTimeField(allow_null=True)
-    reason = serializers.CharField(allow_blank=True)
-    asked_by = serializers.CharField(allow_blank=True)
-    asked_at = serializers.DateTimeField()
+    drain_by = serializers.DateTimeField(
+        allow_null=True, help_text="When the last job will have left; null: cordoned only."
+    )
+    reason = serializers.CharField(allow_blank=True, help_text="Why, in the administrator's words.")
+    asked_by = serializers.CharField(allow_blank=True, help_text="The administrator's user name.")
+    asked_at = serializers.DateTimeField(help_text="When the node was closed.")
 
 
-class ClosingSerializer(serializers.Serializer[Any]):
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=500)
+class ClosingSerializer(StrictSerializer):
+    reason = serializers.CharField(
+        required=False, allow_blank=True, max_length=500, help_text="Why, for people who look at the cluster."
+    )
     deadline_s = serializers.IntegerField(
         required=False, min_value=0, max_value=30 * 86400, help_text="Of a drain; 600 when nothing is said."
     )
 
 
 class NodeSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    gpu_type = serializers.CharField()
-    n_slots = serializers.IntegerField()
-    cpus = serializers.FloatField()
-    memory_bytes = serializers.IntegerField()
-    nic_bps = serializers.FloatField()
-    is_ready = serializers.BooleanField()
-    is_schedulable = serializers.BooleanField()
-    message = serializers.CharField(allow_blank=True)
-    observed_at = serializers.DateTimeField()
+    name = serializers.CharField(help_text="The node's name.")
+    gpu_type = serializers.CharField(help_text="The type of GPU.")
+    n_slots = serializers.IntegerField(help_text="The number of GPUs.")
+    cpus = serializers.FloatField(help_text="The number of processors.")
+    memory_bytes = serializers.IntegerField(help_text="Main memory in bytes.")
+    nic_bps = serializers.FloatField(help_text="The network bandwidth, in bits per second.")
+    is_ready = serializers.BooleanField(help_text="Whether the node works.")
+    is_schedulable = serializers.BooleanField(help_text="Whether new jobs may start there.")
+    message = serializers.CharField(allow_blank=True, help_text="Why it does not work; empty when it does.")
+    observed_at = serializers.DateTimeField(help_text="When the node was observed last.")
     max_jobs_per_gpu = serializers.IntegerField(help_text="1: GPUs are not shared.")
     sharing = serializers.CharField(allow_blank=True, help_text="How its GPUs may be shared, for people.")
-    maintenance = MaintenanceSerializer(allow_null=True)
-    slots = SlotSerializer(many=True)
-    servers = ServersSerializer(many=True)
+    maintenance = MaintenanceSerializer(allow_null=True, help_text="How an administrator closed it; null: open.")
+    slots = SlotSerializer(many=True, help_text="The GPUs, and the jobs on them.")
+    servers = ServersSerializer(many=True, help_text="The parameter servers that run on it.")
 
 
 class RackSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    uplink_bps = serializers.FloatField()
-    nodes = NodeSerializer(many=True)
+    name = serializers.CharField(help_text="The rack's name.")
+    uplink_bps = serializers.FloatField(help_text="The bandwidth of its uplink, in bits per second.")
+    nodes = NodeSerializer(many=True, help_text="Its nodes.")
 
 
 class TotalsSerializer(serializers.Serializer[Any]):
-    gpus = serializers.IntegerField()
-    free_gpus = serializers.IntegerField()
-    running_jobs = serializers.IntegerField()
-    queued_jobs = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="GPUs of the cluster.")
+    free_gpus = serializers.IntegerField(help_text="GPUs that no job holds.")
+    running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    queued_jobs = serializers.IntegerField(help_text="Jobs that wait.")
 
 
 class BackendStandingSerializer(serializers.Serializer[Any]):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
-    away_since = serializers.DateTimeField(allow_null=True)
-    message = serializers.CharField(allow_blank=True)
+    away_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
+    )
+    message = serializers.CharField(allow_blank=True, help_text="Why not; for platform administrators.")
 
 
 class ClusterSerializer(serializers.Serializer[Any]):
-    racks = RackSerializer(many=True)
-    totals = TotalsSerializer()
-    backend = BackendStandingSerializer()
+    racks = RackSerializer(many=True, help_text="The racks with their nodes.")
+    totals = TotalsSerializer(help_text="Sums over the whole cluster.")
+    backend = BackendStandingSerializer(help_text="Whether the machines can be reached.")
 
 
 class QuotaUsedSerializer(serializers.Serializer[Any]):
-    gpus = serializers.IntegerField()
-    running_jobs = serializers.IntegerField()
-    storage_bytes = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="GPUs in use now.")
+    running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
 
 
 RULES = [
@@ -110,36 +122,98 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     their use, by which it is their turn; 0 = only what they hold now counts.
     """
 
-    used = QuotaUsedSerializer(read_only=True)
+    used = QuotaUsedSerializer(read_only=True, help_text="What of the limits is in use.")
 
     class Meta:
         model = Quota
         fields = [*RULES, "max_storage_bytes", "version", "used"]
         read_only_fields = fields
+        extra_kwargs = described(
+            max_gpus="The most GPUs that may be in use at a time; null: no limit.",
+            max_running_jobs="The most jobs that may run at a time; null: no limit.",
+            guarantee="GPUs that are guaranteed; null: none.",
+            borrow_limit="The most GPUs that may be borrowed above the guarantee; null: no limit.",
+            lend_limit="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+            reclaim="From whom lent GPUs may be taken back by preemption.",
+            weight="The share of unguaranteed GPUs, relative to siblings.",
+            shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
+            half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
+            max_storage_bytes="The most bytes that may be stored; null: no limit.",
+            version="The version of these settings, which rises with every change.",
+        )
 
 
-class QuotaRulesSerializer(serializers.Serializer[None]):
+class QuotaRulesSerializer(StrictSerializer):
     """The rules to change; null lifts a limit or a guarantee."""
 
-    max_gpus = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    max_running_jobs = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    guarantee = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    borrow_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    lend_limit = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM, required=False)
-    weight = serializers.FloatField(required=False)
-    shares_fairly = serializers.BooleanField(required=False)
-    half_life_s = serializers.FloatField(required=False, help_text="0: past use is no matter.")
+    max_gpus = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most GPUs that may be in use at a time; null: no limit.",
+    )
+    max_running_jobs = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most jobs that may run at a time; null: no limit.",
+    )
+    guarantee = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="GPUs that are guaranteed; null: none.",
+    )
+    borrow_limit = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most GPUs that may be borrowed above the guarantee; null: no limit.",
+    )
+    lend_limit = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+    )
+    reclaim = serializers.ChoiceField(
+        choices=QuotaRules.RECLAIM, required=False, help_text="From whom lent GPUs may be taken back by preemption."
+    )
+    weight = FiniteFloatField(
+        min_value=0, max_value=1e9, required=False, help_text="The share of unguaranteed GPUs, relative to siblings."
+    )
+    shares_fairly = serializers.BooleanField(
+        required=False, help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
+    )
+    half_life_s = FiniteFloatField(
+        min_value=0, max_value=MAX_HALF_LIFE_S, required=False, help_text="0: past use is no matter."
+    )
 
 
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     """version: the one that was seen; 409 when it is stale."""
 
-    version = serializers.IntegerField(required=False)
+    version = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        required=False,
+        help_text="The version that the caller saw; 409 when it is stale.",
+    )
 
 
 class QuotaChangeSerializer(QuotaRulesChangeSerializer):
-    max_storage_bytes = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    max_storage_bytes = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_BYTES,
+        allow_null=True,
+        required=False,
+        help_text="The most bytes that may be stored; null: no limit.",
+    )
 
 
 class QuotaOwnerSerializer(serializers.Serializer[Any]):
@@ -150,29 +224,46 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     """
 
     kind = serializers.CharField(help_text="organisation, team or project.")
-    id = serializers.UUIDField()
-    name = serializers.CharField()
+    id = serializers.UUIDField(help_text="The id of the organisation, team or project.")
+    name = serializers.CharField(help_text="Its name.")
     above = serializers.UUIDField(allow_null=True, help_text="Whose part it is.")
-    max_gpus = serializers.IntegerField(allow_null=True)
-    max_running_jobs = serializers.IntegerField(allow_null=True)
-    guarantee = serializers.IntegerField(allow_null=True)
-    borrow_limit = serializers.IntegerField(allow_null=True)
-    lend_limit = serializers.IntegerField(allow_null=True)
-    reclaim = serializers.ChoiceField(choices=QuotaRules.RECLAIM)
-    weight = serializers.FloatField()
-    shares_fairly = serializers.BooleanField()
-    half_life_s = serializers.FloatField()
-    version = serializers.IntegerField()
-    guaranteed = serializers.IntegerField()
-    used = serializers.IntegerField()
-    borrowed = serializers.IntegerField()
-    lent = serializers.IntegerField()
-    running_jobs = serializers.IntegerField()
-    queued_gpus = serializers.IntegerField()
+    max_gpus = serializers.IntegerField(
+        allow_null=True, help_text="The most GPUs that may be in use at a time; null: no limit."
+    )
+    max_running_jobs = serializers.IntegerField(
+        allow_null=True, help_text="The most jobs that may run at a time; null: no limit."
+    )
+    guarantee = serializers.IntegerField(allow_null=True, help_text="GPUs that are guaranteed; null: none.")
+    borrow_limit = serializers.IntegerField(
+        allow_null=True, help_text="The most GPUs that may be borrowed above the guarantee; null: no limit."
+    )
+    lend_limit = serializers.IntegerField(
+        allow_null=True,
+        help_text="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+    )
+    reclaim = serializers.ChoiceField(
+        choices=QuotaRules.RECLAIM, help_text="From whom lent GPUs may be taken back by preemption."
+    )
+    weight = serializers.FloatField(help_text="The share of unguaranteed GPUs, relative to siblings.")
+    shares_fairly = serializers.BooleanField(
+        help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
+    )
+    half_life_s = serializers.FloatField(help_text="The half-life of past use, in seconds; 0: only present use counts.")
+    version = serializers.IntegerField(help_text="The version of these settings, which rises with every change.")
+    guaranteed = serializers.IntegerField(
+        help_text="GPUs guaranteed: the guarantee, or the sum of those below if that is more."
+    )
+    used = serializers.IntegerField(help_text="GPUs in use now.")
+    borrowed = serializers.IntegerField(help_text="GPUs in use above what is guaranteed.")
+    lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
+    running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")
 
 
 class QuotaTreeSerializer(serializers.Serializer[Any]):
     """Parents before children. may_edit: the caller may change quotas of teams and projects."""
 
-    may_edit = serializers.BooleanField()
-    owners = QuotaOwnerSerializer(many=True)
+    may_edit = serializers.BooleanField(help_text="Whether the caller may change quotas of teams and projects.")
+    owners = QuotaOwnerSerializer(
+        many=True, help_text="The organisation, its teams and projects; parents before children."
+    )

@@ -16,9 +16,11 @@ from mlhub.control import whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
 from mlhub.control.hypothetical_jobs import HypotheticalJob, suppose_job
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
-from mlhub.jobs.api.serializers import MAX_WORKERS, ExplanationSerializer, JobSubmitSerializer
+from mlhub.jobs.api.requests import MAX_WORKERS, JobSubmitSerializer
+from mlhub.jobs.api.serializers import ExplanationSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
@@ -34,22 +36,35 @@ OWNERS: dict[str, Any] = {"organisation": Organisation, "team": Team, "project":
 MOST = 20  # changes of one kind in a question
 
 
-class JobWishSerializer(serializers.Serializer[None]):
+class JobWishSerializer(StrictSerializer):
     """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
 
-    job = serializers.UUIDField()
-    priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
-    n_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
+    job = serializers.UUIDField(help_text="The id of the job that would be different.")
+    priority = serializers.IntegerField(
+        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+    )
+    n_workers = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_WORKERS,
+        required=False,
+        help_text="Exactly so many workers, instead of min_workers and max_workers.",
+    )
+    min_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."
+    )
+    max_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
+    )
 
 
 class QuotaWishSerializer(QuotaRulesSerializer):
     """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
 
-    organisation = serializers.UUIDField(required=False)
-    team = serializers.UUIDField(required=False)
-    project = serializers.UUIDField(required=False)
+    organisation = serializers.UUIDField(
+        required=False, help_text="The id of the organisation whose quota would change."
+    )
+    team = serializers.UUIDField(required=False, help_text="The id of the team whose quota would change.")
+    project = serializers.UUIDField(required=False, help_text="The id of the project whose quota would change.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in OWNERS) != 1:
@@ -57,27 +72,40 @@ class QuotaWishSerializer(QuotaRulesSerializer):
         return attrs
 
 
-class NewNodesSerializer(serializers.Serializer[None]):
-    nodes = serializers.IntegerField(min_value=1, max_value=1000, default=1)
-    gpus = serializers.IntegerField(min_value=1, max_value=64)
-    gpu_type = serializers.CharField(max_length=100, required=False, allow_blank=True)
+class NewNodesSerializer(StrictSerializer):
+    nodes = serializers.IntegerField(min_value=1, max_value=1000, default=1, help_text="The number of nodes.")
+    gpus = serializers.IntegerField(min_value=1, max_value=64, help_text="GPUs of each node.")
+    gpu_type = serializers.CharField(
+        max_length=100, required=False, allow_blank=True, help_text="The type of GPU; empty: the most frequent one."
+    )
 
 
-class PolicyWishSerializer(serializers.Serializer[None]):
-    name = serializers.CharField(max_length=50)
-    parameters = serializers.DictField(required=False)
+class PolicyWishSerializer(StrictSerializer):
+    name = serializers.CharField(max_length=50, help_text="The policy's name.")
+    parameters = serializers.DictField(required=False, help_text="The policy's parameters, by name.")
 
 
-class WhatIfSerializer(serializers.Serializer[None]):
+class WhatIfSerializer(StrictSerializer):
     """What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators."""
 
-    submit = JobSubmitSerializer(required=False)
-    cancel = serializers.ListField(child=serializers.UUIDField(), required=False, max_length=MOST)
-    jobs = serializers.ListField(child=JobWishSerializer(), required=False, max_length=MOST)
-    quotas = serializers.ListField(child=QuotaWishSerializer(), required=False, max_length=MOST)
-    add_nodes = NewNodesSerializer(required=False)
-    remove_nodes = serializers.ListField(child=serializers.CharField(), required=False, max_length=1000)
-    policy = PolicyWishSerializer(required=False)
+    submit = JobSubmitSerializer(required=False, help_text="A job that would be submitted.")
+    cancel = serializers.ListField(
+        child=serializers.UUIDField(), required=False, max_length=MOST, help_text="Ids of jobs that would be cancelled."
+    )
+    jobs = serializers.ListField(
+        child=JobWishSerializer(), required=False, max_length=MOST, help_text="Jobs that would be different."
+    )
+    quotas = serializers.ListField(
+        child=QuotaWishSerializer(), required=False, max_length=MOST, help_text="Quotas that would be different."
+    )
+    add_nodes = NewNodesSerializer(required=False, help_text="Nodes that would be added.")
+    remove_nodes = serializers.ListField(
+        child=serializers.CharField(max_length=253),
+        required=False,
+        max_length=1000,
+        help_text="Names of nodes that would be removed.",
+    )
+    policy = PolicyWishSerializer(required=False, help_text="The policy that would decide.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
@@ -88,26 +116,39 @@ class WhatIfSerializer(serializers.Serializer[None]):
 class ProspectSerializer(serializers.Serializer[Any]):
     """What would become of a job. n_workers: 0 while it waits."""
 
-    decision = serializers.CharField()
-    mode = serializers.CharField(allow_blank=True)
-    n_workers = serializers.IntegerField()
-    n_servers = serializers.IntegerField()
-    start_at = serializers.DateTimeField(allow_null=True)
-    finish_at = serializers.DateTimeField(allow_null=True)
-    finish_p90_at = serializers.DateTimeField(allow_null=True)
-    explanations = ExplanationSerializer(many=True)
+    decision = serializers.CharField(help_text="What the policy decides.")
+    mode = serializers.CharField(allow_blank=True, help_text="How workers exchange gradients; empty while it waits.")
+    n_workers = serializers.IntegerField(help_text="The number of workers; 0 while it waits.")
+    n_servers = serializers.IntegerField(help_text="The number of parameter servers.")
+    start_at = serializers.DateTimeField(allow_null=True, help_text="When it is predicted to start; null when unknown.")
+    finish_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it is predicted to finish (median); null when unknown."
+    )
+    finish_p90_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it is predicted to have finished with a probability of 90 %; null when unknown.",
+    )
+    explanations = ExplanationSerializer(many=True, help_text="Why, in words and numbers.")
 
 
 class EffectSerializer(serializers.Serializer[Any]):
     """deltas: seconds, positive = later."""
 
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    role = serializers.ChoiceField(choices=["submitted", "cancelled", "changed", "other"])
-    before = ProspectSerializer(allow_null=True)
-    after = ProspectSerializer(allow_null=True)
-    start_delta_s = serializers.FloatField(allow_null=True)
-    finish_delta_s = serializers.FloatField(allow_null=True)
+    id = serializers.UUIDField(help_text="The job's id.")
+    name = serializers.CharField(help_text="The job's name.")
+    role = serializers.ChoiceField(
+        choices=["submitted", "cancelled", "changed", "other"], help_text="What the question does with the job."
+    )
+    before = ProspectSerializer(
+        allow_null=True, help_text="What is predicted as things are; null: the job does not exist yet."
+    )
+    after = ProspectSerializer(allow_null=True, help_text="What would be predicted; null: the job would not exist.")
+    start_delta_s = serializers.FloatField(
+        allow_null=True, help_text="By how many seconds it would start later; null when unknown."
+    )
+    finish_delta_s = serializers.FloatField(
+        allow_null=True, help_text="By how many seconds it would finish later; null when unknown."
+    )
 
 
 class WhatIfAnswerSerializer(serializers.Serializer[Any]):
@@ -116,12 +157,15 @@ class WhatIfAnswerSerializer(serializers.Serializer[Any]):
     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
     """
 
-    policy = serializers.CharField()
-    as_of = serializers.DateTimeField()
-    decide_ms = serializers.FloatField()
-    n_jobs = serializers.IntegerField()
-    basis = serializers.CharField(allow_blank=True)
-    effects = EffectSerializer(many=True)
+    policy = serializers.CharField(help_text="The policy that decided on both.")
+    as_of = serializers.DateTimeField(help_text="When it was predicted.")
+    decide_ms = serializers.FloatField(help_text="How long the policy took, in milliseconds.")
+    n_jobs = serializers.IntegerField(help_text="The number of jobs that took part, other organisations' included.")
+    basis = serializers.CharField(
+        allow_blank=True,
+        help_text="What the speed of the hypothetical job rests on: measured, tried_out, guessed, or empty.",
+    )
+    effects = EffectSerializer(many=True, help_text="The effects on jobs that the caller may see.")
 
 
 class WhatIfView(APIView):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rest_framework import generics, serializers
+from rest_framework import generics
+from rest_framework.negotiation import DefaultContentNegotiation
+
+from mlhub.core.api.strict import StrictSerializer
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -12,6 +15,13 @@ if TYPE_CHECKING:
     _View = generics.GenericAPIView[Any]
 else:
     _View = object
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """Of views that answer with files, whose media type the header Accept cannot choose: they never answer 406."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:  # noqa: ARG002
+        return renderers[0], renderers[0].media_type
 
 
 class VisibleMixin(_View):
@@ -24,8 +34,17 @@ class VisibleMixin(_View):
         return rows.visible_to(self.request.user)
 
 
-def read_body(serializer_class: type[serializers.BaseSerializer[Any]], request: Request) -> dict[str, Any]:
-    """The validated body. Raises DRF's ValidationError (422) naming each wrong field."""
+def read_body(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The validated body. Raises DRF's ValidationError (422) naming each wrong or unknown field."""
     serializer = serializer_class(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def read_query(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The validated query parameters that the serializer has. Raises DRF's ValidationError (422) naming each wrong one;
+    unknown ones were refused by StrictRequests."""
+    known = serializer_class().fields
+    serializer = serializer_class(data={name: v for name, v in request.query_params.items() if name in known})
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)

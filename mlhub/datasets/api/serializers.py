@@ -7,23 +7,25 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 
 class VersionFileSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    sha256 = serializers.CharField()
-    size_bytes = serializers.IntegerField()
+    name = serializers.CharField(help_text="The file's name.")
+    sha256 = serializers.CharField(help_text="The SHA-256 of its bytes.")
+    size_bytes = serializers.IntegerField(help_text="The size in bytes.")
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
     """Why inspection refused a version, and what to do about it."""
 
-    code = serializers.CharField(required=False)
-    field = serializers.CharField(allow_null=True)
-    message = serializers.CharField()
-    remedy = serializers.CharField(allow_blank=True)
+    code = serializers.CharField(required=False, help_text="The kind of error, for programs.")
+    field = serializers.CharField(allow_null=True, help_text="Which input it is about; null when it is none.")
+    message = serializers.CharField(help_text="What is wrong, for people.")
+    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
     traceback = serializers.CharField(required=False, help_text="Of uploaded code that raised.")
 
 
@@ -31,17 +33,25 @@ class DatasetBriefSerializer(serializers.ModelSerializer[Dataset]):
     class Meta:
         model = Dataset
         fields = ["id", "name"]
+        extra_kwargs = described(
+            id="The dataset's id.",
+            name="The dataset's name.",
+        )
 
 
 class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
-    dataset = DatasetBriefSerializer(read_only=True)
-    state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)
-    format = serializers.ChoiceField(choices=format_choices(), read_only=True)
-    options = serializers.DictField(read_only=True)
-    files = VersionFileSerializer(many=True, read_only=True)
+    dataset = DatasetBriefSerializer(read_only=True, help_text="The dataset.")
+    state = serializers.ChoiceField(
+        choices=VersionState.choices,
+        read_only=True,
+        help_text="Whether the version is being inspected, ready or refused.",
+    )
+    format = serializers.ChoiceField(choices=format_choices(), read_only=True, help_text="The format of its files.")
+    options = serializers.DictField(read_only=True, help_text="How the files are to be read, as given with the upload.")
+    files = VersionFileSerializer(many=True, read_only=True, help_text="The files.")
     schema = serializers.DictField(read_only=True, help_text="What the readers found: counts, classes, shapes.")
     preview = serializers.SerializerMethodField(help_text="A small sample; null in lists, which would be too large.")
-    error = RefusalSerializer(read_only=True, allow_null=True)
+    error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why inspection refused it; null otherwise.")
 
     class Meta:
         model = DatasetVersion
@@ -61,6 +71,14 @@ class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
             "created_at",
             "inspected_at",
         ]
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+            manifest_sha256="The SHA-256 of names and hashes of all files.",
+            size_bytes="The size in bytes.",
+            created_at="When it was created.",
+            inspected_at="When inspection ended; null before.",
+        )
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_preview(self, version: DatasetVersion) -> dict[str, Any] | None:
@@ -69,13 +87,19 @@ class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
-    project = ProjectBriefSerializer(read_only=True)
-    created_by = UserBriefSerializer(read_only=True)
-    latest_version = serializers.SerializerMethodField()
+    project = ProjectBriefSerializer(read_only=True, help_text="The project that it belongs to.")
+    created_by = UserBriefSerializer(read_only=True, help_text="Who created it.")
+    latest_version = serializers.SerializerMethodField(help_text="The newest version; null before the first upload.")
 
     class Meta:
         model = Dataset
         fields = ["id", "name", "description", "project", "created_by", "created_at", "latest_version"]
+        extra_kwargs = described(
+            id="The dataset's id.",
+            name="The dataset's name, unique within its project.",
+            description="What it is, in its owner's words.",
+            created_at="When it was created.",
+        )
 
     @extend_schema_field(DatasetVersionSerializer(allow_null=True))
     def get_latest_version(self, dataset: Any) -> dict[str, Any] | None:
@@ -83,8 +107,8 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         return DatasetVersionSerializer(newest[0]).data if newest else None
 
 
-class VersionUploadSerializer(serializers.Serializer[None]):
-    file = serializers.FileField(max_length=255)
+class VersionUploadSerializer(StrictSerializer):
+    file = serializers.FileField(max_length=255, help_text="The file, or a zip of several.")
     format = serializers.ChoiceField(
         choices=format_choices(), required=False, help_text="Guessed from the file when absent."
     )
@@ -118,6 +142,8 @@ class VersionUploadSerializer(serializers.Serializer[None]):
 
 
 class DatasetUploadSerializer(VersionUploadSerializer):
-    name = serializers.CharField(max_length=100)
-    project = serializers.UUIDField()
-    description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+    name = serializers.CharField(max_length=100, help_text="The dataset's name, unique within its project.")
+    project = serializers.UUIDField(help_text="The id of the project.")
+    description = serializers.CharField(
+        max_length=10_000, required=False, allow_blank=True, help_text="What it is, for people."
+    )

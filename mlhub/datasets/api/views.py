@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class DatasetFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter()
-    organisation = django_filters.UUIDFilter("project__organisation")
-    name = django_filters.CharFilter()
+    project = django_filters.UUIDFilter(help_text="Only those of this project.")
+    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
     class Meta:
         model = Dataset

@@ -6,20 +6,36 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.events.models import Event
 
 
 class ActorSerializer(serializers.Serializer[Any]):
-    username = serializers.CharField()
+    username = serializers.CharField(help_text="The user name.")
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
     """actor: null for the platform itself."""
 
-    actor = ActorSerializer(read_only=True, allow_null=True)
-    facts = serializers.DictField(read_only=True)
+    actor = ActorSerializer(read_only=True, allow_null=True, help_text="Who did it; null: the platform itself.")
+    facts = serializers.DictField(read_only=True, help_text="What is to be known about it, by kind of event.")
 
     class Meta:
         model = Event
         fields = ["id", "kind", "organisation", "subject_kind", "subject_id", "actor", "at", "facts"]
         read_only_fields = fields
+        extra_kwargs = described(
+            id="The event's number; later events have greater ones.",
+            kind="What happened, such as job.submitted.",
+            organisation="The id of the organisation; null: the platform's own.",
+            subject_kind="What it happened to, such as job.",
+            subject_id="The id of what it happened to.",
+            at="When it happened.",
+        )
+
+
+class JobEventsQuerySerializer(StrictSerializer):
+    after = serializers.IntegerField(
+        min_value=0, max_value=2**63 - 1, required=False, default=0, help_text="Only events with a greater id."
+    )

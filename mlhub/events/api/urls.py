@@ -7,5 +7,5 @@ from mlhub.events.api import views
 urlpatterns = [
     path("events", views.EventsView.as_view()),
     path("jobs/<uuid:id>/events", views.JobEventsView.as_view()),
-    path("stream", views.stream),
+    path("stream", views.EventsStreamView.as_view()),
 ]

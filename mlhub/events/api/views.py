@@ -9,25 +9,27 @@ from typing import Any
 import django_filters
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, generics
 
-from mlhub.core.api.views import VisibleMixin
+from mlhub.core.api.views import VisibleMixin, read_query
+from mlhub.core.errors import InvalidInputError
 from mlhub.core.pagination import NewestFirst
-from mlhub.core.problems import problem
 from mlhub.events import sse
-from mlhub.events.api.serializers import EventSerializer
+from mlhub.events.api.serializers import EventSerializer, JobEventsQuerySerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
 from mlhub.events.wakeups import EVENTS
+from mlhub.tenants.models import User
 
 BATCH = 200
+MAX_ID_DIGITS = 19
 
 
 class EventFilter(django_filters.FilterSet):
-    organisation = django_filters.UUIDFilter()
-    subject = django_filters.UUIDFilter("subject_id")
-    kind = django_filters.CharFilter()
+    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    subject = django_filters.UUIDFilter("subject_id", help_text="Only what happened to the object of this id.")
+    kind = django_filters.CharFilter(help_text="Only events of this kind, such as job.submitted.")
 
     class Meta:
         model = Event
@@ -54,24 +56,34 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
 
     def get_queryset(self) -> QuerySet[Event]:
         found = super().get_queryset().filter(subject_kind="job", subject_id=self.kwargs.get("id"))
-        after = self.request.query_params.get("after", "")
-        return found.filter(id__gt=int(after)) if after.isdecimal() else found
+        if getattr(self, "swagger_fake_view", False):
+            return found
+        return found.filter(id__gt=read_query(JobEventsQuerySerializer, self.request)["after"])
 
-    @extend_schema(parameters=[OpenApiParameter("after", int, description="Only events with a greater id.")])
+    @extend_schema(parameters=[JobEventsQuerySerializer])
     def get(self, *args: Any, **kwargs: Any) -> Any:
         """A job's story, oldest first."""
         return super().get(*args, **kwargs)
 
 
-async def stream(request: HttpRequest) -> HttpResponseBase:
-    """GET /stream: `event: event` for everything that happens in one's organisations; ids are those of events."""
-    user = await hub().read(lambda: sse.asker(request))
-    if not user.is_authenticated:
-        return problem(401, "not_authenticated", "Sign in, or send an API token that may read.")
-    seen = sse.last_event_id(request)
-    if seen and not seen.isdecimal():
-        return problem(422, "invalid_input", "last_event_id is no event's id.")
+@sse.described_stream(
+    "Everything that happens in the caller's organisations.",
+    {"event": ("an event; the id of the frame is the event's", {"$ref": "#/components/schemas/Event"})},
+)
+class EventsStreamView(sse.EventStreamView):
+    async def get(self, request: HttpRequest) -> HttpResponseBase:
+        user = await hub().read(lambda: sse.asker(request))
+        if not user.is_authenticated:
+            raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
+        seen = sse.last_event_id(request)
+        if seen and not (seen.isdecimal() and len(seen) <= MAX_ID_DIGITS):
+            raise InvalidInputError(
+                "This is no event's id.", field="last_event_id", remedy="Leave it out to begin now."
+            )
+        return sse.respond(_frames(user, int(seen) if seen else None))
 
+
+async def _frames(user: User, start: int | None) -> AsyncIterator[bytes]:
     def newest() -> int:
         return Event.objects.aggregate(newest=Max("id"))["newest"] or 0
 
@@ -79,16 +91,13 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
         rows = Event.objects.visible_to(user).after(cursor).select_related("actor")[:BATCH]
         return [dict(EventSerializer(row).data) for row in rows]
 
-    async def frames() -> AsyncIterator[bytes]:
-        async with hub().listen(EVENTS) as listener:
-            cursor = int(seen) if seen else await hub().read(newest)
-            yield sse.HEARTBEAT
-            while True:
-                found = await hub().read(partial(after, cursor))
-                for event in found:
-                    cursor = event["id"]
-                    yield sse.frame("event", event, id=str(cursor))
-                if len(found) < BATCH and not await listener.wait(sse.HEARTBEAT_S):
-                    yield sse.HEARTBEAT
-
-    return sse.respond(frames())
+    async with hub().listen(EVENTS) as listener:
+        cursor = await hub().read(newest) if start is None else start
+        yield sse.HEARTBEAT
+        while True:
+            found = await hub().read(partial(after, cursor))
+            for event in found:
+                cursor = event["id"]
+                yield sse.frame("event", event, id=str(cursor))
+            if len(found) < BATCH and not await listener.wait(sse.HEARTBEAT_S):
+                yield sse.HEARTBEAT

@@ -9,8 +9,10 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
@@ -19,36 +21,35 @@ from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSeria
 
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
-MAX_WORKERS = 4096
-OF_PREDICTION = ("model_of", "features", "output", "examples")
-OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
     """Why the scheduler decided as it did, in words and numbers."""
 
-    reason = serializers.CharField()
-    sentence = serializers.CharField()
-    facts = serializers.DictField()
+    reason = serializers.CharField(help_text="The reason's code, for programs.")
+    sentence = serializers.CharField(help_text="The reason in words.")
+    facts = serializers.DictField(help_text="The numbers behind it.")
 
 
 class FailureSerializer(serializers.Serializer[Any]):
-    cause = serializers.CharField()
-    fault = serializers.ChoiceField(choices=["user", "platform"])
-    message = serializers.CharField()
-    remedy = serializers.CharField(allow_blank=True)
+    cause = serializers.CharField(help_text="The kind of failure, for programs.")
+    fault = serializers.ChoiceField(
+        choices=["user", "platform"], help_text="Whose fault it is: of the user's code or data, or of the platform."
+    )
+    message = serializers.CharField(help_text="What happened, for people.")
+    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
     field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
-    traceback = serializers.CharField(allow_null=True)
+    traceback = serializers.CharField(allow_null=True, help_text="The traceback of the user's code; null without one.")
 
 
 class PlacementSerializer(serializers.Serializer[Any]):
-    node = serializers.CharField()
-    slots = serializers.ListField(child=serializers.IntegerField())
-    n_servers = serializers.IntegerField()
+    node = serializers.CharField(help_text="The node's name.")
+    slots = serializers.ListField(child=serializers.IntegerField(), help_text="The indices of the GPUs.")
+    n_servers = serializers.IntegerField(help_text="Parameter servers on the node.")
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
-    placement = serializers.SerializerMethodField()
+    placement = serializers.SerializerMethodField(help_text="The nodes that it holds or held.")
 
     class Meta:
         model = Attempt
@@ -58,6 +59,25 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
             "predicted_step_s", "measured_step_s", "placement",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = described(
+            id="The attempt's id.",
+            number="The attempt's number within the job, from 1.",
+            mode="How workers exchange gradients: all_reduce or parameter_server.",
+            n_workers="The number of workers.",
+            n_servers="The number of parameter servers.",
+            created_at="When it was launched.",
+            started_at="When all its pods ran; null before.",
+            training_at="When it made its first step; null before.",
+            stop_asked_at="When it was asked to stop; null: never.",
+            ended_at="When it ended; null before.",
+            outcome="How it ended: succeeded, preempted, failed or stopped; empty before.",
+            cause="The cause of a failure; empty without one.",
+            message="The failure in words; empty without one.",
+            first_step="The step at which it began or resumed.",
+            last_step="The last step that it reported.",
+            predicted_step_s="The predicted time of a step, in seconds.",
+            measured_step_s="The measured time of a step, in seconds.",
+        )
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placement(self, attempt: Attempt) -> list[dict[str, Any]]:
@@ -66,83 +86,68 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 
 class DatasetVersionBriefSerializer(serializers.ModelSerializer[DatasetVersion]):
-    dataset = DatasetBriefSerializer(read_only=True)
+    dataset = DatasetBriefSerializer(read_only=True, help_text="The dataset.")
 
     class Meta:
         model = DatasetVersion
         fields = ["id", "number", "dataset"]
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+        )
 
 
 class ModelVersionBriefSerializer(serializers.ModelSerializer[ModelVersion]):
-    model = ModelBriefSerializer(read_only=True)
-    kind = serializers.ChoiceField(choices=Kind.choices, read_only=True)
+    model = ModelBriefSerializer(read_only=True, help_text="The model.")
+    kind = serializers.ChoiceField(choices=Kind.choices, read_only=True, help_text="How the code is written.")
 
     class Meta:
         model = ModelVersion
         fields = ["id", "number", "model", "kind"]
-
-
-class ResourcesSerializer(serializers.Serializer[None]):
-    """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
-
-    cpus = serializers.FloatField(
-        min_value=0.1, max_value=1024, required=False, help_text="CPUs of each worker; by default 1."
-    )
-    memory_gib = serializers.FloatField(
-        min_value=0.5,
-        max_value=4096,
-        required=False,
-        help_text="Memory of each worker; by default twice what the dry run took, at least 1.5.",
-    )
-    n_servers = serializers.IntegerField(
-        min_value=1,
-        max_value=1024,
-        required=False,
-        help_text="Parameter servers, where the job runs on servers; by default the scheduler's choice.",
-    )
-    server_memory_gib = serializers.FloatField(
-        min_value=0.5,
-        max_value=4096,
-        required=False,
-        help_text="Memory of each parameter server; by default room for the weights, optimiser state and gradients.",
-    )
-
-
-class LimitsSerializer(serializers.Serializer[None]):
-    """When the platform ends the job."""
-
-    stall_s = serializers.FloatField(
-        min_value=60,
-        max_value=30 * 24 * 3600,
-        required=False,
-        help_text="Seconds without a step after which the job is ended; by default 600, of scripts 3600.",
-    )
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+        )
 
 
 class JobSerializer(serializers.ModelSerializer[Job]):
     """As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end."""
 
-    project = ProjectBriefSerializer(read_only=True)
-    created_by = UserBriefSerializer(read_only=True)
-    dataset_version = DatasetVersionBriefSerializer(read_only=True)
-    model_version = ModelVersionBriefSerializer(read_only=True)
-    kind = serializers.ChoiceField(choices=JobKind.choices, read_only=True)
-    mode = serializers.ChoiceField(choices=ModeChoice.choices, read_only=True)
-    state = serializers.ChoiceField(choices=STATES, read_only=True)
-    intent = serializers.ChoiceField(choices=INTENTS, read_only=True)
-    preflight = serializers.ChoiceField(choices=Preflight.choices, read_only=True)
-    hyperparameters = serializers.DictField(read_only=True)
+    project = ProjectBriefSerializer(read_only=True, help_text="The project that it belongs to.")
+    created_by = UserBriefSerializer(read_only=True, help_text="Who submitted it.")
+    dataset_version = DatasetVersionBriefSerializer(read_only=True, help_text="The dataset version that it reads.")
+    model_version = ModelVersionBriefSerializer(read_only=True, help_text="The model version that it trains or uses.")
+    kind = serializers.ChoiceField(
+        choices=JobKind.choices, read_only=True, help_text="What the job does: train, predict or evaluate."
+    )
+    mode = serializers.ChoiceField(
+        choices=ModeChoice.choices,
+        read_only=True,
+        help_text="The mode that was asked for; auto: the scheduler's choice.",
+    )
+    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="The job's state.")
+    intent = serializers.ChoiceField(
+        choices=INTENTS, read_only=True, help_text="What its user wants: run, pause or cancel."
+    )
+    preflight = serializers.ChoiceField(
+        choices=Preflight.choices, read_only=True, help_text="Whether the trial run before scheduling has passed."
+    )
+    hyperparameters = serializers.DictField(
+        read_only=True, help_text="Hyperparameters of the training loop and of the model, by name."
+    )
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
-    resources = ResourcesSerializer(read_only=True)
-    limits = LimitsSerializer(read_only=True)
-    explanations = ExplanationSerializer(many=True, read_only=True)
-    profile = serializers.DictField(read_only=True)
-    failure = FailureSerializer(read_only=True, allow_null=True)
-    result_metrics = serializers.DictField(child=serializers.FloatField(), read_only=True)
+    resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
+    limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
+    explanations = ExplanationSerializer(many=True, read_only=True, help_text="Why the scheduler decided as it did.")
+    profile = serializers.DictField(read_only=True, help_text="What the dry run measured.")
+    failure = FailureSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
+    result_metrics = serializers.DictField(
+        child=serializers.FloatField(), read_only=True, help_text="The final metrics, by name."
+    )
     progress = serializers.SerializerMethodField(help_text="0 to 1.")
-    waited_s = serializers.SerializerMethodField()
-    trained_s = serializers.SerializerMethodField()
-    jct_s = serializers.SerializerMethodField()
+    waited_s = serializers.SerializerMethodField(help_text="Seconds from submission to the first step, or until now.")
+    trained_s = serializers.SerializerMethodField(help_text="Seconds since the first step; null before.")
+    jct_s = serializers.SerializerMethodField(help_text="Seconds from submission to the end; null before.")
     current_attempt = serializers.SerializerMethodField(help_text="The newest attempt, also after the end.")
 
     class Meta:
@@ -158,6 +163,32 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "current_attempt",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = described(
+            id="The job's id.",
+            name="The job's name.",
+            cloned_from="The id of the job that it is a clone of; null: of none.",
+            epochs="How often training passes over the dataset.",
+            batch_size="The global batch size, in examples.",
+            seed="The seed of all random numbers.",
+            min_workers="The least number of workers.",
+            max_workers="The most workers.",
+            priority="The priority, -100 to 100; higher goes first.",
+            target_metric="The metric to reach; empty: none.",
+            target_value="The value of the metric to reach; null: none.",
+            reason="The code of the reason for its state.",
+            steps_done="Steps made so far.",
+            steps_total="Steps of the whole training; 0 before the trial run.",
+            epoch="Epochs made so far.",
+            step_s="The measured time of a step, in seconds; null before.",
+            result_version="The id of the model version with the trained weights; null before.",
+            submitted_at="When it was submitted.",
+            started_at="When it made its first step; null before.",
+            finished_at="When it ended; null before.",
+            predicted_start_at="When the job is predicted to start; null when unknown.",
+            predicted_finish_at="When the job is predicted to finish (median); null when unknown.",
+            predicted_finish_p90_at="When the job is predicted to have finished at 90 % probability; null: unknown.",
+            first_predicted_finish_at="The first prediction of its finish; null without one.",
+        )
 
     def get_progress(self, job: Job) -> float:
         if job.state == JobState.SUCCEEDED:
@@ -180,8 +211,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
 
 class ResultFileSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    size_bytes = serializers.IntegerField()
+    name = serializers.CharField(help_text="The file's name.")
+    size_bytes = serializers.IntegerField(help_text="The size in bytes.")
 
 
 class JobDetailSerializer(JobSerializer):
@@ -189,8 +220,8 @@ class JobDetailSerializer(JobSerializer):
 
     prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
-    attempts = serializers.SerializerMethodField()
-    cursor = serializers.SerializerMethodField()
+    attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
+    cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
 
     class Meta(JobSerializer.Meta):
         fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "cursor"]
@@ -209,103 +240,26 @@ class JobDetailSerializer(JobSerializer):
         return str(self.context.get("cursor", "0-0"))
 
 
-class StrategyParameterSerializer(serializers.Serializer[None]):
+class StrategyParameterSerializer(serializers.Serializer[Any]):
     """Bounds are allowed themselves, but for a minimum that a value must be above."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="The parameter's name.")
     kind = serializers.CharField(help_text="int, float, bool or str.")
-    default = serializers.JSONField()
-    minimum = serializers.FloatField(allow_null=True)
-    maximum = serializers.FloatField(allow_null=True)
+    default = serializers.JSONField(help_text="Its value when it is not given.")
+    minimum = serializers.FloatField(allow_null=True, help_text="The least value; null: no bound.")
+    maximum = serializers.FloatField(allow_null=True, help_text="The greatest value; null: no bound.")
     choices = serializers.ListField(child=serializers.CharField(), help_text="Of a str; else empty.")
 
 
-class StrategySerializer(serializers.Serializer[None]):
+class StrategySerializer(serializers.Serializer[Any]):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
-    name = serializers.CharField()
-    about = serializers.CharField()
-    mode = serializers.CharField(allow_null=True)
-    is_resizable = serializers.BooleanField()
+    name = serializers.CharField(help_text="The strategy's name.")
+    about = serializers.CharField(help_text="What it does.")
+    mode = serializers.CharField(allow_null=True, help_text="The mode that it runs on; null: either.")
+    is_resizable = serializers.BooleanField(help_text="Whether the number of workers may change while it runs.")
     other_names = serializers.ListField(child=serializers.CharField(), help_text="Other frameworks' words for it.")
-    parameters = StrategyParameterSerializer(many=True)
-
-
-class JobSubmitSerializer(serializers.Serializer[None]):
-    """Dataset and model; all else is MLHub's choice unless it is given.
-
-    To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
-    """
-
-    name = serializers.CharField(max_length=100, required=False, allow_blank=True)
-    kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
-    model_of = serializers.UUIDField(
-        required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
-    )
-    features = serializers.ListField(
-        child=serializers.CharField(max_length=300),
-        required=False,
-        max_length=20,
-        help_text="Of predict: layers whose outputs are wanted instead of predictions.",
-    )
-    output = serializers.ChoiceField(
-        choices=["parquet", "npz"], required=False, help_text="Of predict: by default parquet."
-    )
-    examples = serializers.ChoiceField(
-        choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
-    )
-    dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
-    dataset_version = serializers.UUIDField(required=False)
-    model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
-    model_version = serializers.UUIDField(required=False)
-    epochs = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
-    batch_size = serializers.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, help_text="The global batch, in examples."
-    )
-    project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
-    hyperparameters = serializers.DictField(required=False)
-    mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)
-    strategy = serializers.DictField(
-        required=False, help_text='Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.'
-    )
-    min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
-    resources = ResourcesSerializer(required=False)
-    limits = LimitsSerializer(required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    target_metric = serializers.CharField(max_length=100, required=False, allow_blank=True)
-    target_value = serializers.FloatField(required=False, allow_null=True)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        kind = attrs.get("kind", JobKind.TRAIN)
-        if ("dataset" in attrs) == ("dataset_version" in attrs):
-            raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
-        either = "model" if kind == JobKind.TRAIN else "model_of"
-        if (either in attrs) == ("model_version" in attrs):
-            raise serializers.ValidationError({either: f"Give either {either} or model_version."})
-        foreign = OF_PREDICTION if kind == JobKind.TRAIN else OF_TRAINING
-        for name in foreign:
-            if name in attrs:
-                raise serializers.ValidationError({name: f"A job of kind {kind} does not take {name}: leave it out."})
-        return attrs
-
-
-class JobCloneSerializer(serializers.Serializer[None]):
-    """What shall be different from the job that is cloned."""
-
-    name = serializers.CharField(max_length=100, required=False, allow_blank=True)
-    epochs = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
-    batch_size = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
-    hyperparameters = serializers.DictField(required=False)
-    mode = serializers.ChoiceField(choices=ModeChoice.choices, required=False)
-    strategy = serializers.DictField(required=False)
-    min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
-    priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
-    resources = ResourcesSerializer(required=False)
-    limits = LimitsSerializer(required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    parameters = StrategyParameterSerializer(many=True, help_text="Its parameters.")
 
 
 def _end(job: Job) -> datetime:

@@ -12,11 +12,12 @@ from rest_framework import generics, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
 from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
+from mlhub.jobs.api.requests import JobCloneSerializer, JobSubmitSerializer
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Artifact, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
@@ -36,11 +37,11 @@ KEY = OpenApiParameter(
 
 
 class JobFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter()
-    organisation = django_filters.UUIDFilter("project__organisation")
+    project = django_filters.UUIDFilter(help_text="Only those of this project.")
+    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
     kind = django_filters.ChoiceFilter(choices=JobKind.choices)
     state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
-    name = django_filters.CharFilter()
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
     class Meta:
         model = Job
@@ -59,10 +60,10 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
 
-    @extend_schema(parameters=[KEY], request=s.JobSubmitSerializer, responses={201: s.JobSerializer})
+    @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
-        body = read_body(s.JobSubmitSerializer, request)
+        body = read_body(JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
         if (job_id := body.pop("model_of", None)) is not None:
@@ -132,15 +133,16 @@ class ResumeView(JobActionView):
 
 
 class CloneView(JobActionView):
-    @extend_schema(request=s.JobCloneSerializer, responses={201: s.JobSerializer})
+    @extend_schema(request=JobCloneSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request, **_: Any) -> Response:
         """A new job with the same wishes, but for those in the body."""
-        overrides = read_body(s.JobCloneSerializer, request)
+        overrides = read_body(JobCloneSerializer, request)
         job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
         return Response(_shown(job), status=status.HTTP_201_CREATED)
 
 
 class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
+    content_negotiation_class = AnyAccept
     queryset = Job.objects.all()
     serializer_class = s.JobSerializer
 

@@ -10,11 +10,12 @@ from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, status
-from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.api.views import read_body
+from mlhub.core.api.parsers import PodJSONParser
+from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.jobs.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
@@ -48,7 +49,7 @@ class PodView(APIView):
 
 
 class ReportsView(PodView):
-    parser_classes = [JSONParser]
+    parser_classes = [PodJSONParser]
 
     @extend_schema(request=s.LinesSerializer, responses={200: s.NextSerializer, 409: s.NextSerializer})
     def post(self, request: Request, **_: Any) -> Response:
@@ -96,6 +97,8 @@ class ArtifactView(PodView):
 
 
 class InputView(PodView):
+    content_negotiation_class = AnyAccept
+
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, 307: None})
     def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
         """An input of this very attempt, for pods that do not share a disk with the platform.

@@ -8,57 +8,76 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import SpeedSample
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
 
+MAX_SEQ = 2**63 - 1
+MAX_PODS = 100_000
+
 
 class PointSerializer(serializers.Serializer[Any]):
-    step = serializers.IntegerField()
-    epoch = serializers.FloatField()
-    value = serializers.FloatField()
-    at = serializers.DateTimeField()
-    attempt_number = serializers.IntegerField()
+    step = serializers.IntegerField(help_text="The training step.")
+    epoch = serializers.FloatField(help_text="The epoch, as a fraction.")
+    value = serializers.FloatField(help_text="The metric's value.")
+    at = serializers.DateTimeField(help_text="When it was reported.")
+    attempt_number = serializers.IntegerField(help_text="The number of the attempt that reported it.")
 
 
 class SeriesSerializer(serializers.Serializer[Any]):
-    key = serializers.CharField()
-    points = PointSerializer(many=True)
+    key = serializers.CharField(help_text="The metric's name.")
+    points = PointSerializer(many=True, help_text="Its points, by step.")
 
 
 class MetricsSerializer(serializers.Serializer[Any]):
     """cursor: where /jobs/{id}/stream goes on from these."""
 
-    series = SeriesSerializer(many=True)
-    cursor = serializers.CharField()
+    series = SeriesSerializer(many=True, help_text="The curves.")
+    cursor = serializers.CharField(help_text="Where the job's stream continues after this.")
 
 
-class MetricsQuerySerializer(serializers.Serializer[None]):
-    key = serializers.CharField(required=False)
-    max_points = serializers.IntegerField(min_value=10, max_value=100_000, required=False, default=1000)
+class MetricsQuerySerializer(StrictSerializer):
+    key = serializers.CharField(required=False, max_length=200, help_text="Only this metric, such as train/loss.")
+    max_points = serializers.IntegerField(
+        min_value=10,
+        max_value=100_000,
+        required=False,
+        default=1000,
+        help_text="The most points of a curve; longer ones are thinned.",
+    )
 
 
 class LogLineSerializer(serializers.Serializer[Any]):
-    seq = serializers.IntegerField()
-    attempt_number = serializers.IntegerField()
-    role = serializers.CharField()
-    index = serializers.IntegerField()
-    number = serializers.IntegerField()
-    text = serializers.CharField()
+    seq = serializers.IntegerField(help_text="Its place in the job's stream.")
+    attempt_number = serializers.IntegerField(help_text="The number of the attempt that reported it.")
+    role = serializers.CharField(help_text="The role of the pod.")
+    index = serializers.IntegerField(help_text="The pod's index within its role.")
+    number = serializers.IntegerField(help_text="The line's number within the pod's log.")
+    text = serializers.CharField(help_text="The text.")
 
 
 class LogSerializer(serializers.Serializer[Any]):
     """Oldest first; the last line's seq is the next `after`."""
 
-    lines = LogLineSerializer(many=True)
-    cursor = serializers.CharField()
+    lines = LogLineSerializer(many=True, help_text="The lines, oldest first.")
+    cursor = serializers.CharField(help_text="Where the job's stream continues after this.")
 
 
-class LogQuerySerializer(serializers.Serializer[None]):
-    after = serializers.IntegerField(min_value=0, required=False, default=0)
-    limit = serializers.IntegerField(min_value=1, max_value=10_000, required=False, default=1000)
-    role = serializers.ChoiceField(choices=["worker", "server"], required=False)
-    index = serializers.IntegerField(min_value=0, required=False)
+class LogQuerySerializer(StrictSerializer):
+    after = serializers.IntegerField(
+        min_value=0, max_value=MAX_SEQ, required=False, default=0, help_text="Only lines with a greater seq."
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=10_000, required=False, default=1000, help_text="The most lines of an answer."
+    )
+    role = serializers.ChoiceField(
+        choices=["worker", "server"], required=False, help_text="Only lines of pods of this role."
+    )
+    index = serializers.IntegerField(
+        min_value=0, max_value=MAX_PODS, required=False, help_text="Only lines of pods of this index."
+    )
 
 
 class MeasuredValueSerializer(serializers.Serializer[None]):
@@ -74,10 +93,12 @@ class MeasuredValueSerializer(serializers.Serializer[None]):
 class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
     """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more."""
 
-    attempt_number = serializers.IntegerField(source="attempt.number")
+    attempt_number = serializers.IntegerField(source="attempt.number", help_text="The attempt's number.")
     measured = serializers.SerializerMethodField(help_text="What else the pods measured, in the order of the page.")
-    staleness = serializers.SerializerMethodField()
-    n_discarded = serializers.SerializerMethodField()
+    staleness = serializers.SerializerMethodField(
+        help_text="Pushes by the number of versions that they were late; the last entry counts that many or more."
+    )
+    n_discarded = serializers.SerializerMethodField(help_text="Pushes that were discarded.")
 
     class Meta:
         model = SpeedSample
@@ -87,6 +108,28 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
             "measured", "staleness", "n_discarded",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = described(
+            mode="How workers exchange gradients: all_reduce or parameter_server.",
+            n_workers="The number of workers.",
+            n_servers="The number of parameter servers.",
+            n_nodes="The number of nodes.",
+            n_racks="The number of racks.",
+            gpu_type="The type of GPU.",
+            batch_size="The global batch size, in examples.",
+            step_s="The mean time of a step, in seconds.",
+            compute_s="Of it: computation.",
+            sync_s="Of it: synchronisation.",
+            input_s="Of it: waiting for input.",
+            wait_s="Of sync_s: waiting for other workers.",
+            n_steps="The number of steps that were measured.",
+            updated_at="When it was measured last.",
+            bytes_sent="Bytes that rank 0 sends in a step.",
+            bytes_received="Bytes that rank 0 receives in a step.",
+            peak_memory_bytes="Peak memory of a worker, in bytes.",
+            noise_scale="The gradient noise scale, in examples; null: not measured.",
+            gpu_utilisation="GPU utilisation, 0 to 1; null: not measured.",
+            gpu_memory_bytes="GPU memory in use; null: not measured.",
+        )
 
     @extend_schema_field(MeasuredValueSerializer(many=True))
     def get_measured(self, sample: SpeedSample) -> list[dict[str, Any]]:
@@ -108,18 +151,22 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
 class SpeedsSerializer(serializers.Serializer[Any]):
     """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
 
-    samples = SpeedSerializer(many=True)
+    samples = SpeedSerializer(many=True, help_text="The measurements of each attempt.")
 
 
-class LinesSerializer(serializers.Serializer[None]):
+class LinesSerializer(StrictSerializer):
     """A batch of one stream of one pod (mlhub/wire/report.py)."""
 
-    version = serializers.ChoiceField(choices=[1])
-    role = serializers.ChoiceField(choices=["worker", "server"])
-    index = serializers.IntegerField(min_value=0, max_value=100_000)
-    stream = serializers.ChoiceField(choices=[REPORTS, LOG])
-    first = serializers.IntegerField(min_value=0)
-    lines = serializers.ListField(child=serializers.JSONField(), max_length=MAX_BATCH_LINES)
+    version = serializers.ChoiceField(choices=[1], help_text="The version of the protocol.")
+    role = serializers.ChoiceField(choices=["worker", "server"], help_text="The role of the pod that sends.")
+    index = serializers.IntegerField(min_value=0, max_value=MAX_PODS, help_text="The pod's index within its role.")
+    stream = serializers.ChoiceField(choices=[REPORTS, LOG], help_text="The stream: reports or log.")
+    first = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, help_text="The number of the first line.")
+    lines = serializers.ListField(
+        child=serializers.JSONField(),
+        max_length=MAX_BATCH_LINES,
+        help_text="The lines: JSON objects of reports, text of the log.",
+    )
 
 
 class NextSerializer(serializers.Serializer[Any]):

@@ -13,8 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponseBase
+from rest_framework import exceptions
 
-from mlhub.core.problems import problem
+from mlhub.core.errors import InvalidInputError
 from mlhub.events import sse
 from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.hub import hub
@@ -27,6 +28,25 @@ from mlhub.metrics import reads
 
 BATCH_EVENTS = 200
 BATCH_ROWS = 2000
+SCHEMAS = "#/components/schemas/"
+POINT = {
+    "allOf": [
+        {"$ref": f"{SCHEMAS}Point"},
+        {
+            "type": "object",
+            "properties": {
+                "key": {"type": "string", "description": "Which curve the point is of."},
+                "seq": {"type": "integer", "description": "Its place in the job's stream."},
+            },
+            "required": ["key", "seq"],
+        },
+    ]
+}
+
+
+def _listed(name: str, item: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with one list."""
+    return {"type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name]}
 
 
 @dataclass(frozen=True)
@@ -60,22 +80,35 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
     )
 
 
-async def job_stream(request: HttpRequest, id: UUID) -> HttpResponseBase:
-    def is_visible() -> bool | None:
-        user = sse.asker(request)
-        return Job.objects.visible_to(user).filter(pk=id).exists() if user.is_authenticated else None
+@sse.described_stream(
+    "A job's state, events, points and log lines as they come; the id of a frame is a cursor of the job.",
+    {
+        "job": ("the job as lists show it, whenever something of it changed", {"$ref": f"{SCHEMAS}Job"}),
+        "event": ("what happened to the job", {"$ref": f"{SCHEMAS}Event"}),
+        "metrics": (
+            "new points of its curves",
+            _listed("points", POINT),
+        ),
+        "log": ("new lines of its log", _listed("lines", {"$ref": f"{SCHEMAS}LogLine"})),
+    },
+)
+class JobStreamView(sse.EventStreamView):
+    async def get(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
+        def is_visible() -> bool | None:
+            user = sse.asker(request)
+            return Job.objects.visible_to(user).filter(pk=id).exists() if user.is_authenticated else None
 
-    visible = await hub().read(is_visible)
-    if visible is None:
-        return problem(401, "not_authenticated", "Sign in, or send an API token that may read.")
-    if not visible:
-        return problem(404, "not_found", "There is no such job that you may see.")
-    seen = sse.last_event_id(request)
-    try:
-        start = Cursor.parse(seen) if seen else None
-    except ValueError as error:
-        return problem(422, "invalid_input", f"last_event_id: {error}")
-    return sse.respond(_frames(id, start))
+        visible = await hub().read(is_visible)
+        if visible is None:
+            raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
+        if not visible:
+            raise exceptions.NotFound("There is no such job that you may see.")
+        seen = sse.last_event_id(request)
+        try:
+            start = Cursor.parse(seen) if seen else None
+        except ValueError as error:
+            raise InvalidInputError(f"{error}.", field="last_event_id", remedy="Leave it out to begin now.") from error
+        return sse.respond(_frames(id, start))
 
 
 async def _frames(job_id: UUID, start: Cursor | None) -> AsyncIterator[bytes]:

@@ -8,7 +8,7 @@ urlpatterns = [
     path("jobs/<uuid:id>/metrics", views.MetricsView.as_view()),
     path("jobs/<uuid:id>/logs", views.LogsView.as_view()),
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
-    path("jobs/<uuid:id>/stream", stream.job_stream),
+    path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
     path("ingest/attempts/<uuid:id>/artifacts/<str:name>", ingest.ArtifactView.as_view()),
     path("ingest/attempts/<uuid:id>/blobs/<str:sha256>", ingest.InputView.as_view()),

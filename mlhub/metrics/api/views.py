@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.core.api.views import read_query
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Job
 from mlhub.metrics import reads
@@ -29,10 +30,9 @@ class MetricsView(JobPartView):
     def get(self, request: Request, **_: Any) -> Response:
         """The curves that count: where a later attempt trained a step again, its point stands."""
         job = self.job(request)
-        query = s.MetricsQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
+        query = read_query(s.MetricsQuerySerializer, request)
         cursor = cursor_of(job.pk)
-        found = reads.curves(job.pk, key=query.validated_data.get("key"), max_points=query.validated_data["max_points"])
+        found = reads.curves(job.pk, key=query.get("key"), max_points=query["max_points"])
         series = [{"key": key, "points": points} for key, points in found]
         return Response(s.MetricsSerializer({"series": series, "cursor": str(cursor)}).data)
 
@@ -42,9 +42,7 @@ class LogsView(JobPartView):
     def get(self, request: Request, **_: Any) -> Response:
         """Log lines after a seq, oldest first."""
         job = self.job(request)
-        query = s.LogQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        asked = dict(query.validated_data)
+        asked = read_query(s.LogQuerySerializer, request)
         cursor = cursor_of(job.pk)
         lines = reads.lines_after(job.pk, asked.pop("after"), **asked)
         return Response(s.LogSerializer({"lines": lines, "cursor": str(cursor)}).data)

@@ -7,6 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -19,48 +21,70 @@ class ModelBriefSerializer(serializers.ModelSerializer[Model]):
     class Meta:
         model = Model
         fields = ["id", "name"]
+        extra_kwargs = described(
+            id="The model's id.",
+            name="The model's name.",
+        )
 
 
 class DownloadsSerializer(serializers.Serializer[Any]):
     """Addresses of what can be downloaded."""
 
-    weights = serializers.CharField(allow_null=True)
-    package = serializers.CharField(allow_null=True)
-    metadata = serializers.CharField(allow_null=True)
+    weights = serializers.CharField(allow_null=True, help_text="The address of the weights; null: there are none.")
+    package = serializers.CharField(allow_null=True, help_text="The address of the package; null: there is none.")
+    metadata = serializers.CharField(allow_null=True, help_text="The address of the metadata; null: there is none.")
 
 
 class CodeVersionSerializer(serializers.ModelSerializer[ModelVersion]):
     """The code that weights were trained with."""
 
-    model = ModelBriefSerializer(read_only=True)
+    model = ModelBriefSerializer(read_only=True, help_text="The model.")
 
     class Meta:
         model = ModelVersion
         fields = ["id", "number", "model"]
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+        )
 
 
 class TrainedOnSerializer(serializers.ModelSerializer[DatasetVersion]):
     """The dataset version that weights were trained on."""
 
-    dataset = DatasetBriefSerializer(read_only=True)
+    dataset = DatasetBriefSerializer(read_only=True, help_text="The dataset.")
 
     class Meta:
         model = DatasetVersion
         fields = ["id", "number", "dataset"]
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+        )
 
 
 class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
-    model = ModelBriefSerializer(read_only=True)
-    code_version = CodeVersionSerializer(read_only=True, allow_null=True)
-    dataset_version = TrainedOnSerializer(read_only=True, allow_null=True)
-    source = serializers.ChoiceField(choices=SOURCES, read_only=True)  # type: ignore[assignment]
-    kind = serializers.ChoiceField(choices=Kind.choices, read_only=True)
-    state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)
+    model = ModelBriefSerializer(read_only=True, help_text="The model.")
+    code_version = CodeVersionSerializer(
+        read_only=True, allow_null=True, help_text="Of trained weights: the code; null otherwise."
+    )
+    dataset_version = TrainedOnSerializer(
+        read_only=True, allow_null=True, help_text="Of trained weights: the dataset version; null otherwise."
+    )
+    source = serializers.ChoiceField(
+        choices=SOURCES, read_only=True, help_text="Whether it was uploaded as code or made by training."
+    )  # type: ignore[assignment]
+    kind = serializers.ChoiceField(choices=Kind.choices, read_only=True, help_text="How the code is written.")
+    state = serializers.ChoiceField(
+        choices=VersionState.choices,
+        read_only=True,
+        help_text="Whether the version is being inspected, ready or refused.",
+    )
     contract = serializers.DictField(read_only=True, help_text="What validation found: functions, files.")
-    metadata = serializers.DictField(read_only=True)
+    metadata = serializers.DictField(read_only=True, help_text="Of trained weights: hyperparameters, classes and more.")
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
-    error = RefusalSerializer(read_only=True, allow_null=True)
-    downloads = serializers.SerializerMethodField()
+    error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")
+    downloads = serializers.SerializerMethodField(help_text="What can be downloaded.")
 
     class Meta:
         model = ModelVersion
@@ -84,6 +108,14 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "downloads",
         ]
         read_only_fields = fields
+        extra_kwargs = described(
+            id="The version's id.",
+            number="The version's number, from 1 on.",
+            entry="The module of a package, or the path of a script.",
+            size_bytes="The size in bytes.",
+            job_id="Of trained weights: the id of the job; null otherwise.",
+            created_at="When it was created.",
+        )
 
     @extend_schema_field(DownloadsSerializer)
     def get_downloads(self, version: ModelVersion) -> dict[str, str | None]:
@@ -96,14 +128,22 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
 
 
 class ModelSerializer(serializers.ModelSerializer[Model]):
-    project = ProjectBriefSerializer(read_only=True, allow_null=True)
-    created_by = UserBriefSerializer(read_only=True, allow_null=True)
+    project = ProjectBriefSerializer(
+        read_only=True, allow_null=True, help_text="The project that it belongs to; null: built-in."
+    )
+    created_by = UserBriefSerializer(read_only=True, allow_null=True, help_text="Who created it; null: built-in.")
     latest_version = serializers.SerializerMethodField(help_text="The newest version of the code.")
-    n_trained = serializers.IntegerField(read_only=True)
+    n_trained = serializers.IntegerField(read_only=True, help_text="The number of versions with trained weights.")
 
     class Meta:
         model = Model
         fields = ["id", "name", "description", "project", "created_by", "created_at", "latest_version", "n_trained"]
+        extra_kwargs = described(
+            id="The model's id.",
+            name="The model's name, unique within its project.",
+            description="What it is, in its owner's words.",
+            created_at="When it was created.",
+        )
 
     @extend_schema_field(ModelVersionSerializer(allow_null=True))
     def get_latest_version(self, model: Any) -> dict[str, Any] | None:
@@ -111,7 +151,7 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
         return ModelVersionSerializer(newest[0]).data if newest else None
 
 
-class ModelVersionUploadSerializer(serializers.Serializer[None]):
+class ModelVersionUploadSerializer(StrictSerializer):
     file = serializers.FileField(
         max_length=255, help_text="A zip of a package, a single Python file, or a model made elsewhere."
     )
@@ -126,10 +166,12 @@ class ModelVersionUploadSerializer(serializers.Serializer[None]):
 
 
 class ModelUploadSerializer(ModelVersionUploadSerializer):
-    name = serializers.CharField(max_length=100)
-    project = serializers.UUIDField()
-    description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+    name = serializers.CharField(max_length=100, help_text="The model's name, unique within its project.")
+    project = serializers.UUIDField(help_text="The id of the project.")
+    description = serializers.CharField(
+        max_length=10_000, required=False, allow_blank=True, help_text="What it is, for people."
+    )
 
 
-class DownloadSerializer(serializers.Serializer[None]):
-    what = serializers.ChoiceField(choices=["weights", "package", "metadata"])
+class DownloadSerializer(StrictSerializer):
+    what = serializers.ChoiceField(choices=["weights", "package", "metadata"], help_text="Which file.")

@@ -14,7 +14,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.api import serializers as s
@@ -31,10 +31,12 @@ LINEAGE = ("code_version__model", "dataset_version__dataset")
 
 
 class ModelFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter()
-    organisation = django_filters.UUIDFilter("project__organisation")
-    name = django_filters.CharFilter()
-    builtin = django_filters.BooleanFilter("project", lookup_expr="isnull")
+    project = django_filters.UUIDFilter(help_text="Only those of this project.")
+    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+    builtin = django_filters.BooleanFilter(
+        "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
+    )
 
     class Meta:
         model = Model
@@ -120,6 +122,7 @@ class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
 
 
 class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
+    content_negotiation_class = AnyAccept
     queryset = ModelVersion.objects.select_related("model", "package", "weights")
     serializer_class = s.DownloadSerializer
 
@@ -129,9 +132,7 @@ class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
     def get(self, request: Request, **_: Any) -> HttpResponseBase:
         """Weights (safetensors), package (zip) or metadata (JSON); one byte range, and an entity tag to ask again."""
         version = self.get_object()
-        query = s.DownloadSerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        what = query.validated_data["what"]
+        what = read_query(s.DownloadSerializer, request)["what"]
         name = f"{version.model.name}-{version.number}"
         if what == "metadata" and version.source == "training":
             return _metadata(request, version, f"{name}.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
@@ -86,8 +87,10 @@ def check_declared(hyperparameters: Values, declared: Values) -> None:
         if name in NAMES:
             continue
         if name not in declared:
-            known = ", ".join([*declared, *NAMES])
-            raise _bad(name, f"The model has no hyperparameter {name}.", f"Known: {known}.")
+            known = [*declared, *NAMES]
+            near = get_close_matches(name, known, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise _bad(name, f"The model has no hyperparameter {name}.", f"{guess}Known: {', '.join(known)}.")
         default = declared[name]
         kind = int | float if isinstance(default, float) else type(default)
         if default is not None and (

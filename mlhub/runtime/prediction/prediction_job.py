@@ -64,7 +64,8 @@ def open_work(
     contract = load_contract(spec.model, package, code=code, facts=facts, standardise=standardise)
     torch.manual_seed(training.seed)
     with tried("build_model", "It built a model when it was trained: what does it depend on?"):
-        model = contract.build_model(contract.settings(training.hyperparameters, facts))
+        # what training accepted is not checked again: a later version may declare fewer names
+        model = contract.build_model({**facts, **contract.declared, **training.hyperparameters})
     answers = Inference(model, contract, examples.batch, facts, combine=asked.combine)
     answers.load(path(spec.model.weights))
     rows = _rows(len(examples), int(dataset.schema.get("n_held_out") or 0), spec)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.tenants.actions.credentials import SCOPES
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
@@ -15,27 +17,38 @@ class UserBriefSerializer(serializers.ModelSerializer[User]):
     class Meta:
         model = User
         fields = ["id", "username"]
+        extra_kwargs = described(
+            id="The user's id.",
+        )
 
 
 class OrganisationBriefSerializer(serializers.ModelSerializer[Organisation]):
     class Meta:
         model = Organisation
         fields = ["id", "name"]
+        extra_kwargs = described(
+            id="The organisation's id.",
+            name="The organisation's name.",
+        )
 
 
 class ProjectBriefSerializer(serializers.ModelSerializer[Project]):
     """A project as datasets, models and jobs show where they live."""
 
-    organisation = OrganisationBriefSerializer(read_only=True)
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
 
     class Meta:
         model = Project
         fields = ["id", "name", "organisation"]
+        extra_kwargs = described(
+            id="The project's id.",
+            name="The project's name.",
+        )
 
 
 class MyMembershipSerializer(serializers.ModelSerializer[Membership]):
-    organisation = OrganisationBriefSerializer(read_only=True)
-    role = serializers.ChoiceField(choices=ROLES, read_only=True)
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation.")
+    role = serializers.ChoiceField(choices=ROLES, read_only=True, help_text="The user's role in it.")
 
     class Meta:
         model = Membership
@@ -43,17 +56,22 @@ class MyMembershipSerializer(serializers.ModelSerializer[Membership]):
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
-    memberships = MyMembershipSerializer(many=True, read_only=True)
+    memberships = MyMembershipSerializer(
+        many=True, read_only=True, help_text="The organisations that the user is a member of."
+    )
 
     class Meta:
         model = User
         fields = ["id", "username", "is_staff", "memberships"]
         read_only_fields = fields
+        extra_kwargs = described(
+            id="The user's id.",
+        )
 
 
-class LoginSerializer(serializers.Serializer[None]):
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=1024, trim_whitespace=False)
+class LoginSerializer(StrictSerializer):
+    username = serializers.CharField(max_length=150, help_text="The user name.")
+    password = serializers.CharField(max_length=1024, trim_whitespace=False, help_text="The password.")
 
 
 class QuotaLimitsSerializer(serializers.ModelSerializer[Quota]):
@@ -63,6 +81,12 @@ class QuotaLimitsSerializer(serializers.ModelSerializer[Quota]):
         model = Quota
         fields = ["max_gpus", "max_running_jobs", "max_storage_bytes", "version"]
         read_only_fields = fields
+        extra_kwargs = described(
+            max_gpus="The most GPUs that may be in use at a time; null: no limit.",
+            max_running_jobs="The most jobs that may run at a time; null: no limit.",
+            max_storage_bytes="The most bytes that may be stored; null: no limit.",
+            version="The version of these settings, which rises with every change.",
+        )
 
 
 class OrganisationSerializer(serializers.ModelSerializer[Organisation]):
@@ -71,75 +95,108 @@ class OrganisationSerializer(serializers.ModelSerializer[Organisation]):
     class Meta:
         model = Organisation
         fields = ["id", "name", "created_at", "role"]
+        extra_kwargs = described(
+            id="The organisation's id.",
+            name="The organisation's name.",
+            created_at="When it was created.",
+        )
 
 
 class OrganisationDetailSerializer(OrganisationSerializer):
-    quota = QuotaLimitsSerializer(read_only=True)
+    quota = QuotaLimitsSerializer(read_only=True, help_text="Its limits.")
 
     class Meta(OrganisationSerializer.Meta):
         fields = [*OrganisationSerializer.Meta.fields, "quota"]
 
 
-class NameSerializer(serializers.Serializer[None]):
-    name = serializers.CharField(max_length=100)
+class NameSerializer(StrictSerializer):
+    name = serializers.CharField(max_length=100, help_text="The name; at most 100 characters.")
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
-    user = UserBriefSerializer(read_only=True)
-    role = serializers.ChoiceField(choices=ROLES, read_only=True)
+    user = UserBriefSerializer(read_only=True, help_text="The member.")
+    role = serializers.ChoiceField(choices=ROLES, read_only=True, help_text="The member's role in the organisation.")
 
     class Meta:
         model = Membership
         fields = ["id", "user", "role"]
+        extra_kwargs = described(
+            id="The membership's id.",
+        )
 
 
-class MembershipWriteSerializer(serializers.Serializer[None]):
-    username = serializers.CharField(max_length=150)
-    role = serializers.ChoiceField(choices=ROLES)
+class MembershipWriteSerializer(StrictSerializer):
+    username = serializers.CharField(max_length=150, help_text="The user name of the new member.")
+    role = serializers.ChoiceField(choices=ROLES, help_text="The new member's role.")
 
 
-class RoleSerializer(serializers.Serializer[None]):
-    role = serializers.ChoiceField(choices=ROLES)
+class RoleSerializer(StrictSerializer):
+    role = serializers.ChoiceField(choices=ROLES, help_text="The member's new role.")
 
 
 class TeamSerializer(serializers.ModelSerializer[Team]):
-    organisation = OrganisationBriefSerializer(read_only=True)
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
 
     class Meta:
         model = Team
         fields = ["id", "name", "organisation"]
+        extra_kwargs = described(
+            id="The team's id.",
+            name="The team's name.",
+        )
 
 
 class TeamWriteSerializer(NameSerializer):
-    organisation = serializers.UUIDField()
+    organisation = serializers.UUIDField(help_text="The id of the organisation.")
 
 
 class TeamBriefSerializer(serializers.ModelSerializer[Team]):
     class Meta:
         model = Team
         fields = ["id", "name"]
+        extra_kwargs = described(
+            id="The team's id.",
+            name="The team's name.",
+        )
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
-    organisation = OrganisationBriefSerializer(read_only=True)
-    team = TeamBriefSerializer(read_only=True, allow_null=True)
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
+    team = TeamBriefSerializer(read_only=True, allow_null=True, help_text="The team that it belongs to; null: none.")
 
     class Meta:
         model = Project
         fields = ["id", "name", "organisation", "team", "created_at"]
+        extra_kwargs = described(
+            id="The project's id.",
+            name="The project's name.",
+            created_at="When it was created.",
+        )
 
 
 class ProjectWriteSerializer(NameSerializer):
-    organisation = serializers.UUIDField()
-    team = serializers.UUIDField(required=False, allow_null=True, default=None)
+    organisation = serializers.UUIDField(help_text="The id of the organisation.")
+    team = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The id of a team of the organisation; null: none."
+    )
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
-    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), read_only=True)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=SCOPES), read_only=True, help_text="What the token may do."
+    )
 
     class Meta:
         model = ApiToken
         fields = ["id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at"]
+        extra_kwargs = described(
+            id="The token's id.",
+            name="What the token is for, in its owner's words.",
+            prefix="The first characters of the secret, to recognise it.",
+            created_at="When it was created.",
+            expires_at="When it expires; null: never.",
+            last_used_at="When it was used last, to the minute; null: never.",
+        )
 
 
 class TokenCreatedSerializer(TokenSerializer):
@@ -150,7 +207,9 @@ class TokenCreatedSerializer(TokenSerializer):
 
 
 class TokenWriteSerializer(NameSerializer):
-    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, help_text="What the token may do."
+    )
     expires_in_days = serializers.IntegerField(
         min_value=1, max_value=3650, required=False, allow_null=True, default=90, help_text="null: until revoked."
     )

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class TeamFilter(django_filters.FilterSet):
     """By plain ids: a filter that looks rows up would tell which ids of other organisations exist."""
 
-    organisation = django_filters.UUIDFilter()
-    name = django_filters.CharFilter()
+    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
     class Meta:
         model = Team
@@ -35,7 +35,7 @@ class TeamFilter(django_filters.FilterSet):
 
 
 class ProjectFilter(TeamFilter):
-    team = django_filters.UUIDFilter()
+    team = django_filters.UUIDFilter(help_text="Only those of this team.")
 
     class Meta:
         model = Project
@@ -69,6 +69,8 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
 
 
 class MembersView(generics.ListAPIView[Membership]):
+    """The members of an organisation, with their roles."""
+
     queryset = Membership.objects.select_related("user")
     serializer_class = s.MembershipSerializer
 

@@ -1,4 +1,4 @@
-"""A multi-layer perceptron for tables and small images. Hyperparameters: width (128), n_layers (2), dropout (0)."""
+"""A multi-layer perceptron for tables and small images."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mlhub.runtime.model import builtin
+
+HYPERPARAMETERS = builtin.HYPERPARAMETERS["mlp"]
 ANSWERS_IN_OWN_UNIT = True  # of a regression: see Rescaled
 
 
@@ -27,10 +30,10 @@ class Rescaled(nn.Module):
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
+    values = {**HYPERPARAMETERS, **hyperparameters}
     n_inputs = math.prod(hyperparameters["input_shape"])
     n_outputs = hyperparameters.get("n_classes", 1)
-    width, n_layers = int(hyperparameters.get("width", 128)), int(hyperparameters.get("n_layers", 2))
-    dropout = float(hyperparameters.get("dropout", 0.0))
+    width, n_layers, dropout = int(values["width"]), int(values["n_layers"]), float(values["dropout"])
     layers: list[nn.Module] = [nn.Flatten()]
     for i in range(n_layers):
         layers += [nn.Linear(n_inputs if i == 0 else width, width), nn.ReLU()]

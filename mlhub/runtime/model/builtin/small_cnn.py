@@ -1,4 +1,4 @@
-"""A small convolutional network for images of any size. Hyperparameters: width (32), dropout (0.1)."""
+"""A small convolutional network for images of any size."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 from torch import nn
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model import builtin
+
+HYPERPARAMETERS = builtin.HYPERPARAMETERS["small_cnn"]
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
@@ -17,7 +20,8 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
             field="model",
             remedy="Use mlp for tables, tiny_transformer for text.",
         )
-    width, dropout = int(hyperparameters.get("width", 32)), float(hyperparameters.get("dropout", 0.1))
+    values = {**HYPERPARAMETERS, **hyperparameters}
+    width, dropout = int(values["width"]), float(values["dropout"])
 
     def block(n_in: int, n_out: int) -> list[nn.Module]:
         norm = nn.GroupNorm(

@@ -1,4 +1,4 @@
-"""A small causal transformer over tokens. Hyperparameters: width (128), n_layers (2), n_heads (4), dropout (0.1)."""
+"""A small causal transformer over tokens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model import builtin
+
+HYPERPARAMETERS = builtin.HYPERPARAMETERS["tiny_transformer"]
 
 
 class TinyTransformer(nn.Module):
@@ -38,11 +41,12 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
         raise BadInputError(
             "tiny_transformer needs text.", field="model", remedy="Use mlp for tables, small_cnn for images."
         )
+    values = {**HYPERPARAMETERS, **hyperparameters}
     return TinyTransformer(
         hyperparameters["vocabulary_size"],
         hyperparameters["context_length"],
-        width=int(hyperparameters.get("width", 128)),
-        n_layers=int(hyperparameters.get("n_layers", 2)),
-        n_heads=int(hyperparameters.get("n_heads", 4)),
-        dropout=float(hyperparameters.get("dropout", 0.1)),
+        width=int(values["width"]),
+        n_layers=int(values["n_layers"]),
+        n_heads=int(values["n_heads"]),
+        dropout=float(values["dropout"]),
     )

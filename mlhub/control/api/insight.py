@@ -1,0 +1,88 @@
+"""The JSON of how well the scheduler predicts, what restarts cost, and what its shadow policy would have done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mlhub.control.api.scheduling import CostsSerializer
+from mlhub.control.models import ForecastMoment
+
+
+class ShadowSummarySerializer(serializers.Serializer[Any]):
+    """Over the newest rounds. mean_finish_s: mean predicted time to the end, the shadow's and the real policy's."""
+
+    policy = serializers.CharField(help_text="The shadow policy.")
+    n_rounds = serializers.IntegerField(help_text="The number of rounds that were compared.")
+    n_failed = serializers.IntegerField(help_text="In how many of them the shadow policy failed.")
+    n_decisions = serializers.IntegerField(help_text="The number of decisions that were compared.")
+    n_different = serializers.IntegerField(help_text="The number of decisions that differ from the real policy's.")
+    decide_ms = serializers.FloatField(
+        allow_null=True, help_text="The shadow policy's mean time for a round, in milliseconds."
+    )
+    mean_finish_s = serializers.FloatField(
+        allow_null=True, help_text="The shadow policy's mean predicted time to the end of jobs, in seconds."
+    )
+    real_mean_finish_s = serializers.FloatField(
+        allow_null=True, help_text="The real policy's mean predicted time to the end of jobs, in seconds."
+    )
+    last_error = serializers.CharField(
+        allow_blank=True, help_text="The newest error of the shadow policy; empty without one."
+    )
+
+
+class CalibrationMomentSerializer(serializers.Serializer[Any]):
+    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+
+    moment = serializers.ChoiceField(
+        choices=ForecastMoment.choices, help_text="When the forecast was made: at submission or at launch."
+    )
+    n = serializers.IntegerField(help_text="The number of forecasts that were compared with what happened.")
+    within_p90 = serializers.FloatField(
+        allow_null=True, help_text="The share of jobs that ended by their P90, 0 to 1; null without forecasts."
+    )
+    median_error = serializers.FloatField(
+        allow_null=True, help_text="The median of |actual - P50| / P50; null without forecasts."
+    )
+    median_bias = serializers.FloatField(
+        allow_null=True, help_text="The median of (actual - P50) / P50; positive: later than predicted."
+    )
+
+
+class JobNameSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(help_text="The job's id.")
+    name = serializers.CharField(help_text="The job's name.")
+
+
+class EndSerializer(serializers.Serializer[Any]):
+    """A forecast that came to its end; seconds from made_at."""
+
+    job = JobNameSerializer(help_text="The job that ended.")
+    moment = serializers.ChoiceField(
+        choices=ForecastMoment.choices, help_text="When the forecast was made: at submission or at launch."
+    )
+    policy = serializers.CharField(help_text="The policy that was in use.")
+    made_at = serializers.DateTimeField(help_text="When the forecast was made.")
+    foretold_s = serializers.FloatField(help_text="The predicted time to the end, in seconds from made_at.")
+    actual_s = serializers.FloatField(help_text="The actual time to the end, in seconds from made_at.")
+    within_p90 = serializers.BooleanField(
+        allow_null=True, help_text="Whether the job ended by its P90; null when the forecast had none."
+    )
+
+
+class FamilyCostsSerializer(CostsSerializer):
+    """job: the newest one of the family."""
+
+    job = JobNameSerializer(help_text="The newest job of the family.")
+
+
+class InsightSerializer(serializers.Serializer[Any]):
+    """How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done."""
+
+    calibration = CalibrationMomentSerializer(
+        many=True, help_text="How well forecasts matched, by the moment at which they were made."
+    )
+    ends = EndSerializer(many=True, help_text="The newest forecasts whose jobs have ended.")
+    costs = FamilyCostsSerializer(many=True, help_text="What restarts cost, by family of jobs.")
+    shadow = ShadowSummarySerializer(allow_null=True, help_text="A summary of the shadow policy; null without one.")

@@ -1,0 +1,137 @@
+"""How the OpenAPI schema comes from the code: strict bodies, and the problems that every operation may answer with."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+
+from mlhub.core.api.operations import METHODS
+from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.problems import CONTENT_TYPE
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "description": "An error (RFC 9457). Some carry further members, which are facts of the error's code.",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        "type": {"type": "string", "description": "A URI reference that ends with the code."},
+        "title": {"type": "string", "description": "The kind of error, for people."},
+        "status": {"type": "integer", "description": "The HTTP status of the answer."},
+        "code": {"type": "string", "description": "The kind of error, for programs; it never changes."},
+        "detail": {"type": "string", "description": "What is wrong in this very request, for people."},
+        "remedy": {"type": "string", "description": "What to do about it."},
+        "errors": {
+            "type": "array",
+            "description": "Each field of the body, or parameter of the query, that is wrong.",
+            "items": {"$ref": "#/components/schemas/FieldProblem"},
+        },
+        "id": {"type": "string", "description": "Of an unexpected error: the id under which the log has its cause."},
+    },
+    "additionalProperties": True,
+}
+FIELD_PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "description": "One field that is wrong.",
+    "required": ["field", "message"],
+    "properties": {
+        "field": {"type": "string", "description": "Its path, such as hyperparameters.width or jobs.0.priority."},
+        "message": {"type": "string", "description": "What is wrong with it."},
+        "remedy": {"type": "string", "description": "What to do about it."},
+    },
+}
+MEANINGS = {
+    400: "The request cannot be read: malformed JSON, or a query parameter that the route does not know.",
+    401: "Nobody is signed in, or the token is unknown, revoked or expired.",
+    403: "The caller may not do this, or the CSRF token is missing.",
+    404: "There is no such object that the caller may see.",
+    406: "The answer has another media type than the header Accept takes.",
+    409: "The object's present state does not admit this, or its version is stale.",
+    410: "The attempt has ended; nothing it sends is stored any more.",
+    413: "The body is too large.",
+    415: "The body has another media type than the operation takes.",
+    416: "The file ends before the byte range that the header Range asks for.",
+    422: "A field or parameter is wrong or unknown; `errors` names each.",
+    429: "Too many attempts; Retry-After says when to try again.",
+    500: "An unexpected error; `id` names its entry in the platform's log.",
+    503: "A part of the platform cannot be reached; Retry-After says when to try again.",
+}
+FILE = "application/octet-stream"
+EVERYWHERE = (400, 404, 422, 500, 503)
+RETRIED = (429, 503)
+
+
+class StrictAutoSchema(AutoSchema):
+    """Bodies read by a StrictSerializer admit no further properties."""
+
+    def _map_serializer(self, serializer: Any, direction: Any, bypass_extensions: bool = False) -> Any:
+        schema = super()._map_serializer(serializer, direction, bypass_extensions)
+        if direction == "request" and isinstance(serializer, StrictSerializer):
+            schema["additionalProperties"] = False
+        return schema
+
+
+def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """drf-spectacular's postprocessing hook: the components, and on each operation the errors that it may give."""
+    components = result["components"]
+    components["schemas"] |= {"Problem": PROBLEM, "FieldProblem": FIELD_PROBLEM}
+    components["schemas"] = dict(sorted(components["schemas"].items()))
+    components["responses"] = {_name(status): _response(status) for status in MEANINGS}
+    for path, item in result["paths"].items():
+        for method in METHODS:
+            if method in item:
+                _describe_path(path, item[method])
+                _add_to(item[method], _statuses(path, method, item[method]))
+    return result
+
+
+def _describe_path(path: str, operation: dict[str, Any]) -> None:
+    """Describes path parameters by the segment before them: of /jobs/{id}, "The id of one of the jobs."."""
+    segments = path.split("/")
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            collection = segments[segments.index(f"{{{parameter['name']}}}") - 1]
+            parameter["description"] = f"The {parameter['name']} of one of the {collection.replace('-', ' ')}."
+
+
+def _add_to(operation: dict[str, Any], statuses: list[int]) -> None:
+    responses = operation["responses"]
+    if 416 in statuses:
+        responses["206"] = {**responses["200"], "description": "The byte range that the header Range asks for."}
+        responses["304"] = {"description": "The file still has the entity tag of the header If-None-Match."}
+    for status in statuses:
+        responses.setdefault(str(status), {"$ref": f"#/components/responses/{_name(status)}"})
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
+    found = [*EVERYWHERE, 401, 403]
+    if "requestBody" in operation:
+        found += [413, 415]
+    if method != "get":
+        found.append(409)
+    if FILE in operation["responses"].get("200", {}).get("content", {}):
+        found.append(416)
+    if any("application/json" in r.get("content", {}) for r in operation["responses"].values()):
+        found.append(406)
+    if "/ingest/" in path:
+        found.append(410)
+    if "/auth/login" in path:
+        found.append(429)
+    return found
+
+
+def _name(status: int) -> str:
+    return "".join(word for word in HTTPStatus(status).phrase.replace("-", " ").split())
+
+
+def _response(status: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "description": MEANINGS[status],
+        "content": {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status in RETRIED:
+        description = "Seconds until it is worth trying again."
+        found["headers"] = {"Retry-After": {"description": description, "schema": {"type": "integer"}}}
+    return found

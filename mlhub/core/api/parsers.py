@@ -1,0 +1,130 @@
+"""JSON bodies, bounded in one place: bytes, depth, and values that PostgreSQL cannot store."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+from django.conf import settings
+from rest_framework import exceptions
+from rest_framework.parsers import JSONParser
+
+from mlhub.core.api.strict import shown
+from mlhub.core.errors import InvalidInputError, TooLargeError
+
+MAX_INTEGER = 2**63 - 1
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"\s*:?|[\[\]{}]')
+
+
+class BoundedJSONParser(JSONParser):
+    """The only parser of JSON bodies. Raises TooLargeError (413), ParseError (400), InvalidInputError (422)."""
+
+    limit_setting: ClassVar[str] = "MAX_JSON_BYTES"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:  # noqa: ARG002
+        limit = int(getattr(settings, self.limit_setting))
+        content = stream.read(limit + 1)
+        if len(content) > limit:
+            raise body_too_large(limit)
+        return parse_json(content)
+
+
+class PodJSONParser(BoundedJSONParser):
+    """For batches of log lines, which are larger than what people send."""
+
+    limit_setting = "MAX_POD_JSON_BYTES"
+
+
+def parse_json(content: bytes) -> Any:
+    """The decoded body. Raises ParseError when it is not JSON, InvalidInputError naming the field that is refused."""
+    try:
+        text = content.decode("utf-8")
+        found = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _too_deep(_deep_field(text)) from None
+    except ValueError as error:
+        raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
+    check_values(found)
+    return found
+
+
+def check_values(value: Any) -> None:
+    """Raises InvalidInputError for nesting deeper than MAX_JSON_DEPTH, for text with NUL characters or half surrogate
+    pairs, and for numbers of more than 64 bits. Walks without recursion, whatever the depth."""
+    waiting: list[tuple[str, int, Any]] = [("", 0, value)]
+    while waiting:
+        path, depth, found = waiting.pop()
+        if isinstance(found, str):
+            _check_text(path, found)
+        elif isinstance(found, int | float) and not isinstance(found, bool):
+            _check_number(path, found)
+        elif isinstance(found, dict | list):
+            if depth >= settings.MAX_JSON_DEPTH:
+                raise _too_deep(path)
+            waiting.extend((inner, depth + 1, child) for inner, child in _children(path, found))
+
+
+def body_too_large(limit: int) -> TooLargeError:
+    return TooLargeError(
+        f"The body is larger than {limit} bytes.",
+        limit_bytes=limit,
+        remedy="Send less in one request; files are uploaded as multipart/form-data.",
+    )
+
+
+def _children(path: str, found: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
+    for key, child in found.items() if isinstance(found, dict) else enumerate(found):
+        name = shown(str(key))
+        inner = f"{path}.{name}" if path else name
+        if isinstance(key, str):
+            _check_text(inner, key)
+        yield inner, child
+
+
+def _check_text(path: str, text: str) -> None:
+    if "\x00" in text:
+        raise InvalidInputError(
+            "Text must not hold NUL characters.", field=path[:300], remedy="Leave the character \\u0000 out."
+        )
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise InvalidInputError(
+            "Text holds half of a surrogate pair.", field=path[:300], remedy="Send valid Unicode text."
+        )
+
+
+def _check_number(path: str, number: float) -> None:
+    if (isinstance(number, int) and abs(number) > MAX_INTEGER) or not math.isfinite(number):
+        raise InvalidInputError(
+            "The number has more than 64 bits.", field=path[:300], remedy=f"Give at most {MAX_INTEGER}."
+        )
+
+
+def _too_deep(path: str) -> InvalidInputError:
+    limit = settings.MAX_JSON_DEPTH
+    return InvalidInputError(
+        f"The body is nested deeper than {limit} levels.",
+        field=path.split(".")[0] or None,
+        remedy=f"Nest at most {limit} levels.",
+    )
+
+
+def _deep_field(text: str) -> str:
+    """The top-level field of a JSON text that is nested too deeply for the decoder."""
+    depth, field = 0, ""
+    for token in TOKENS.findall(text):
+        if token in "[{":
+            depth += 1
+        elif token in "]}":
+            depth -= 1
+        elif depth == 1:
+            field = token.rstrip(" \t\r\n:").strip('"')
+        if depth > settings.MAX_JSON_DEPTH:
+            break
+    return field
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")

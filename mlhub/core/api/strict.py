@@ -1,0 +1,65 @@
+"""Serializers of request bodies and queries: they refuse what they do not know, and name the nearest known field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from rest_framework import serializers
+
+MAX_SHOWN_NAME = 100  # of a name that somebody made up, in an error message
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        known = [name for name, field in self.fields.items() if not field.read_only]
+        unknown: dict[str, Any] = {}
+        if isinstance(data, Mapping):
+            given = [str(name) for name in data if name not in known]
+            unknown = {shown(name): [unknown_name("field", name, known)] for name in given}
+        try:
+            found = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            if unknown and isinstance(error.detail, dict):
+                raise serializers.ValidationError({**unknown, **error.detail}) from error
+            raise
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        return found
+
+
+class FiniteFloatField(serializers.FloatField):
+    """A number that JSON can express: "nan" and "inf", which Python's float() takes, are refused."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        try:
+            found = super().to_internal_value(data)
+        except OverflowError:
+            self.fail("invalid")
+        if not math.isfinite(found):
+            self.fail("invalid")
+        return found
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The message for an unknown field or query parameter."""
+    names = sorted(known)
+    if near := get_close_matches(name[:MAX_SHOWN_NAME], names, n=1):
+        return f"Unknown {kind} `{shown(name)}`; did you mean `{near[0]}`?"
+    listed = ", ".join(names)
+    return f"Unknown {kind} `{shown(name)}`; " + (f"known: {listed}." if names else "there are none here.")
+
+
+def shown(name: str) -> str:
+    """A name from a request, printable and of bounded length."""
+    printable = "".join(c if c.isprintable() else "�" for c in name[: MAX_SHOWN_NAME + 1])
+    return printable if len(printable) <= MAX_SHOWN_NAME else printable[:MAX_SHOWN_NAME] + "…"

@@ -1,0 +1,182 @@
+"""The JSON of requests for jobs: submit and clone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
+from mlhub.jobs.models import JobKind, ModeChoice
+
+MAX_WORKERS = 4096
+OF_PREDICTION = ("model_of", "features", "output", "examples")
+OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
+
+
+class ResourcesSerializer(StrictSerializer):
+    """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
+
+    cpus = FiniteFloatField(
+        min_value=0.1, max_value=1024, required=False, help_text="CPUs of each worker; by default 1."
+    )
+    memory_gib = FiniteFloatField(
+        min_value=0.5,
+        max_value=4096,
+        required=False,
+        help_text="Memory of each worker; by default twice what the dry run took, at least 1.5.",
+    )
+    n_servers = serializers.IntegerField(
+        min_value=1,
+        max_value=1024,
+        required=False,
+        help_text="Parameter servers, where the job runs on servers; by default the scheduler's choice.",
+    )
+    server_memory_gib = FiniteFloatField(
+        min_value=0.5,
+        max_value=4096,
+        required=False,
+        help_text="Memory of each parameter server; by default room for the weights, optimiser state and gradients.",
+    )
+
+
+class LimitsSerializer(StrictSerializer):
+    """When the platform ends the job."""
+
+    stall_s = FiniteFloatField(
+        min_value=60,
+        max_value=30 * 24 * 3600,
+        required=False,
+        help_text="Seconds without a step after which the job is ended; by default 600, of scripts 3600.",
+    )
+
+
+class JobSubmitSerializer(StrictSerializer):
+    """Dataset and model; all else is MLHub's choice unless it is given.
+
+    To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
+    """
+
+    name = serializers.CharField(
+        max_length=100,
+        required=False,
+        allow_blank=True,
+        help_text="The job's name; by default those of model and dataset.",
+    )
+    kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
+    model_of = serializers.UUIDField(
+        required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
+    )
+    features = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=20,
+        help_text="Of predict: layers whose outputs are wanted instead of predictions.",
+    )
+    output = serializers.ChoiceField(
+        choices=["parquet", "npz"], required=False, help_text="Of predict: by default parquet."
+    )
+    examples = serializers.ChoiceField(
+        choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
+    )
+    dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
+    dataset_version = serializers.UUIDField(
+        required=False, help_text="The id of a dataset version, instead of dataset."
+    )
+    model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
+    model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
+    epochs = serializers.IntegerField(
+        min_value=1,
+        max_value=100_000,
+        required=False,
+        help_text="How often training passes over the dataset; by default by its size.",
+    )
+    batch_size = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, help_text="The global batch, in examples."
+    )
+    project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
+    hyperparameters = serializers.DictField(
+        required=False, help_text="Hyperparameters of the training loop and of the model, by name."
+    )
+    mode = serializers.ChoiceField(
+        choices=ModeChoice.choices,
+        required=False,
+        help_text="How workers exchange gradients; auto: the scheduler's choice.",
+    )
+    strategy = serializers.DictField(
+        required=False, help_text='Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.'
+    )
+    min_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."
+    )
+    max_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
+    )
+    priority = serializers.IntegerField(
+        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+    )
+    resources = ResourcesSerializer(required=False, help_text="What each pod gets; by default what was measured.")
+    limits = LimitsSerializer(required=False, help_text="When the platform ends the job.")
+    seed = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, required=False, help_text="The seed of all random numbers."
+    )
+    target_metric = serializers.CharField(
+        max_length=100,
+        required=False,
+        allow_blank=True,
+        help_text="The metric to reach, such as eval/accuracy; goes with target_value.",
+    )
+    target_value = FiniteFloatField(required=False, allow_null=True, help_text="The value of target_metric to reach.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        kind = attrs.get("kind", JobKind.TRAIN)
+        if ("dataset" in attrs) == ("dataset_version" in attrs):
+            raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
+        either = "model" if kind == JobKind.TRAIN else "model_of"
+        if (either in attrs) == ("model_version" in attrs):
+            raise serializers.ValidationError({either: f"Give either {either} or model_version."})
+        foreign = OF_PREDICTION if kind == JobKind.TRAIN else OF_TRAINING
+        for name in foreign:
+            if name in attrs:
+                raise serializers.ValidationError({name: f"A job of kind {kind} does not take {name}: leave it out."})
+        return attrs
+
+
+class JobCloneSerializer(StrictSerializer):
+    """What shall be different from the job that is cloned."""
+
+    name = serializers.CharField(
+        max_length=100,
+        required=False,
+        allow_blank=True,
+        help_text="The new job's name; by default that of the original.",
+    )
+    epochs = serializers.IntegerField(
+        min_value=1, max_value=100_000, required=False, help_text="How often training passes over the dataset."
+    )
+    batch_size = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, help_text="The global batch size, in examples."
+    )
+    hyperparameters = serializers.DictField(
+        required=False, help_text="Hyperparameters of the training loop and of the model, by name."
+    )
+    mode = serializers.ChoiceField(
+        choices=ModeChoice.choices,
+        required=False,
+        help_text="How workers exchange gradients; auto: the scheduler's choice.",
+    )
+    strategy = serializers.DictField(required=False, help_text="The synchronisation strategy and its parameters.")
+    min_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."
+    )
+    max_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
+    )
+    priority = serializers.IntegerField(
+        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+    )
+    resources = ResourcesSerializer(required=False, help_text="What each pod gets; by default what was measured.")
+    limits = LimitsSerializer(required=False, help_text="When the platform ends the job.")
+    seed = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, required=False, help_text="The seed of all random numbers."
+    )
