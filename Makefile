@@ -61,7 +61,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint format types imports picture schema schema-check unit frontend-test e2e chaos
+.PHONY: test lint format types imports picture touched schema schema-check unit frontend-test e2e chaos
 test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
 	@echo "make test: everything passed"
 
@@ -80,6 +80,9 @@ imports: setup  ## Who may import whom
 
 picture: setup  ## Draw the rooms in ARCHITECTURE.md from the import graph
 	@python -m tests.architecture.picture --write
+
+touched: setup  ## How many files the last commits of each kind touched
+	@python -m tests.architecture.touched
 
 schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and the dashboard's types from the code
 	@python manage.py spectacular --validate --fail-on-warn --file frontend/openapi.yaml

@@ -1,4 +1,4 @@
-"""The picture of the rooms in ARCHITECTURE.md, drawn from the import graph: `python -m tests.architecture.picture --write`.
+"""The picture of the rooms in ARCHITECTURE.md, drawn from the import graph; `make picture` writes it.
 
 An arrow means "imports". Arrows that follow from others are left out (the transitive reduction), so that the picture
 stays readable; a test holds the committed picture against the code.
