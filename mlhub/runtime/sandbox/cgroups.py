@@ -139,7 +139,7 @@ def _version_1_parents() -> dict[str, Path]:
 
 def _own_groups() -> dict[str, str]:
     """The group of this process by controller; "" is version 2."""
-    found = {}
+    found: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)

@@ -10,20 +10,19 @@ from dataclasses import asdict, dataclass
 class Confinement:
     """folder: an empty folder of this run; the mount point of its root, or its scratch where there are no namespaces.
 
-    readable: files and folders that the program sees under their own path, never to be written.
-    writable: [path outside, path inside] of folders that it may write and that outlive it.
+    readable: (path outside, path inside) of files and folders that the program sees and cannot write.
+    writable: (path outside, path inside) of folders that it may write and that outlive it.
     devices: device files that it may use besides null, zero, full, random and urandom.
     uid: the user id it gets; None keeps the one that the platform has.
     has_namespaces: else Landlock alone hides files, and the filter has to refuse sockets.
     shares_network: the host's network, for pods of a gang. filter_hex: a compiled seccomp program, "" = none.
-    keeps_scratch: scratch is `folder` itself instead of memory, as much as the disk has.
     timeout_s: None = it may run for ever. memory_bytes: of all its processes together, None = unlimited.
     """
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     folder: str
-    readable: tuple[str, ...]
+    readable: tuple[tuple[str, str], ...]
     writable: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
     working_folder: str = "/tmp"  # noqa: S108, the sandbox's own
@@ -46,7 +45,8 @@ class Confinement:
     @classmethod
     def from_json(cls, text: str) -> Confinement:
         fields = json.loads(text)
-        for name in ("argv", "readable", "devices"):
+        for name in ("argv", "devices"):
             fields[name] = tuple(fields[name])
-        fields["writable"] = tuple((outside, inside) for outside, inside in fields["writable"])
+        for name in ("readable", "writable"):
+            fields[name] = tuple((outside, inside) for outside, inside in fields[name])
         return cls(**fields)

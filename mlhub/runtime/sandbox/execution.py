@@ -25,7 +25,6 @@ PROJECT = Path(__file__).resolve().parents[3]
 INIT = Path(__file__).with_name("init.py")
 MAX_OUTPUT_BYTES = 16 * 2**20
 SLACK_S = 20.0  # for init to do what it is there for, before it is ended itself
-COPIED_UP_TO_BYTES = 64 * 2**20
 
 
 def execute(
@@ -72,22 +71,23 @@ def python_folders() -> tuple[str, ...]:
 def _confinement(
     argv: Sequence[str], run_folder: Path, limits: Limits, readable: Sequence[Path], chosen: Isolation
 ) -> Confinement:
-    inside, outside = run_folder / "inside", run_folder / "inputs"
+    inside = run_folder / "inside"
     inside.mkdir(mode=0o700)
-    scratch = "/tmp" if chosen.has_namespaces else str(inside)  # noqa: S108
     uid = chosen.uid()
-    files = [_file(path, outside, is_other_user=uid is not None) for path in readable]
+    if uid is not None and not chosen.has_namespaces:
+        run_folder.chmod(0o711)
+        uid = uid if all(map(_is_open, (inside.parent, *readable))) else None
+    given = [(folder, folder) for folder in python_folders()]
+    given += [(_for_other_user(path, run_folder) if uid else str(path), str(path)) for path in readable]
     return Confinement(
-        argv=(sys.executable, *(_renamed(word, files) for word in argv)),
-        environment=environment(scratch),
+        argv=(sys.executable, *argv),
+        environment=environment("/tmp" if chosen.has_namespaces else str(inside)),  # noqa: S108
         folder=str(inside),
-        readable=(*python_folders(), *(str(seen) for _, seen in files)),
+        readable=tuple(given),
         uid=uid,
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
-        filter_hex=(
-            syscall_filter.compiled(allows_sockets=chosen.has_namespaces).hex() if chosen.has_filter else ""
-        ),
+        filter_hex=(syscall_filter.compiled(allows_sockets=chosen.has_namespaces).hex() if chosen.has_filter else ""),
         timeout_s=limits.timeout_s,
         memory_bytes=limits.memory_bytes,
         scratch_bytes=limits.scratch_bytes,
@@ -108,32 +108,28 @@ def environment(scratch: str) -> dict[str, str]:
     }
 
 
-def _file(path: Path, copies: Path, *, is_other_user: bool) -> tuple[str, Path]:
-    """(path as the caller says it, the file that the program reads): a copy of what its own user could not read."""
-    real = path.resolve()
-    found = real.stat()
-    if not is_other_user or found.st_mode & stat.S_IROTH or not stat.S_ISREG(found.st_mode):
-        return str(path), real
-    if found.st_size > COPIED_UP_TO_BYTES:
-        raise PermissionError(f"{path} is not readable for other users. Make it so: chmod o+r.")
+def _for_other_user(path: Path, run_folder: Path) -> str:
+    """The file that a run of another user reads in place of this one: a copy when only its owner may read it."""
+    if path.stat().st_mode & stat.S_IROTH:
+        return str(path)
+    copies = run_folder / "copies"
     copies.mkdir(exist_ok=True)
-    copy = copies / real.name
-    shutil.copyfile(real, copy)
+    copy = copies / f"{len(list(copies.iterdir()))}-{path.name}"
+    shutil.copyfile(path, copy)
     copy.chmod(0o444)
-    return str(path), copy
+    return str(copy)
 
 
-def _renamed(word: str, files: Sequence[tuple[str, Path]]) -> str:
-    for said, seen in files:
-        word = word.replace(said, str(seen))
-    return word
+def _is_open(path: Path) -> bool:
+    """Whether every user may come to this path, and read it when it is a file."""
+    real = path.resolve()
+    needed = stat.S_IXOTH if real.is_dir() else stat.S_IROTH
+    return bool(real.stat().st_mode & needed) and all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
 
 
-def _run(
-    confinement: Confinement, group: cgroups.Group | None, *, timeout_s: float
-) -> tuple[bytes, _Output, _Output]:
+def _run(confinement: Confinement, group: cgroups.Group | None, *, timeout_s: float) -> tuple[bytes, _Output, _Output]:
     report_from, report_to = os.pipe()
-    with os.fdopen(report_from, "rb") as report, _started(confinement, report_to) as process:
+    with os.fdopen(report_from, "rb") as report, _started(report_to) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -155,7 +151,7 @@ def _run(
 
 
 @contextlib.contextmanager
-def _started(confinement: Confinement, report_to: int) -> Iterator[subprocess.Popen[bytes]]:
+def _started(report_to: int) -> Iterator[subprocess.Popen[bytes]]:
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(INIT), str(report_to)],

@@ -28,8 +28,8 @@ def build(confinement: Confinement) -> str:
     _make_dev(root, confinement)
     os.mkdir(f"{root}/proc", 0o755)
     _scratch(root, "/tmp", confinement.scratch_bytes, confinement.uid)  # noqa: S108
-    for path in confinement.readable:
-        show(path, root + path, READ_ONLY)
+    for outside, inside in confinement.readable:
+        show(outside, root + inside, READ_ONLY)
     for outside, inside in confinement.writable:
         show(outside, root + inside, WRITABLE)
     return root

@@ -138,7 +138,7 @@ def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self belongs to it again
     if confinement.filter_hex:
         kernel.load_filter(bytes.fromhex(confinement.filter_hex))
-    os.execve(confinement.argv[0], confinement.argv, confinement.environment)
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606
 
 
 def _become(uid: int | None) -> None:
@@ -192,7 +192,7 @@ def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
     of_proc = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
     landlock.restrict(
-        read=[*filesystem.SYSTEM, *etc, *of_proc, *confinement.readable],
+        read=[*filesystem.SYSTEM, *etc, *of_proc, *(outside for outside, _ in confinement.readable)],
         write=[confinement.folder, *(outside for outside, _ in confinement.writable)],
         devices=devices,
         allows_tcp=confinement.shares_network,

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Isolation:
-    """has_own_user: each run gets a user id of its own. has_namespaces: of mounts, processes, network, IPC and names."""
+    """has_namespaces: of mounts, processes, network, IPC, names. has_own_user: each run gets a user id of its own."""
 
     has_namespaces: bool
     has_own_user: bool

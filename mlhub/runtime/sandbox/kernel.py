@@ -1,4 +1,4 @@
-"""The few Linux system calls of a sandbox that Python 3.11 lacks, through ctypes. Each raises OSError, naming the call."""
+"""The few Linux system calls of a sandbox that Python 3.11 lacks, through ctypes. Each raises an OSError."""
 
 from __future__ import annotations
 

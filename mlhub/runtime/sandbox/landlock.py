@@ -50,9 +50,7 @@ def restrict(*, read: Iterable[str], write: Iterable[str], devices: Iterable[str
     tcp = 0 if allows_tcp or abi < 4 else BIND_TCP | CONNECT_TCP
     scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL if abi >= 6 else 0
     attributes = struct.pack("QQQ", handled, tcp, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
-    ruleset = kernel.syscall(
-        SYS_CREATE_RULESET, attributes, len(attributes), 0, what="landlock_create_ruleset"
-    )
+    ruleset = kernel.syscall(SYS_CREATE_RULESET, attributes, len(attributes), 0, what="landlock_create_ruleset")
     try:
         for rights, paths in ((READ, read), (WRITE, write), (DEVICE, devices)):
             for path in paths:

@@ -97,7 +97,8 @@ def _descendants(of: set[int]) -> list[int]:
     for pid in of:
         with contextlib.suppress(OSError, ValueError, IndexError):
             parents[pid] = int(_read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
-    found, front = set(), {os.getpid()}
+    found: set[int] = set()
+    front = {os.getpid()}
     while front:
         front = {pid for pid, parent in parents.items() if parent in front} - found
         found |= front
