@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 from mlhub.runtime.sandbox import filesystem, kernel, landlock
 from mlhub.runtime.sandbox.confinement import Confinement
-from mlhub.runtime.sandbox.supervision import supervise
+from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 MAX_FILE_BYTES = 10 * 2**30
@@ -107,13 +107,7 @@ def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: 
             os._exit(CANNOT_EXECUTE)
     for number in FORWARDED:
         signal.signal(number, lambda number, _: _send(program, number))
-    outcome = supervise(
-        program,
-        timeout_s=confinement.timeout_s,
-        memory_bytes=confinement.memory_bytes,
-        is_namespace=is_namespace,
-        scratch=scratch,
-    )
+    outcome = supervise(program, confinement, is_namespace=is_namespace, scratch=scratch)
     _report(report, outcome=outcome.as_dict())
     return 0
 
@@ -171,8 +165,9 @@ def _limit(confinement: Confinement) -> None:
         resource.RLIMIT_MEMLOCK: 64 * 2**10,
         resource.RLIMIT_MSGQUEUE: 0,
     }
-    if confinement.has_namespaces or confinement.uid is not None:  # else it counts what the user has elsewhere, too
-        wanted[resource.RLIMIT_NPROC] = confinement.n_processes
+    counts_elsewhere = not confinement.has_namespaces and confinement.uid is None
+    n_elsewhere = threads_of(os.getuid()) if counts_elsewhere else 0
+    wanted[resource.RLIMIT_NPROC] = confinement.n_processes + SLACK_PROCESSES + n_elsewhere
     if confinement.memory_bytes is not None:
         wanted[resource.RLIMIT_DATA] = confinement.memory_bytes
     if confinement.timeout_s is not None:

@@ -9,8 +9,11 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mlhub.runtime.sandbox.confinement import Confinement
+
 TICK_S = 0.02
 LOOK_EVERY_S = 0.1
+SLACK_PROCESSES = 4  # above the limit, so that a control group, which counts what it refuses, refuses first
 
 
 @dataclass
@@ -30,16 +33,14 @@ class Outcome:
         return asdict(self)
 
 
-def supervise(
-    program: int, *, timeout_s: float | None, memory_bytes: int | None, is_namespace: bool, scratch: str
-) -> Outcome:
+def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scratch: str) -> Outcome:
     """Returns when the program has ended or was ended, and nothing that it started is left.
 
-    is_namespace: this process is the first of a PID namespace, so that everything in sight belongs to the program;
-    else it is a subreaper, and its descendants do.
+    is_namespace: this process is the first of a PID namespace, so that everything in sight belongs to the program, and
+    scratch is a file system of its own; else this process is a subreaper, and its descendants do.
     """
     outcome = Outcome()
-    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    deadline = None if confinement.timeout_s is None else time.monotonic() + confinement.timeout_s
     next_look = 0.0
     while not _reap(program, outcome):
         now = time.monotonic()
@@ -48,16 +49,44 @@ def supervise(
             break
         if now >= next_look:
             _look(outcome, is_namespace=is_namespace)
-            next_look = now + LOOK_EVERY_S
-            if memory_bytes is not None and outcome.used_bytes > memory_bytes:
-                outcome.why = "memory"
+            outcome.scratch_free_bytes = _free_bytes(scratch, confinement.scratch_bytes, is_namespace=is_namespace)
+            outcome.why = _excess(outcome, confinement)
+            if outcome.why:
                 break
+            next_look = time.monotonic() + LOOK_EVERY_S
         time.sleep(TICK_S)
-    with contextlib.suppress(OSError):
-        found = os.statvfs(scratch)
-        outcome.scratch_free_bytes = min(found.f_bavail * found.f_frsize, found.f_favail * found.f_frsize)
+    outcome.scratch_free_bytes = _free_bytes(scratch, confinement.scratch_bytes, is_namespace=is_namespace)
     _end_all(program, outcome, is_namespace=is_namespace)
     return outcome
+
+
+def _excess(outcome: Outcome, confinement: Confinement) -> str:
+    """The limit that is exceeded, where nothing in the kernel keeps it for all processes together; "" = none."""
+    if confinement.memory_bytes is not None and outcome.used_bytes > confinement.memory_bytes:
+        return "memory"
+    if outcome.n_processes > confinement.n_processes:
+        return "processes"
+    return "disk" if outcome.scratch_free_bytes is not None and outcome.scratch_free_bytes < 0 else ""
+
+
+def _free_bytes(scratch: str, most_bytes: int, *, is_namespace: bool) -> int | None:
+    if not is_namespace:
+        return most_bytes - _size_of(scratch)
+    try:
+        found = os.statvfs(scratch)
+    except OSError:
+        return None
+    return min(found.f_bavail, found.f_favail) * found.f_frsize
+
+
+def _size_of(folder: str) -> int:
+    """Bytes on disk of all files below a folder, without following links."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+    return total
 
 
 def _reap(program: int, outcome: Outcome) -> bool:
@@ -115,6 +144,16 @@ def usage(pid: int) -> tuple[int, int]:
             elif line.startswith("Threads:"):
                 threads = int(line.split()[1])
     return memory, threads
+
+
+def threads_of(uid: int) -> int:
+    """Threads of all processes of a user that can be seen, as the kernel counts them against RLIMIT_NPROC."""
+    total = 0
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
+                total += usage(int(name))[1]
+    return total
 
 
 def _end_all(program: int, outcome: Outcome, *, is_namespace: bool) -> None:

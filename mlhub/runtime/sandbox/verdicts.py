@@ -14,7 +14,8 @@ from mlhub.runtime.sandbox.supervision import Outcome
 SCRATCH_IS_FULL_BELOW_BYTES = 2**20
 OUT_OF_MEMORY_WORDS = ("MemoryError", "std::bad_alloc", "not enough memory", "Cannot allocate memory")
 NO_SPACE_WORDS = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
-NO_PROCESS_WORDS = (os.strerror(errno.EAGAIN), "can't start new thread")
+NO_PROCESS_WORDS = os.strerror(errno.EAGAIN)
+NO_THREAD_WORDS = "can't start new thread"
 
 
 class End(StrEnum):
@@ -69,6 +70,10 @@ def _end(exit_code: int, outcome: Outcome, events: Events, errors: str, limits: 
         return End.TIME, f"It was ended after {limits.timeout_s:,.1f} seconds."
     if outcome.why == "memory":
         return End.MEMORY, f"Its processes used {_mib(outcome.used_bytes)} of {_mib(limits.memory_bytes)}."
+    if outcome.why == "processes":
+        return End.PROCESSES, f"It had {outcome.n_processes} processes and threads of {limits.n_processes}."
+    if outcome.why == "disk":
+        return End.DISK, f"It used more than the {_mib(limits.scratch_bytes)} of its scratch space."
     if events.n_killed_by_memory:
         return End.MEMORY, f"The kernel ended {events.n_killed_by_memory} of its processes for want of memory."
     if exit_code == 0:
@@ -82,8 +87,8 @@ def _end(exit_code: int, outcome: Outcome, events: Events, errors: str, limits: 
     if is_full and any(words in last for words in NO_SPACE_WORDS):
         return End.DISK, f"It used up all {_mib(limits.scratch_bytes)} of its scratch space: {last[:300]}"
     is_crowded = events.n_forks_refused > 0 or outcome.n_processes >= limits.n_processes
-    if is_crowded and any(words in last for words in NO_PROCESS_WORDS):
-        return End.PROCESSES, f"It had {limits.n_processes} processes and threads, as many as it may: {last[:300]}"
+    if NO_THREAD_WORDS in last or (is_crowded and NO_PROCESS_WORDS in last):
+        return End.PROCESSES, f"It may have {limits.n_processes} processes and threads; its last words were: {last[:300]}"
     if any(words in last for words in OUT_OF_MEMORY_WORDS):
         return End.MEMORY, f"Its last words were: {last[:300]}"
     return (End.SIGNAL if exit_code < 0 else End.EXITED), ""

@@ -17,9 +17,9 @@ UID = 54_321
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def run(module: str, text: str, *, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """`python -m module` as an ordinary user with this text on its standard input; this user's own when that is one."""
-    through = ["-m", __name__] if os.geteuid() == 0 else ["-m"]
+def run(module: str, text: str, *, timeout_s: float, drop: bool) -> subprocess.CompletedProcess[str]:
+    """`python -m module` with this text on its standard input; drop: as an ordinary user, when this one is root."""
+    through = ["-m", __name__] if drop and os.geteuid() == 0 else ["-m"]
     return subprocess.run(
         [sys.executable, *through, module],
         input=text,
