@@ -87,7 +87,7 @@ def _confinement(
         uid=uid,
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
-        filter_hex=(syscall_filter.compiled(allows_sockets=chosen.has_namespaces).hex() if chosen.has_filter else ""),
+        filter_hex=(syscall_filter.compiled(has_namespaces=chosen.has_namespaces).hex() if chosen.has_filter else ""),
         timeout_s=limits.timeout_s,
         memory_bytes=limits.memory_bytes,
         scratch_bytes=limits.scratch_bytes,

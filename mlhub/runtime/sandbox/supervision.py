@@ -55,6 +55,7 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
                 break
             next_look = time.monotonic() + LOOK_EVERY_S
         time.sleep(TICK_S)
+    _look(outcome, is_namespace=is_namespace)  # what it started may be there yet
     outcome.scratch_free_bytes = _free_bytes(scratch, confinement.scratch_bytes, is_namespace=is_namespace)
     _end_all(program, outcome, is_namespace=is_namespace)
     return outcome

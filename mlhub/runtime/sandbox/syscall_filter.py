@@ -36,6 +36,12 @@ REFUSED = {
         "migrate_pages", "move_pages", "mbind", "set_mempolicy",
     ),
 }  # fmt: skip
+# what Landlock does not govern: without a mount namespace these would reach files of the platform
+OF_OTHER_FILES = (
+    "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "utimensat",
+    "futimesat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
+    "removexattrat", "inotify_add_watch", "file_setattr",
+)  # fmt: skip
 NAMESPACES = (
     kernel.CLONE_NEWNS, kernel.CLONE_NEWCGROUP, kernel.CLONE_NEWUTS, kernel.CLONE_NEWIPC, kernel.CLONE_NEWUSER,
     kernel.CLONE_NEWPID, kernel.CLONE_NEWNET,
@@ -51,8 +57,8 @@ def is_available() -> bool:
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(*, allows_sockets: bool) -> bytes:
-    """The BPF program. allows_sockets: else only socket pairs can be made, for want of a network namespace.
+def compiled(*, has_namespaces: bool) -> bytes:
+    """The BPF program. Without namespaces only socket pairs can be made, and attributes of files stay as they are.
 
     Raises RuntimeError without libseccomp. A call by the convention of another architecture ends the program.
     """
@@ -71,7 +77,10 @@ def compiled(*, allows_sockets: bool) -> bytes:
     for request in (TIOCSTI, TIOCLINUX):
         low_half = seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request)
         _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), "ioctl", low_half)
-    _refuse_sockets(seccomp, rules, allows_sockets=allows_sockets)
+    if not has_namespaces:
+        for name in OF_OTHER_FILES:
+            _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), name)
+    _refuse_sockets(seccomp, rules, allows_sockets=has_namespaces)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         file.seek(0)

@@ -88,7 +88,10 @@ def _end(exit_code: int, outcome: Outcome, events: Events, errors: str, limits: 
         return End.DISK, f"It used up all {_mib(limits.scratch_bytes)} of its scratch space: {last[:300]}"
     is_crowded = events.n_forks_refused > 0 or outcome.n_processes >= limits.n_processes
     if NO_THREAD_WORDS in last or (is_crowded and NO_PROCESS_WORDS in last):
-        return End.PROCESSES, f"It may have {limits.n_processes} processes and threads; its last words were: {last[:300]}"
+        return (
+            End.PROCESSES,
+            f"It may have {limits.n_processes} processes and threads; its last words were: {last[:300]}",
+        )
     if any(words in last for words in OUT_OF_MEMORY_WORDS):
         return End.MEMORY, f"Its last words were: {last[:300]}"
     return (End.SIGNAL if exit_code < 0 else End.EXITED), ""

@@ -1,4 +1,4 @@
-"""Programs that attack the platform: none gets anything, as root or as an ordinary user, and its end is said in words."""
+"""Programs that attack the platform: none gets anything, as root or as an ordinary user, and each end has a verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def is_claimed(attack: Attack, mode: str) -> bool:
     """Whether the platform says that it holds this attack off: Landlock alone protects processes from version 6 on."""
     if mode == NAMESPACES:
         return True
-    return landlock.version() > 0 and (attack.aims_at != "processes" or SCOPES_SIGNALS) and attack.aims_at != "supervisor"
+    return (
+        landlock.version() > 0 and (attack.aims_at != "processes" or SCOPES_SIGNALS) and attack.aims_at != "supervisor"
+    )
 
 
 @functools.cache

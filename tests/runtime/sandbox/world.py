@@ -58,7 +58,10 @@ class World:
         self.blob.write_bytes(BLOB)
         os.environ["MLHUB_SECRET_KEY"] = self.token
         self.sockets = [_listening(socket.AF_INET, ("127.0.0.1", 0)), _datagrams()]
-        self.sockets += [_listening(socket.AF_UNIX, str(self.folder / "broker")), _listening(socket.AF_UNIX, f"\0{self.token}")]
+        self.sockets += [
+            _listening(socket.AF_UNIX, str(self.folder / "broker")),
+            _listening(socket.AF_UNIX, f"\0{self.token}"),
+        ]
         self.victim = self._start_victim()
 
     def _start_victim(self) -> subprocess.Popen[bytes]:
@@ -94,11 +97,17 @@ class World:
         return self._seen(end, exit_code, output[-4000:], errors[-4000:], proof, mark)
 
     def _outside(self, code: str) -> tuple[str, int, str, str, str]:
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as output:  # a daemon may keep it
             done = subprocess.run(
-                [sys.executable, "-c", code], cwd=scratch, capture_output=True, text=True, timeout=30, start_new_session=True
+                [sys.executable, "-c", code],
+                cwd=scratch,
+                stdout=output,
+                stderr=output,
+                timeout=30,
+                start_new_session=True,
             )
-        return "outside", done.returncode, done.stdout, done.stderr, ""
+            output.seek(0)
+            return OUTSIDE, done.returncode, output.read(), "", ""
 
     def _seen(self, end: str, exit_code: int, output: str, errors: str, proof: str, mark: str) -> Seen:
         survivors = _marked(mark)
@@ -110,7 +119,15 @@ class World:
             self.victim.wait()
             self.victim = self._start_victim()
         return Seen(
-            end, exit_code, output, errors, proof, is_well, self.blob.read_bytes() == BLOB, len(survivors), self._planted()
+            end,
+            exit_code,
+            output,
+            errors,
+            proof,
+            is_well,
+            self.blob.read_bytes() == BLOB,
+            len(survivors),
+            self._planted(),
         )
 
     def _planted(self) -> list[str]:
@@ -147,7 +164,11 @@ def _marked(mark: str) -> list[int]:
     found = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
-            if name.isdigit() and mark.encode() in Path(f"/proc/{name}/cmdline").read_bytes() and _state_of(int(name)) != "Z":
+            if (
+                name.isdigit()
+                and mark.encode() in Path(f"/proc/{name}/cmdline").read_bytes()
+                and _state_of(int(name)) != "Z"
+            ):
                 found.append(int(name))
     return found
 
