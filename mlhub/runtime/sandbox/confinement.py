@@ -15,8 +15,10 @@ class Confinement:
     devices: device files that it may use besides null, zero, full, random and urandom.
     uid: the user id it gets; None keeps the one that the platform has.
     has_namespaces: else Landlock alone hides files, and the filter has to refuse sockets.
-    shares_network: the host's network, for pods of a gang. filter_hex: a compiled seccomp program, "" = none.
-    timeout_s: None = it may run for ever. memory_bytes: of all its processes together, None = unlimited.
+    is_pod: it shares the host's network and abstract sockets with its gang, stays in its process group, and only its
+    rights are limited, not its time, memory and files: its backend watches those. filter_hex: a compiled seccomp
+    program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its processes, None = unlimited.
+    scratch_bytes: without namespaces, None = unlimited.
     """
 
     argv: tuple[str, ...]
@@ -29,11 +31,11 @@ class Confinement:
     uid: int | None = None
     has_namespaces: bool = True
     has_landlock: bool = True
-    shares_network: bool = False
+    is_pod: bool = False
     filter_hex: str = ""
     timeout_s: float | None = None
     memory_bytes: int | None = None
-    scratch_bytes: int = 2**30
+    scratch_bytes: int | None = 2**30
     shared_memory_bytes: int = 2**28
     n_processes: int = 256
     n_open_files: int = 512

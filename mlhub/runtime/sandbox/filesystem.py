@@ -13,6 +13,7 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
 OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf", "mime.types")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 N_INODES = 400_000
+DEFAULT_SCRATCH_BYTES = 2**30
 READ_ONLY = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV
 WRITABLE = kernel.ATTR_NOSUID | kernel.ATTR_NODEV
 
@@ -27,7 +28,7 @@ def build(confinement: Confinement) -> str:
     _make_etc(root, confinement)
     _make_dev(root, confinement)
     os.mkdir(f"{root}/proc", 0o755)
-    _scratch(root, "/tmp", confinement.scratch_bytes, confinement.uid)  # noqa: S108
+    _scratch(root, "/tmp", confinement.scratch_bytes or DEFAULT_SCRATCH_BYTES, confinement.uid)  # noqa: S108
     for outside, inside in confinement.readable:
         show(outside, root + inside, READ_ONLY)
     for outside, inside in confinement.writable:

@@ -2,8 +2,9 @@
 
 Run as `python -I -S init.py REPORT_FD`, with a Confinement as JSON on standard input. It writes one JSON object to the
 report's file descriptor: {"outcome": ...} once nothing of the program is left, or {"error": ...} when the sandbox could
-not be set up. In order: namespaces, the root folder, a child that is the first of the PID namespace, its user id, its
-capabilities; then the program's own child, with limits, Landlock and the filter.
+not be set up. Run as `python -I -S init.py --pod FILE` it reads the Confinement there, passes signals on, and ends as
+the program ended. In order: namespaces, the root folder, a child that is the first of the PID namespace, its user id,
+its capabilities; then the program's own child, with limits, Landlock and the filter.
 """
 
 from __future__ import annotations
@@ -36,25 +37,48 @@ CANNOT_EXECUTE = 127
 
 
 def main() -> int:
-    report = int(sys.argv[1])
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    confinement = Confinement.from_json(sys.stdin.read())
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until there is somebody to pass them on to
+    is_pod = sys.argv[1] == "--pod"
+    if is_pod:
+        confinement = Confinement.from_json(Path(sys.argv[2]).read_text())
+        report_from, report = os.pipe()
+    else:
+        confinement, report = Confinement.from_json(sys.stdin.read()), int(sys.argv[1])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     kernel.close_on_exec_from(3)
     os.umask(0o077)
     try:
-        if confinement.has_namespaces:
-            return _in_namespaces(confinement, report)
-        return _in_place(confinement, report)
+        code = _in_namespaces(confinement, report) if confinement.has_namespaces else _in_place(confinement, report)
     except (OSError, ValueError, KeyError) as error:
         _report(report, error=f"{type(error).__name__}: {error}")
-        return 1
+        code = 1
+    if is_pod:
+        os.close(report)
+        return _end_like_the_program(report_from)
+    return code
+
+
+def _end_like_the_program(report_from: int) -> int:
+    """The program's exit status; ends by the same signal as the program."""
+    with os.fdopen(report_from) as file:
+        reports = [json.loads(line) for line in file]
+    for each in reports:
+        if "error" in each:
+            print(f"The sandbox could not be set up: {each['error']}", file=sys.stderr, flush=True)
+    status = next((each["outcome"]["status"] for each in reports if "outcome" in each), None)
+    code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with contextlib.suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+        os.kill(os.getpid(), -code)
+    return code
 
 
 def _in_namespaces(confinement: Confinement, report: int) -> int:
     is_root = os.geteuid() == 0
-    flags = NAMESPACES | (0 if confinement.shares_network else kernel.CLONE_NEWNET)
+    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
     if not is_root:
@@ -62,7 +86,7 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
     os.umask(0o022)
     root = filesystem.build(confinement)
     os.umask(0o077)
-    if not confinement.shares_network:
+    if not confinement.is_pod:
         kernel.raise_loopback()
     first = os.fork()
     if first == 0:
@@ -73,8 +97,7 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
             _report(report, error=f"{type(error).__name__}: {error}")
         finally:
             os._exit(code)
-    for number in FORWARDED:
-        signal.signal(number, lambda number, _: _send(first, number))
+    _pass_signals_to(first)
     return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
 
 
@@ -105,8 +128,7 @@ def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: 
             _report(report, error=f"{type(error).__name__}: {error}")
         finally:
             os._exit(CANNOT_EXECUTE)
-    for number in FORWARDED:
-        signal.signal(number, lambda number, _: _send(program, number))
+    _pass_signals_to(program)
     outcome = supervise(program, confinement, is_namespace=is_namespace, scratch=scratch)
     _report(report, outcome=outcome.as_dict())
     return 0
@@ -118,7 +140,9 @@ def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, signal.SIG_DFL)
-    os.setsid()
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if not confinement.is_pod:
+        os.setsid()
     if not is_namespace:
         _become(confinement.uid)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -158,13 +182,9 @@ def _map_ids(uid: int, gid: int) -> None:
 
 
 def _limit(confinement: Confinement) -> None:
-    wanted = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
-        resource.RLIMIT_NOFILE: confinement.n_open_files,
-        resource.RLIMIT_MEMLOCK: 64 * 2**10,
-        resource.RLIMIT_MSGQUEUE: 0,
-    }
+    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: confinement.n_open_files, resource.RLIMIT_MSGQUEUE: 0}
+    if not confinement.is_pod:
+        wanted |= {resource.RLIMIT_FSIZE: MAX_FILE_BYTES, resource.RLIMIT_MEMLOCK: 64 * 2**10}
     counts_elsewhere = not confinement.has_namespaces and confinement.uid is None
     n_elsewhere = threads_of(os.getuid()) if counts_elsewhere else 0
     wanted[resource.RLIMIT_NPROC] = confinement.n_processes + SLACK_PROCESSES + n_elsewhere
@@ -182,7 +202,7 @@ def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
     if is_namespace:
         write = ["/tmp", "/dev/shm", *(inside for _, inside in confinement.writable)]  # noqa: S108
-        landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True)
+        landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
         return
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
     of_proc = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
@@ -190,13 +210,21 @@ def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
         read=[*filesystem.SYSTEM, *etc, *of_proc, *(outside for outside, _ in confinement.readable)],
         write=[confinement.folder, *(outside for outside, _ in confinement.writable)],
         devices=devices,
-        allows_tcp=confinement.shares_network,
+        allows_tcp=confinement.is_pod,
+        is_pod=confinement.is_pod,
     )
 
 
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
+def _pass_signals_to(pid: int) -> None:
+    """Also those that came before."""
+
+    def send(number: int, _: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    for number in FORWARDED:
+        signal.signal(number, send)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
 
 
 def _report(descriptor: int, **told: object) -> None:

@@ -40,15 +40,19 @@ def handled_rights(abi: int) -> int:
     return (1 << n_rights) - 1
 
 
-def restrict(*, read: Iterable[str], write: Iterable[str], devices: Iterable[str], allows_tcp: bool) -> None:
+def restrict(
+    *, read: Iterable[str], write: Iterable[str], devices: Iterable[str], allows_tcp: bool, is_pod: bool
+) -> None:
     """Confines this thread and what it starts to these folders and files; those that do not exist are left out.
 
-    Signals and abstract sockets reach nothing outside from version 6 on, TCP is denied from version 4 on.
+    From version 6 on, signals reach nothing outside, nor do abstract sockets but those of pods; TCP is denied from
+    version 4 on.
     """
     abi = version()
     handled = handled_rights(abi)
     tcp = 0 if allows_tcp or abi < 4 else BIND_TCP | CONNECT_TCP
-    scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL if abi >= 6 else 0
+    scopes = SCOPE_SIGNAL if is_pod else SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX_SOCKET
+    scoped = scopes if abi >= 6 else 0
     attributes = struct.pack("QQQ", handled, tcp, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = kernel.syscall(SYS_CREATE_RULESET, attributes, len(attributes), 0, what="landlock_create_ruleset")
     try:

@@ -40,6 +40,10 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
     scratch is a file system of its own; else this process is a subreaper, and its descendants do.
     """
     outcome = Outcome()
+    if confinement.is_pod:
+        _wait(program, outcome)
+        _end_all(program, outcome, is_namespace=is_namespace)
+        return outcome
     deadline = None if confinement.timeout_s is None else time.monotonic() + confinement.timeout_s
     next_look = 0.0
     while not _reap(program, outcome):
@@ -61,6 +65,14 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
     return outcome
 
 
+def _wait(program: int, outcome: Outcome) -> None:
+    """Until the program has ended; collects what else ends meanwhile."""
+    while outcome.status is None:
+        pid, status = os.wait()
+        if pid == program:
+            outcome.status = status
+
+
 def _excess(outcome: Outcome, confinement: Confinement) -> str:
     """The limit that is exceeded, where nothing in the kernel keeps it for all processes together; "" = none."""
     if confinement.memory_bytes is not None and outcome.used_bytes > confinement.memory_bytes:
@@ -70,9 +82,9 @@ def _excess(outcome: Outcome, confinement: Confinement) -> str:
     return "disk" if outcome.scratch_free_bytes is not None and outcome.scratch_free_bytes < 0 else ""
 
 
-def _free_bytes(scratch: str, most_bytes: int, *, is_namespace: bool) -> int | None:
+def _free_bytes(scratch: str, most_bytes: int | None, *, is_namespace: bool) -> int | None:
     if not is_namespace:
-        return most_bytes - _size_of(scratch)
+        return None if most_bytes is None else most_bytes - _size_of(scratch)
     try:
         found = os.statvfs(scratch)
     except OSError:

@@ -56,9 +56,11 @@ def is_available() -> bool:
     return _library() is not None
 
 
-@functools.lru_cache(maxsize=2)
-def compiled(*, has_namespaces: bool) -> bytes:
+@functools.lru_cache(maxsize=4)
+def compiled(*, has_namespaces: bool, is_pod: bool = False) -> bytes:
     """The BPF program. Without namespaces only socket pairs can be made, and attributes of files stay as they are.
+
+    is_pod: it may make sockets, and memory that it hands to its gang by file descriptor.
 
     Raises RuntimeError without libseccomp. A call by the convention of another architecture ends the program.
     """
@@ -71,6 +73,8 @@ def compiled(*, has_namespaces: bool) -> bytes:
         _add(seccomp, rules, seccomp.KILL_PROCESS, name)
     for number, names in REFUSED.items():
         for name in names:
+            if is_pod and name == "memfd_create":
+                continue
             _add(seccomp, rules, seccomp.ERRNO(number), name)
     for flag in NAMESPACES:
         _add(seccomp, rules, seccomp.KILL_PROCESS, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
@@ -80,7 +84,7 @@ def compiled(*, has_namespaces: bool) -> bytes:
     if not has_namespaces:
         for name in OF_OTHER_FILES:
             _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), name)
-    _refuse_sockets(seccomp, rules, allows_sockets=has_namespaces)
+    _refuse_sockets(seccomp, rules, allows_sockets=has_namespaces or is_pod)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         file.seek(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from pathlib import Path
@@ -14,12 +15,24 @@ FIRST_SMALL, N_IDS_SMALL = 55_000, 6_000
 
 def fresh_uid() -> int | None:
     """An id that no account has; None when this process may not change its user, or has no such ids."""
+    ids = _ids()
+    return None if ids is None else ids[0] + secrets.randbelow(ids[1])
+
+
+def uid_of(tenant: str) -> int | None:
+    """The id that all pods of a tenant have, always the same, so that one can read what another one left."""
+    ids = _ids()
+    if ids is None:
+        return None
+    return ids[0] + int.from_bytes(hashlib.sha256(tenant.encode()).digest()[:8], "big") % ids[1]
+
+
+def _ids() -> tuple[int, int] | None:
+    """(first, how many) that this process can give away."""
     if os.geteuid() != 0:
         return None
-    for first, count in ((FIRST, N_IDS), (FIRST_SMALL, N_IDS_SMALL)):
-        if _is_mapped(first, count):
-            return first + secrets.randbelow(count)
-    return None
+    ranges = ((FIRST, N_IDS), (FIRST_SMALL, N_IDS_SMALL))
+    return next((each for each in ranges if _is_mapped(*each)), None)
 
 
 def _is_mapped(first: int, count: int) -> bool:
