@@ -67,7 +67,7 @@ class Group:
                     break
                 if time.monotonic() > until:
                     break
-                time.sleep(0.01)
+                time.sleep(0.002)
 
 
 @contextlib.contextmanager

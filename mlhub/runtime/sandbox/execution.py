@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import stat
 import subprocess
@@ -140,8 +141,9 @@ def _run(confinement: Confinement, group: cgroups.Group | None, *, timeout_s: fl
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(confinement.to_json().encode())
                 process.stdin.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout_s + SLACK_S)
+            if select.select([report], [], [], timeout_s + SLACK_S)[0]:  # it ends once it has reported
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(SLACK_S)
         finally:
             process.kill()
             process.wait()

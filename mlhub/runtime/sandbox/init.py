@@ -120,6 +120,7 @@ def _in_place(confinement: Confinement, report: int) -> int:
 
 
 def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: str) -> int:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # waited for
     program = os.fork()
     if program == 0:
         try:

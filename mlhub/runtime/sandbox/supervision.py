@@ -11,7 +11,7 @@ from typing import Any
 
 from mlhub.runtime.sandbox.confinement import Confinement
 
-TICK_S = 0.02
+TICK_S = 0.05
 LOOK_EVERY_S = 0.1
 SLACK_PROCESSES = 4  # above the limit, so that a control group, which counts what it refuses, refuses first
 
@@ -37,7 +37,7 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
     """Returns when the program has ended or was ended, and nothing that it started is left.
 
     is_namespace: this process is the first of a PID namespace, so that everything in sight belongs to the program, and
-    scratch is a file system of its own; else this process is a subreaper, and its descendants do.
+    scratch is a file system of its own; else this process is a subreaper, and its descendants do. SIGCHLD is blocked.
     """
     outcome = Outcome()
     if confinement.is_pod:
@@ -58,7 +58,7 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
             if outcome.why:
                 break
             next_look = time.monotonic() + LOOK_EVERY_S
-        time.sleep(TICK_S)
+        signal.sigtimedwait({signal.SIGCHLD}, TICK_S)
     _look(outcome, is_namespace=is_namespace)  # what it started may be there yet
     outcome.scratch_free_bytes = _free_bytes(scratch, confinement.scratch_bytes, is_namespace=is_namespace)
     _end_all(program, outcome, is_namespace=is_namespace)
@@ -183,7 +183,7 @@ def _end_all(program: int, outcome: Outcome, *, is_namespace: bool) -> None:
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 if ended[0] == program:
                     outcome.status = ended[1]
-        time.sleep(TICK_S)
+        signal.sigtimedwait({signal.SIGCHLD}, TICK_S)
 
 
 def _read(path: str) -> str:
