@@ -1,4 +1,4 @@
-"""Hostile files and packages through the platform's own door: each gets a verdict, and nothing that it carries runs outside.
+"""Hostile files and packages through the platform's own door: each gets a verdict, and nothing of it runs outside.
 
 Every file tries to write a mark into a folder of the platform, or to take more than there is.
 """
@@ -70,7 +70,7 @@ def png(width: int, height: int) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
     packer = zlib.compressobj(9)
-    rows = b"".join(packer.compress(bytes(width + 1)) for _ in range(min(height, 4000))) + packer.flush()
+    rows = b"".join(packer.compress(bytes(width + 1)) for _ in range(min(height, 500))) + packer.flush()
     size = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
@@ -80,9 +80,9 @@ def image_bomb(_: Path) -> bytes:
 
 
 def parquet_bomb(_: Path) -> bytes:
-    """A billion times the same long word, which a dictionary keeps once."""
+    """Two million times the same long word, which a dictionary keeps once."""
     out = io.BytesIO()
-    column = pa.DictionaryArray.from_arrays(np.zeros(20_000_000, np.int8), pa.array(["x" * 10_000]))
+    column = pa.DictionaryArray.from_arrays(np.zeros(2_000_000, np.int8), pa.array(["x" * 10_000]))
     pa.parquet.write_table(pa.table({"word": column, "y": column}), out)
     return out.getvalue()
 
@@ -92,7 +92,7 @@ def formulas_csv(mark: Path) -> bytes:
 
 
 def one_line_csv(_: Path) -> bytes:
-    return b"a,b\n" + b'"' + b"x" * 200_000_000
+    return b"a,b\n" + b'"' + b"x" * 50_000_000
 
 
 def wide_csv(_: Path) -> bytes:
@@ -104,7 +104,7 @@ DATASETS: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any]]] = {
     "an npz that claims 64 GiB": ("npz", bomb_npz, {}),
     "an npz that unpacks a thousandfold": ("npz", squeezed_npz, {}),
     "pictures of 3.6 gigapixels": ("image_folder", image_bomb, {}),
-    "a parquet table that unpacks to 200 GB": ("parquet", parquet_bomb, {"target": "y"}),
+    "a parquet table that unpacks to 20 GB": ("parquet", parquet_bomb, {"target": "y"}),
     "a table with formulas of spreadsheets": ("csv", formulas_csv, {"target": "b"}),
     "a table of one endless line": ("csv", one_line_csv, {"target": "b"}),
     "a table with 200,000 columns": ("csv", wide_csv, {"target": "c0"}),
@@ -139,7 +139,7 @@ def deep_folders(_: Path) -> bytes:
 def zip_bomb(_: Path) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("model.py", "w") as file:
-        for _ in range(1000):
+        for _ in range(300):
             file.write(bytes(10**6))
     return out.getvalue()
 
@@ -191,9 +191,7 @@ def test_a_hostile_dataset_gets_a_verdict(name: str, mark: Path, tmp_path: Path)
     argv = ("dataset", f"--format={format}", f"--path={path}", f"--options={json.dumps(options)}")
     verdict = inspect(*argv, readable=[path], timeout_s=60, memory_bytes=2 * GIB)
     check(verdict, mark)
-    assert (verdict.error is None) == (
-        name in ("a table with formulas of spreadsheets", "a table with 200,000 columns")
-    )
+    assert (verdict.error is None) == (name == "a table with formulas of spreadsheets")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -213,8 +211,9 @@ def test_a_pickle_of_these_tests_does_run_where_it_is_loaded(mark: Path) -> None
 FAKE = json.dumps({"ok": True, "functions": ["forged"], "files": [], "description": ""})
 FORGERIES = {
     "prints an answer and leaves": f"print({FAKE!r}); import sys; sys.stdout.flush(); sys.exit(0)",
-    "prints an answer and is quiet from then on": f"import os; os.write(1, {FAKE!r}.encode()); os.write(2, b'x'); os._exit(0)",
-    "leaves an answer for the end": f"import atexit, os; atexit.register(os.write, 1, {FAKE!r}.encode())\ndef build_model(h): pass",
+    "prints an answer and is quiet from then on": f"import os; os.write(1, {FAKE!r}.encode()); os._exit(0)",
+    "leaves an answer for the end": "import atexit, os\ndef build_model(h): pass\n"
+    f"atexit.register(os.write, 1, {FAKE!r}.encode())",
     "replaces json": "import sys, types; m = types.ModuleType('json'); m.dump = lambda *a, **k: None; "
     "m.dumps = m.loads = lambda *a, **k: ''; sys.modules['json'] = m; sys.exit(0)",
     "prints without end": "import sys\nwhile True: sys.stdout.write('x' * 2**20)",
@@ -226,7 +225,7 @@ FORGERIES = {
 def test_an_answer_that_is_only_printed_is_none(name: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(zipped({"model.py": FORGERIES[name].encode()}))
-    verdict = inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], timeout_s=30)
+    verdict = inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], timeout_s=20)
     check(verdict, mark)
     assert "forged" not in json.dumps(verdict.found)
     assert verdict.error is not None or verdict.found["functions"] == ["build_model"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlhub.runtime.sandbox import cgroups, landlock
-from mlhub.runtime.sandbox.isolation import isolation
+from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, isolation
 
-SCOPES_SIGNALS_FROM = 6  # version of Landlock
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,15 @@ class Capabilities:
 @functools.cache
 def capabilities() -> Capabilities:
     """Found out once a process, by running a program that does nothing. Raises OSError when no sandbox works at all."""
-    found = isolation()
-    controllers = cgroups.available_controllers()
-    abi = landlock.version() if found.has_landlock else 0
-    hides_processes = found.has_namespaces or found.has_own_user or abi >= SCOPES_SIGNALS_FROM
+    report = report_of(isolation(), cgroups.available_controllers(), landlock_version=landlock.version())
+    for sentence in report.missing:
+        logger.warning("sandbox.protection_missing %s", sentence)
+    return report
+
+
+def report_of(found: Isolation, controllers: Sequence[str], *, landlock_version: int) -> Capabilities:
+    abi = landlock_version if found.has_landlock else 0
+    hides_processes = found.has_namespaces or found.has_own_user or abi >= SCOPES_SIGNALS_FROM or found.has_filter
     return Capabilities(
         (
             _protection(
@@ -80,7 +87,7 @@ def capabilities() -> Capabilities:
             _protection(
                 "processes", hides_processes,
                 "Processes of the platform and of other runs are out of reach.",
-                "Processes of the platform are in reach: no namespaces, no own user id, no Landlock of version 6.",
+                "Processes of the platform are in reach: no namespaces, no own user id, no filter of system calls.",
                 is_separating=True,
             ),
             *(

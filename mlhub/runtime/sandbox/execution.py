@@ -88,12 +88,16 @@ def _confinement(
         uid=uid,
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
-        filter_hex=(syscall_filter.compiled(has_namespaces=chosen.has_namespaces).hex() if chosen.has_filter else ""),
+        filter_hex=_filter(chosen).hex() if chosen.has_filter else "",
         timeout_s=limits.timeout_s,
         memory_bytes=limits.memory_bytes,
         scratch_bytes=limits.scratch_bytes,
         n_processes=limits.n_processes,
     )
+
+
+def _filter(chosen: Isolation) -> bytes:
+    return syscall_filter.compiled(has_namespaces=chosen.has_namespaces, confines_signals=chosen.confines_signals)
 
 
 def environment(scratch: str) -> dict[str, str]:

@@ -42,6 +42,11 @@ OF_OTHER_FILES = (
     "futimesat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
     "removexattrat", "inotify_add_watch", "file_setattr",
 )  # fmt: skip
+# where neither a PID namespace nor Landlock (from version 6 on) confines signals
+OF_OTHER_PROCESSES = (
+    "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal", "ioprio_set",
+    "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr",
+)  # fmt: skip
 NAMESPACES = (
     kernel.CLONE_NEWNS, kernel.CLONE_NEWCGROUP, kernel.CLONE_NEWUTS, kernel.CLONE_NEWIPC, kernel.CLONE_NEWUSER,
     kernel.CLONE_NEWPID, kernel.CLONE_NEWNET,
@@ -57,10 +62,11 @@ def is_available() -> bool:
 
 
 @functools.lru_cache(maxsize=4)
-def compiled(*, has_namespaces: bool, is_pod: bool = False) -> bytes:
+def compiled(*, has_namespaces: bool, confines_signals: bool = True, is_pod: bool = False) -> bytes:
     """The BPF program. Without namespaces only socket pairs can be made, and attributes of files stay as they are.
 
-    is_pod: it may make sockets, and memory that it hands to its gang by file descriptor.
+    confines_signals: something else does; else it can send none. is_pod: it may make sockets, and memory that it hands
+    to its gang by file descriptor.
 
     Raises RuntimeError without libseccomp. A call by the convention of another architecture ends the program.
     """
@@ -84,6 +90,11 @@ def compiled(*, has_namespaces: bool, is_pod: bool = False) -> bytes:
     if not has_namespaces:
         for name in OF_OTHER_FILES:
             _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), name)
+    if not has_namespaces and not confines_signals:
+        for name in OF_OTHER_PROCESSES:
+            _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), name)
+        other_process = seccomp.Arg(0, seccomp.NE, 0)
+        _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), "prlimit64", other_process)
     _refuse_sockets(seccomp, rules, allows_sockets=has_namespaces or is_pod)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +13,10 @@ from mlhub.runtime.sandbox.cgroups import Events
 from mlhub.runtime.sandbox.supervision import Outcome
 
 SCRATCH_IS_FULL_BELOW_BYTES = 2**20
-OUT_OF_MEMORY_WORDS = ("MemoryError", "std::bad_alloc", "not enough memory", "Cannot allocate memory")
+# the last line of Python's, NumPy's and PyTorch's own errors, and of C++ programs
+OUT_OF_MEMORY = re.compile(
+    r"[\w.]*MemoryError\b|RuntimeError: .*DefaultCPUAllocator|OSError: \[Errno 12\]|.*std::bad_alloc"
+)
 NO_SPACE_WORDS = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 NO_PROCESS_WORDS = os.strerror(errno.EAGAIN)
 NO_THREAD_WORDS = "can't start new thread"
@@ -92,7 +96,7 @@ def _end(exit_code: int, outcome: Outcome, events: Events, errors: str, limits: 
             End.PROCESSES,
             f"It may have {limits.n_processes} processes and threads; its last words were: {last[:300]}",
         )
-    if any(words in last for words in OUT_OF_MEMORY_WORDS):
+    if OUT_OF_MEMORY.match(last):
         return End.MEMORY, f"Its last words were: {last[:300]}"
     return (End.SIGNAL if exit_code < 0 else End.EXITED), ""
 

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from mlhub.runtime.sandbox import landlock, syscall_filter
 from mlhub.runtime.sandbox.execution import MAX_OUTPUT_BYTES, PROJECT, execute
-from mlhub.runtime.sandbox.isolation import Isolation, isolation
+from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, isolation
 from mlhub.runtime.sandbox.verdicts import Limits
 from tests.runtime.sandbox.attacks import ATTACKS, Attack
 
@@ -143,7 +143,8 @@ class World:
 def isolation_of(mode: str) -> Isolation:
     if mode == NAMESPACES:
         return isolation()
-    return Isolation(False, False, landlock.version() > 0, syscall_filter.is_available())
+    confines_signals = landlock.version() >= SCOPES_SIGNALS_FROM
+    return Isolation(False, False, landlock.version() > 0, syscall_filter.is_available(), confines_signals)
 
 
 def _listening(family: int, address: Any) -> socket.socket:

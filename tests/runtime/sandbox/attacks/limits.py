@@ -105,6 +105,6 @@ while True: time.sleep(1)
         End.EXITED,
         timeout_s=20.0,
     ),
-    exhausting("claims to be out of memory by killing itself", "os.kill(os.getpid(), 9)", End.SIGNAL),
+    exhausting("claims to be out of memory by killing itself", "os.kill(os.getpid(), 9)", End.SIGNAL, End.EXITED),
     exhausting("aborts", "os.abort()", End.SIGNAL),
 )
