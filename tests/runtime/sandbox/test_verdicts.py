@@ -65,6 +65,11 @@ def test_a_sandbox_that_cannot_be_set_up_is_an_error_of_the_platform(tmp_path: P
 
 def test_a_run_sends_no_signals_where_nothing_confines_them(tmp_path: Path) -> None:
     weak = Isolation(False, False, landlock.version() > 0, True, confines_signals=False)
-    code = "import os, resource; resource.getrlimit(0)\nfor pid in (os.getpid(), os.getppid()):\n  try: os.kill(pid, 0)\n  except PermissionError: print('refused')"
+    code = """
+import os
+for pid in (os.getpid(), os.getppid()):
+    try: os.kill(pid, 0)
+    except PermissionError: print("refused")
+"""
     found = execute(["-c", code], folder=tmp_path, limits=LIMITS, within=weak)
     assert found.output.split() == ["refused", "refused"], found
