@@ -15,25 +15,25 @@ from mlhub.runtime.sandbox import kernel
 
 KILLED = (
     # other processes
-    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+    "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd",
     # file systems
     "mount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsmount", "fsconfig", "fspick",
-    "mount_setattr", "swapon", "swapoff", "quotactl", "quotactl_fd", "open_by_handle_at", "name_to_handle_at",
-    "fanotify_init", "fanotify_mark",
+    "mount_setattr", "swapon", "swapoff", "open_by_handle_at",
     # the kernel itself
-    "bpf", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "acct", "syslog",
-    "iopl", "ioperm", "lookup_dcookie", "nfsservctl", "vhangup", "modify_ldt",
+    "bpf", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "acct",
+    "iopl", "ioperm", "lookup_dcookie", "nfsservctl", "vhangup",
     # namespaces, keys, names, the clock
     "setns", "unshare", "keyctl", "add_key", "request_key", "sethostname", "setdomainname",
-    "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
+    "settimeofday", "clock_settime",
 )  # fmt: skip
 REFUSED = {
     # ENOSYS: the C library and libuv then use the older call, whose arguments a filter can see
     errno.ENOSYS: ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_secret"),
-    # memory of these two counts for no process, and memfd files could be executed
+    # memory of the first two counts for no process, and memfd files could be executed
     errno.EPERM: (
         "memfd_create", "shmget", "userfaultfd", "perf_event_open", "mknod", "mknodat", "chroot", "personality",
-        "migrate_pages", "move_pages", "mbind", "set_mempolicy",
+        "migrate_pages", "move_pages", "mbind", "set_mempolicy", "process_madvise", "kcmp", "quotactl", "quotactl_fd",
+        "name_to_handle_at", "fanotify_init", "fanotify_mark", "syslog", "modify_ldt", "clock_adjtime", "adjtimex",
     ),
 }  # fmt: skip
 # what Landlock does not govern: without a mount namespace these would reach files of the platform
