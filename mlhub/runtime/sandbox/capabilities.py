@@ -1,4 +1,7 @@
-"""Which protections this machine has for code of strangers: one report, for the log, the cluster page, operators."""
+"""Which protections this machine has for code of strangers: one report, for the log, the cluster page, operators.
+
+`python -m mlhub.runtime.sandbox.capabilities` prints it.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +107,8 @@ def report_of(found: Isolation, controllers: Sequence[str], *, landlock_version:
 
 def _protection(name: str, is_present: bool, there: str, missing: str, *, is_separating: bool = False) -> Protection:
     return Protection(name, is_present, is_separating, there if is_present else missing)
+
+
+if __name__ == "__main__":
+    for each in capabilities().protections:
+        print(f"{each.name:<14} {'yes' if each.is_present else 'NO ':<4} {each.detail}")

@@ -6,12 +6,18 @@ Version 2 where the platform may make groups below its own or beside it, version
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
+
+logger = logging.getLogger(__name__)
 
 CONTROLLERS = ("memory", "pids", "cpu")
 PERIOD_US = 100_000
@@ -73,13 +79,34 @@ class Group:
 @contextlib.contextmanager
 def group(*, memory_bytes: int, n_processes: int, n_cpus: float) -> Iterator[Group | None]:
     """A group with these limits, gone afterwards; None where none can be had."""
-    made = _make()
+    made = _make() if _works() else None
     if made is None:
         yield None
         return
     try:
         made.limit(memory_bytes=memory_bytes, n_processes=n_processes, n_cpus=n_cpus)
         yield made
+    finally:
+        made.remove()
+
+
+@functools.cache
+def _works() -> bool:
+    """Whether a group can be made, limited and joined: the right to make a folder is not the right to move a process."""
+    made = _make()
+    if made is None:
+        return False
+    try:
+        made.limit(memory_bytes=2**30, n_processes=64, n_cpus=1.0)
+        with subprocess.Popen([sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE) as process:
+            try:
+                made.add(process.pid)
+            finally:
+                process.kill()
+        return True
+    except OSError as error:
+        logger.warning("sandbox.cgroup_unusable %s: %s", set(map(str, made.folders.values())), error)
+        return False
     finally:
         made.remove()
 

@@ -84,6 +84,8 @@ def compiled(*, has_namespaces: bool, confines_signals: bool = True, is_pod: boo
             _add(seccomp, rules, seccomp.ERRNO(number), name)
     for flag in NAMESPACES:
         _add(seccomp, rules, seccomp.KILL_PROCESS, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
+    other_process = seccomp.Arg(0, seccomp.NE, 0)
+    _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), "prlimit64", other_process)  # its supervisor has the same user
     for request in (TIOCSTI, TIOCLINUX):
         low_half = seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request)
         _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), "ioctl", low_half)
@@ -93,8 +95,6 @@ def compiled(*, has_namespaces: bool, confines_signals: bool = True, is_pod: boo
     if not has_namespaces and not confines_signals:
         for name in OF_OTHER_PROCESSES:
             _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), name)
-        other_process = seccomp.Arg(0, seccomp.NE, 0)
-        _add(seccomp, rules, seccomp.ERRNO(errno.EPERM), "prlimit64", other_process)
     _refuse_sockets(seccomp, rules, allows_sockets=has_namespaces or is_pod)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)

@@ -26,6 +26,11 @@ PROCESSES = (
         aims_at="supervisor",
     ),
     Attack(
+        "takes its supervisor's limits away",
+        "import resource; attempt(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1)))",
+        aims_at="privileges",
+    ),
+    Attack(
         "leaves a daemon behind",
         """
 if os.fork() == 0:
