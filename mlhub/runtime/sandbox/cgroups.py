@@ -92,7 +92,7 @@ def group(*, memory_bytes: int, n_processes: int, n_cpus: float) -> Iterator[Gro
 
 @functools.cache
 def _works() -> bool:
-    """Whether a group can be made, limited and joined: the right to make a folder is not the right to move a process."""
+    """Whether a group can be made, limited and joined: a folder that can be made may yet take no process."""
     made = _make()
     if made is None:
         return False

@@ -33,6 +33,7 @@ from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, thread
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 MAX_FILE_BYTES = 10 * 2**30
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+OF_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
 CANNOT_EXECUTE = 127
 
 
@@ -206,7 +207,8 @@ def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
         landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
         return
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
-    of_proc = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
+    # a gang's processes look at their own in /proc; of others, Landlock hides what only a tracer may see
+    of_proc: tuple[str, ...] = ("/proc",) if confinement.is_pod else OF_PROC
     landlock.restrict(
         read=[*filesystem.SYSTEM, *etc, *of_proc, *(outside for outside, _ in confinement.readable)],
         write=[confinement.folder, *(outside for outside, _ in confinement.writable)],

@@ -1,4 +1,6 @@
-"""python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as whoever runs this.
+"""python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as the user that runs this.
+
+Reads what isolates the pod from standard input: namespaces, or landlock alone.
 
 Writes one JSON object: what each attack printed, what became of the victims, and what the pod found of its own.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.control.enclosures import enclose
+from mlhub.runtime.sandbox import pods
 from mlhub.runtime.sandbox.execution import PROJECT
 from mlhub.wire.launch import Role
 from tests.backends.specs import gang
@@ -22,7 +25,7 @@ from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack
 from tests.runtime.sandbox.attacks.calls import CALLS
 from tests.runtime.sandbox.attacks.files import FILES
 from tests.runtime.sandbox.attacks.processes import PROCESSES
-from tests.runtime.sandbox.world import World, _marked, world
+from tests.runtime.sandbox.world import NAMESPACES, World, _marked, isolation_of, world
 
 POD = """
 import json, os, subprocess, sys, tempfile
@@ -42,12 +45,12 @@ open(os.environ["MLHUB_WORK_DIR"] + "/kept", "w").write("x")
 open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
 print(json.dumps({"own": own}), flush=True)
 """
-N_PERMITTED = {"runs a program from memory"}  # gangs hand memory to each other by such a file
+PERMITTED = {"runs a program from memory"}  # gangs hand memory to each other by such a file
 
 
 def attacks() -> list[Attack]:
     kept = [a for a in (*FILES, *PROCESSES, *CALLS) if a.aims_at != "supervisor"]
-    return [a for a in kept if a.name not in N_PERMITTED]
+    return [a for a in kept if a.name not in PERMITTED]
 
 
 def run(here: World, folder: Path) -> dict[str, object]:
@@ -82,5 +85,7 @@ def run(here: World, folder: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    mode = sys.stdin.read() or NAMESPACES
+    pods.isolation = lambda: isolation_of(mode)
     with world() as here, tempfile.TemporaryDirectory() as name:
         print(json.dumps(run(here, Path(name))))

@@ -12,13 +12,21 @@ import pytest
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ORDINARY, ROOT
 from tests.runtime.sandbox.in_pods import attacks
+from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES
 
 USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 
 
+# what Landlock does not govern, and programs that train need too often to be refused it
+NOT_CONTAINED = {
+    NAMESPACES: set(),
+    LANDLOCK: {"watches the platform's folder", "changes the mode of another's file", "gives a file to root"},
+}
+
+
 @functools.cache
-def told(user: str) -> dict[str, Any]:
-    done = ordinary_user.run("tests.runtime.sandbox.in_pods", "", timeout_s=150, drop=user == ORDINARY)
+def told(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
+    done = ordinary_user.run("tests.runtime.sandbox.in_pods", mode, timeout_s=150, drop=user == ORDINARY)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["phase"] == "succeeded", found
@@ -26,18 +34,20 @@ def told(user: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
-def test_no_attack_of_a_pod_gets_anything(user: str) -> None:
-    found = told(user)
+def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
+    found = told(user, mode)
     seen = {line["name"]: line for line in found["lines"] if "name" in line}
     assert set(seen) == {a.name for a in attacks()}
-    assert [line for line in seen.values() if "BREACH" in line["output"]] == []
+    assert {line["name"] for line in seen.values() if "BREACH" in line["output"]} <= NOT_CONTAINED[mode]
     assert (found["is_victim_well"], found["is_blob_whole"], found["planted"]) == (True, True, [])
 
 
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
-def test_nothing_that_a_pod_started_outlives_it(user: str) -> None:
-    assert told(user)["n_survivors"] == 0
+def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
+    assert told(user, mode)["n_survivors"] == 0
 
 
 @pytest.mark.parametrize("user", USERS)
