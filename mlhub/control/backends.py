@@ -10,11 +10,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.protocol import Backend
+from mlhub.control.enclosures import enclose
 from mlhub.tenants.models import Quota
 
 
 def _local() -> Backend:
-    return LocalBackend(settings.MLHUB_HOME, read_cluster(settings.CLUSTER_FILE), lifeline=settings.LIFELINE)
+    cluster = read_cluster(settings.CLUSTER_FILE)
+    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclose)
 
 
 def _kubernetes() -> Backend:

@@ -42,9 +42,8 @@ def sweep_uninspected() -> int:
 
 def _inspect(version: DatasetVersion) -> None:
     with blob_store().local_file(version.files[0]["sha256"]) as path:
-        verdict = inspect(
-            "dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}"
-        )
+        argv = ("dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}")
+        verdict = inspect(*argv, readable=[path])
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(

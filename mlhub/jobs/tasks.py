@@ -8,6 +8,8 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 from uuid import UUID
 
 import structlog
@@ -74,7 +76,8 @@ def _try_out(job: Job) -> None:
     with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(_trial(job, there).to_json())
         file.flush()
-        verdict = inspect("preflight", "--spec", file.name)
+        files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
+        verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
     error = verdict.error or _indivisible(job, verdict.found["profile"])
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])

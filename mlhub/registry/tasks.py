@@ -44,9 +44,8 @@ def sweep_unvalidated() -> int:
 
 def _validate(version: ModelVersion) -> None:
     with blob_store().local_file(version.package_id or "") as path:
-        verdict = inspect(
-            "model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}", timeout_s=TIMEOUT_S
-        )
+        argv = ("model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}")
+        verdict = inspect(*argv, readable=[path], timeout_s=TIMEOUT_S)
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(version_id, contract=_contract(verdict.found))

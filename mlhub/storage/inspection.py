@@ -1,4 +1,4 @@
-"""What is inside an untrusted file: `python -m mlhub.runtime.sandbox.inspect` answers in the sandbox, not this process.
+"""What is inside an untrusted file: asked of `python -m mlhub.runtime.sandbox.inspect` in the sandbox, not of this process.
 
 Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that
 can be stored. Only what is the platform's own fault, such as a full disk, is raised: then one tries again.
@@ -9,22 +9,39 @@ from __future__ import annotations
 import json
 import math
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from mlhub.runtime.sandbox import process
+from mlhub.runtime.sandbox.capabilities import capabilities
+from mlhub.runtime.sandbox.execution import execute
+from mlhub.runtime.sandbox.verdicts import End, Ended, Limits
+from mlhub.tenants.models import Organisation
 
 TIMEOUT_S = 300.0
 MEMORY_BYTES = 6 * 2**30
+SCRATCH_BYTES = 4 * 2**30
 MAX_DEPTH = 50
 MAX_STORED_CHARACTERS = 4 * 2**20
 MAX_TRIES = 3  # of a verdict that the platform itself failed to give
 
 LATE = "Send less at once, or make what runs while it is read or imported quicker."
 LARGE = "Send a smaller file, or split it; trials have less memory than training."
+NARROW = "Write less, or fewer and smaller files, while it is read or imported."
+FEWER = "Start fewer processes and threads while it is read or imported."
+FORBIDDEN = "Leave out what traces other processes, mounts, makes namespaces or changes the system."
 ENDED = "Try it on your own machine with python -m mlhub.runtime.sandbox.inspect, then upload it again."
+
+WORDS = {
+    End.MEMORY: ("out_of_memory", "Looking into it took more memory than there is for that.", LARGE),
+    End.PROCESSOR_TIME: ("too_slow", "Looking into it took more processor time than there is for that.", LATE),
+    End.DISK: ("out_of_disk", "Looking into it took more disk space than there is for that.", NARROW),
+    End.PROCESSES: ("too_many_processes", "Looking into it took more processes than there are for that.", FEWER),
+    End.SYSTEM_CALL: ("forbidden_call", "It made a system call that is forbidden here.", FORBIDDEN),
+}
 
 
 @dataclass(frozen=True)
@@ -38,23 +55,47 @@ class Verdict:
     error: dict[str, str] | None = None
 
 
-def inspect(*argv: str, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES) -> Verdict:
-    """argv: of mlhub.runtime.sandbox.inspect. Raises OSError when the sandbox itself cannot be set up."""
-    ended = process.run(
+def inspect(
+    *argv: str,
+    readable: Sequence[Path] = (),
+    timeout_s: float = TIMEOUT_S,
+    memory_bytes: int = MEMORY_BYTES,
+    scratch_bytes: int = SCRATCH_BYTES,
+) -> Verdict:
+    """argv: of mlhub.runtime.sandbox.inspect. readable: the files that it names, all that it can read of the platform's.
+
+    Raises OSError when the sandbox itself cannot be set up.
+    """
+    refusal = refusal_of_weak_sandbox()
+    if refusal is not None:
+        return Verdict(error=refusal)
+    ended = execute(
         ["-m", "mlhub.runtime.sandbox.inspect", *argv],
         folder=settings.SANDBOX_ROOT,
-        timeout_s=timeout_s,
-        memory_bytes=memory_bytes,
+        limits=Limits(timeout_s, memory_bytes, scratch_bytes),
+        readable=readable,
     )
-    if ended.is_too_late:
-        return _refused("too_slow", f"Looking into it took longer than {timeout_s:,.0f} seconds.", LATE)
-    if ended.exit_code != 0:
-        return _of_early_end(ended)
+    if ended.end is not End.EXITED or ended.exit_code != 0:
+        return _of_early_end(ended, timeout_s=timeout_s)
     try:
         answer = storable(json.loads(ended.output))
     except (ValueError, RecursionError):
         return _refused("no_answer", "It ended the process that looked into it without an answer.", ENDED)
     return _of_answer(answer)
+
+
+def refusal_of_weak_sandbox() -> dict[str, str] | None:
+    """The error of work that this machine cannot keep apart from other organisations' work; None when it may go on."""
+    if settings.ALLOW_WEAK_SANDBOX:
+        return None
+    report = capabilities()
+    if report.separates_tenants or Organisation.objects.count() < 2:
+        return None
+    return _error(
+        "sandbox_too_weak",
+        f"This machine cannot keep the code of several organisations apart: {' '.join(report.missing_to_separate)}",
+        "Ask an administrator to mend that, or to set MLHUB_ALLOW_WEAK_SANDBOX=1 where all of them trust each other.",
+    )
 
 
 def given_up() -> dict[str, str]:
@@ -82,16 +123,17 @@ def _of_answer(answer: Any) -> Verdict:
     return Verdict(error={**known, **said})
 
 
-def _of_early_end(ended: process.Ended) -> Verdict:
-    last = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip()), "")
-    if "MemoryError" in last or "bad_alloc" in ended.errors or ended.exit_code == -signal.SIGKILL:
-        return _refused("out_of_memory", "Looking into it took more memory than there is for that.", LARGE)
-    if ended.exit_code == -signal.SIGXCPU:
-        return _refused("too_slow", "Looking into it took more processor time than there is for that.", LATE)
+def _of_early_end(ended: Ended, *, timeout_s: float) -> Verdict:
+    """What is proven of the end; of the rest only its exit status or signal, with what the interpreter said."""
+    tail = storable(ended.errors[-4_000:])
+    if ended.end is End.TIME:
+        return _refused("too_slow", f"Looking into it took longer than {timeout_s:,.0f} seconds.", LATE)
+    if ended.end in WORDS:
+        code, message, remedy = WORDS[ended.end]
+        return _refused(code, f"{message} {storable(ended.proof)}".strip(), remedy, traceback=tail)
     how = f"signal {-ended.exit_code}" if ended.exit_code < 0 else f"exit status {ended.exit_code}"
     if ended.exit_code < 0 and -ended.exit_code in set(signal.Signals):
         how = signal.Signals(-ended.exit_code).name
-    tail = storable(ended.errors[-4_000:])
     return _refused("ended_early", f"The process that looked into it ended by {how}.", ENDED, traceback=tail)
 
 

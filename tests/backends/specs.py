@@ -26,8 +26,8 @@ if spec["role"] == "server":
     behave = "run"
 elif isinstance(behave, list):
     behave = behave[spec["index"]]
-print("pod", spec["role"], spec["index"], "runs", flush=True)
 signal.signal(signal.SIGTERM, signal.SIG_IGN if behave == "stubborn" else lambda *_: sys.exit(75))
+print("pod", spec["role"], spec["index"], "runs", flush=True)
 if behave == "done":
     sys.exit(0)
 if behave.startswith("exit"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,17 +16,18 @@ from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
+from mlhub.control.enclosures import enclose
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, Role
 from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
-from tests.backends.specs import gang, program
+from tests.backends.specs import PROGRAM, gang, program
 
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
 
-BACKENDS = ["fake", "local", "kubernetes", *(["cluster"] if real.is_there() else [])]
+BACKENDS = ["fake", "local", "sandboxed", "kubernetes", *(["cluster"] if real.is_there() else [])]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -39,7 +41,9 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
     if request.param == "kubernetes":
         yield from kubernetes_backend(tmp_path)
         return
-    local = LocalBackend(tmp_path, read_cluster(CLUSTER), argv=program(tmp_path))
+    inside = request.param == "sandboxed"
+    argv = [sys.executable, "-S", "-c", PROGRAM] if inside else program(tmp_path)
+    local = LocalBackend(tmp_path, read_cluster(CLUSTER), argv=argv, enclose=enclose if inside else None)
     yield local
     for status in local.observe():
         local.stop(status.attempt_id, grace_s=0)
@@ -117,7 +121,10 @@ def test_a_stopped_gang_ends_as_stopped_and_is_shown_until_it_is_dropped(backend
     spec = gang(workers=2)
     backend.launch(spec)
     wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
-    time.sleep(0.3)  # the program installs its signal handler
+    if isinstance(backend, LocalBackend):  # real programs, which say so once they have installed their signal handler
+        wait(lambda: all(list(backend.logs(spec.attempt_id, role=Role.WORKER, index=i)) for i in range(2)))
+    else:
+        time.sleep(0.3)
     backend.stop(spec.attempt_id, grace_s=10)
     status = ended(backend, spec)
     assert status.phase is GangPhase.STOPPED

@@ -29,17 +29,18 @@ def _sandbox(settings, tmp_path):
 def verdict(tmp_path, code: str, **limits):
     path = tmp_path / "model.zip"
     path.write_bytes(zipped({"model.py": code.encode()}))
-    return inspect("model", "--kind=package", "--entry=model", f"--path={path}", **limits)
+    return inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], **limits)
 
 
 @pytest.mark.parametrize(
     ("code", "told", "words"),
     [
-        ("import os; os.kill(os.getpid(), 9)", "out_of_memory", "memory"),
+        ("import os; os.kill(os.getpid(), 9)", "ended_early", "SIGKILL"),
         ("import os; os.abort()", "ended_early", "SIGABRT"),
         ("import os; os._exit(3)", "ended_early", "exit status 3"),
         ("import os; os._exit(0)", "no_answer", "without an answer"),
         ("x = bytearray(2**34)", "out_of_memory", "memory"),
+        ("import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)", "forbidden_call", "SIGSYS"),
         ("raise ValueError('no\\x00thing')", "user_code", "ValueError"),
         ("ANSWER = {'ok': False, 'error': 'x' * 9}" + FORGE, "no_answer", "no answer"),
     ],

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
@@ -30,8 +31,22 @@ LIFELINE_GRACE_S = 20.0
 ORPHAN_STOP_GRACE_S = 10.0
 
 
+class Enclose(Protocol):
+    """Puts a pod into a sandbox: returns the command and the environment to start in place of the pod's own.
+
+    folder: the pod's. Raises OSError.
+    """
+
+    def __call__(
+        self, spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> tuple[list[str], dict[str, str]]: ...
+
+
 class LocalBackend:
-    """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none."""
+    """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none.
+
+    enclose: None starts pods with all rights of this process.
+    """
 
     def __init__(
         self,
@@ -41,12 +56,14 @@ class LocalBackend:
         argv: Sequence[str] = (sys.executable, "-m", "mlhub.runtime"),
         lifeline: str = "",
         lifeline_grace_s: float = LIFELINE_GRACE_S,
+        enclose: Enclose | None = None,
     ) -> None:
         self.home = home
         self.cluster = cluster
         self.argv = list(argv)
         self.lifeline = lifeline
         self.lifeline_grace_s = lifeline_grace_s
+        self.enclose = enclose
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
 
@@ -164,11 +181,14 @@ class LocalBackend:
             (folder.path / name).touch(mode=0o600)
             (folder.path / name).write_text(secret)
         place = self.cluster.place(pod.node)
+        argv, environment = self.argv, _environment(folder, spec, pod, told, interface=place.interface)
+        if self.enclose is not None:
+            argv, environment = self.enclose(spec, argv, environment, folder.path)
         write_json(
             folder.path / "pod.json",
             {
-                "argv": [*place.enter, *self.argv],
-                "environment": _environment(folder, spec, pod, told, interface=place.interface),
+                "argv": [*place.enter, *argv],
+                "environment": environment,
                 "node": pod.node,
                 "memory_bytes": pod.resources.memory_bytes or 2**62,
                 "nice": 5,

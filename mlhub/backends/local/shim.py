@@ -62,7 +62,7 @@ def watch(folder: Path, pod: dict[str, Any], child: subprocess.Popen[bytes], ask
         if down.exists():
             end_group(child.pid)
             return "node_lost", f"Node {pod['node']} went down."
-        used = memory_of_group(child.pid)
+        used = memory_of(child.pid)
         if used > pod["memory_bytes"]:
             end_group(child.pid)
             return "out_of_memory", f"The pod used {used / 2**20:.0f} MiB of its {pod['memory_bytes'] / 2**20:.0f} MiB."
@@ -127,22 +127,27 @@ def _limit(pod: dict[str, Any]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def group_members(group: int) -> list[int]:
-    found = []
+def descendants(ancestor: int) -> list[int]:
+    """A process and all that it started, whatever group or session they moved to."""
+    parents = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with contextlib.suppress(OSError, ProcessLookupError):
                 fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-                if int(fields[2]) == group and fields[0] not in "ZX":
-                    found.append(int(entry))
-    return found
+                if fields[0] not in "ZX":
+                    parents[int(entry)] = int(fields[1])
+    found, front = {ancestor} & parents.keys(), {ancestor}
+    while front:
+        front = {pid for pid, parent in parents.items() if parent in front} - found
+        found |= front
+    return sorted(found)
 
 
-def memory_of_group(group: int) -> int:
+def memory_of(ancestor: int) -> int:
     """Bytes of private memory in use by the pod's processes (shared library pages are counted for nobody)."""
     page = os.sysconf("SC_PAGE_SIZE")
     total = 0
-    for pid in group_members(group):
+    for pid in descendants(ancestor):
         with contextlib.suppress(OSError, ProcessLookupError):
             fields = Path(f"/proc/{pid}/statm").read_text().split()
             total += (int(fields[1]) - int(fields[2])) * page

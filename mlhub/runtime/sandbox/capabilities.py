@@ -1,0 +1,114 @@
+"""Which protections this machine has for code of strangers: one report, for the log, the cluster page, operators.
+
+`python -m mlhub.runtime.sandbox.capabilities` prints it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlhub.runtime.sandbox import cgroups, landlock
+from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, isolation
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """is_separating: without it, code of one organisation may reach another's or the platform's files and processes.
+
+    detail: what is there, or why it is missing and how to get it.
+    """
+
+    name: str
+    is_present: bool
+    is_separating: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    protections: tuple[Protection, ...]
+
+    @property
+    def separates_tenants(self) -> bool:
+        return not self.missing_to_separate
+
+    @property
+    def missing_to_separate(self) -> tuple[str, ...]:
+        return tuple(p.detail for p in self.protections if p.is_separating and not p.is_present)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(p.detail for p in self.protections if not p.is_present)
+
+
+@functools.cache
+def capabilities() -> Capabilities:
+    """Found out once a process, by running a program that does nothing. Raises OSError when no sandbox works at all."""
+    report = report_of(isolation(), cgroups.available_controllers(), landlock_version=landlock.version())
+    for sentence in report.missing:
+        logger.warning("sandbox.protection_missing %s", sentence)
+    return report
+
+
+def report_of(found: Isolation, controllers: Sequence[str], *, landlock_version: int) -> Capabilities:
+    abi = landlock_version if found.has_landlock else 0
+    hides_processes = found.has_namespaces or found.has_own_user or abi >= SCOPES_SIGNALS_FROM or found.has_filter
+    return Capabilities(
+        (
+            _protection(
+                "namespaces", found.has_namespaces,
+                "Own namespaces of mounts, processes, network, IPC and host name.",
+                "No namespaces: allow user namespaces (sysctl user.max_user_namespaces) or give MLHub CAP_SYS_ADMIN.",
+            ),
+            _protection(
+                "user", found.has_own_user,
+                "Every run has a user id of its own.",
+                "Runs have MLHub's own user id: only root can give each another one.",
+            ),
+            _protection(
+                "landlock", abi > 0,
+                f"Landlock, version {abi}.",
+                "No Landlock: it needs Linux 5.13 or later, with landlock in the list of security modules (lsm=).",
+            ),
+            _protection(
+                "seccomp", found.has_filter,
+                "A filter of system calls.",
+                "No filter of system calls: install libseccomp2 and the Python package pyseccomp.",
+                is_separating=True,
+            ),
+            _protection(
+                "files", found.has_namespaces or abi > 0,
+                "Files of the platform and of other runs are hidden.",
+                "Files of the platform cannot be hidden: neither namespaces nor Landlock are there.",
+                is_separating=True,
+            ),
+            _protection(
+                "processes", hides_processes,
+                "Processes of the platform and of other runs are out of reach.",
+                "Processes of the platform are in reach: no namespaces, no own user id, no filter of system calls.",
+                is_separating=True,
+            ),
+            *(
+                _protection(
+                    f"cgroup_{controller}", controller in controllers,
+                    f"A control group limits {words} of each run.",
+                    f"No control group limits {words}: delegate one to MLHub and name it in MLHUB_CGROUP.",
+                )
+                for controller, words in (("memory", "memory"), ("pids", "processes"), ("cpu", "processors"))
+            ),
+        )
+    )  # fmt: skip
+
+
+def _protection(name: str, is_present: bool, there: str, missing: str, *, is_separating: bool = False) -> Protection:
+    return Protection(name, is_present, is_separating, there if is_present else missing)
+
+
+if __name__ == "__main__":
+    for each in capabilities().protections:
+        print(f"{each.name:<14} {'yes' if each.is_present else 'NO ':<4} {each.detail}")

@@ -1,0 +1,54 @@
+"""What the platform tells init.py about one run: the program, what it may see and use, and how much of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """folder: an empty folder of this run; the mount point of its root, or its scratch where there are no namespaces.
+
+    readable: (path outside, path inside) of files and folders that the program sees and cannot write.
+    writable: (path outside, path inside) of folders that it may write and that outlive it.
+    devices: device files that it may use besides null, zero, full, random and urandom.
+    uid: the user id it gets; None keeps the one that the platform has.
+    has_namespaces: else Landlock alone hides files, and the filter has to refuse sockets.
+    is_pod: it shares the host's network and abstract sockets with its gang, stays in its process group, and only its
+    rights are limited, not its time, memory and files: its backend watches those. filter_hex: a compiled seccomp
+    program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its processes, None = unlimited.
+    scratch_bytes: without namespaces, None = unlimited.
+    """
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+    readable: tuple[tuple[str, str], ...]
+    writable: tuple[tuple[str, str], ...] = ()
+    devices: tuple[str, ...] = ()
+    working_folder: str = "/tmp"  # noqa: S108, the sandbox's own
+    uid: int | None = None
+    has_namespaces: bool = True
+    has_landlock: bool = True
+    is_pod: bool = False
+    filter_hex: str = ""
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    scratch_bytes: int | None = 2**30
+    shared_memory_bytes: int = 2**28
+    n_processes: int = 256
+    n_open_files: int = 512
+    niceness: int = 5
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Confinement:
+        fields = json.loads(text)
+        for name in ("argv", "devices"):
+            fields[name] = tuple(fields[name])
+        for name in ("readable", "writable"):
+            fields[name] = tuple((outside, inside) for outside, inside in fields[name])
+        return cls(**fields)

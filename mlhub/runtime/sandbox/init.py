@@ -1,0 +1,238 @@
+"""The process between the platform and a sandboxed program: takes away what the program must not have, then starts it.
+
+Run as `python -I -S init.py REPORT_FD`, with a Confinement as JSON on standard input. It writes one JSON object to the
+report's file descriptor: {"outcome": ...} once nothing of the program is left, or {"error": ...} when the sandbox could
+not be set up. Run as `python -I -S init.py --pod FILE` it reads the Confinement there, passes signals on, and ends as
+the program ended. In order: namespaces, the root folder, a child that is the first of the PID namespace, its user id,
+its capabilities; then the program's own child, with limits, Landlock and the filter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import types
+from pathlib import Path
+
+if __name__ == "__main__":
+    # mlhub.runtime imports much that this process has no use for; only sandbox/ is needed of it
+    for _name, _folder in (("mlhub", 2), ("mlhub.runtime", 1)):
+        _package = types.ModuleType(_name)
+        _package.__path__ = [str(Path(__file__).resolve().parents[_folder])]
+        sys.modules[_name] = _package
+
+from mlhub.runtime.sandbox import filesystem, kernel, landlock
+from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
+
+NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+MAX_FILE_BYTES = 10 * 2**30
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+OF_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
+CANNOT_EXECUTE = 127
+
+
+def main() -> int:
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until there is somebody to pass them on to
+    is_pod = sys.argv[1] == "--pod"
+    if is_pod:
+        confinement = Confinement.from_json(Path(sys.argv[2]).read_text())
+        report_from, report = os.pipe()
+    else:
+        confinement, report = Confinement.from_json(sys.stdin.read()), int(sys.argv[1])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    kernel.close_on_exec_from(3)
+    os.umask(0o077)
+    try:
+        code = _in_namespaces(confinement, report) if confinement.has_namespaces else _in_place(confinement, report)
+    except (OSError, ValueError, KeyError) as error:
+        _report(report, error=f"{type(error).__name__}: {error}")
+        code = 1
+    if is_pod:
+        os.close(report)
+        return _end_like_the_program(report_from)
+    return code
+
+
+def _end_like_the_program(report_from: int) -> int:
+    """The program's exit status; ends by the same signal as the program."""
+    with os.fdopen(report_from) as file:
+        reports = [json.loads(line) for line in file]
+    for each in reports:
+        if "error" in each:
+            print(f"The sandbox could not be set up: {each['error']}", file=sys.stderr, flush=True)
+    status = next((each["outcome"]["status"] for each in reports if "outcome" in each), None)
+    code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with contextlib.suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _in_namespaces(confinement: Confinement, report: int) -> int:
+    is_root = os.geteuid() == 0
+    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
+    if not is_root:
+        _map_ids(uid, gid)
+    os.umask(0o022)
+    root = filesystem.build(confinement)
+    os.umask(0o077)
+    if not confinement.is_pod:
+        kernel.raise_loopback()
+    first = os.fork()
+    if first == 0:
+        code = 1
+        try:
+            code = _as_first_process(confinement, root, report)
+        except (OSError, ValueError) as error:
+            _report(report, error=f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(code)
+    _pass_signals_to(first)
+    return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+
+
+def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    filesystem.mount_proc(root)
+    kernel.change_root(root)
+    socket.sethostname("sandbox")
+    filesystem.seal()
+    _become(confinement.uid)
+    return _run(confinement, report, is_namespace=True, scratch="/tmp")  # noqa: S108
+
+
+def _in_place(confinement: Confinement, report: int) -> int:
+    """Without namespaces: this process stays who it is, and adopts what the program leaves behind."""
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    if confinement.uid is not None:
+        os.chown(confinement.folder, confinement.uid, confinement.uid)
+    return _run(confinement, report, is_namespace=False, scratch=confinement.folder)
+
+
+def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: str) -> int:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # waited for
+    program = os.fork()
+    if program == 0:
+        try:
+            _become_program(confinement, is_namespace=is_namespace)
+        except OSError as error:
+            _report(report, error=f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(CANNOT_EXECUTE)
+    _pass_signals_to(program)
+    outcome = supervise(program, confinement, is_namespace=is_namespace, scratch=scratch)
+    _report(report, outcome=outcome.as_dict())
+    return 0
+
+
+def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
+    """In the program's own process: everything is taken away, then the program is executed."""
+    for number in range(1, signal.NSIG):
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if not confinement.is_pod:
+        os.setsid()
+    if not is_namespace:
+        _become(confinement.uid)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("900")
+    os.nice(confinement.niceness)
+    os.chdir(confinement.working_folder if is_namespace else confinement.folder)
+    _limit(confinement)
+    if confinement.has_landlock:
+        _hide_files(confinement, is_namespace=is_namespace)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self belongs to it again
+    if confinement.filter_hex:
+        kernel.load_filter(bytes.fromhex(confinement.filter_hex))
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606
+
+
+def _become(uid: int | None) -> None:
+    """Changes to the run's user id, into a user namespace where it can, and drops every capability."""
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # or it could not write its own maps
+        with contextlib.suppress(OSError):  # what it may do there is less than what it could do outside
+            kernel.unshare(kernel.CLONE_NEWUSER)
+            _map_ids(uid, uid)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user cleared it
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+
+
+def _map_ids(uid: int, gid: int) -> None:
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def _limit(confinement: Confinement) -> None:
+    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: confinement.n_open_files, resource.RLIMIT_MSGQUEUE: 0}
+    if not confinement.is_pod:
+        wanted |= {resource.RLIMIT_FSIZE: MAX_FILE_BYTES, resource.RLIMIT_MEMLOCK: 64 * 2**10}
+    counts_elsewhere = not confinement.has_namespaces and confinement.uid is None
+    n_elsewhere = threads_of(os.getuid()) if counts_elsewhere else 0
+    wanted[resource.RLIMIT_NPROC] = confinement.n_processes + SLACK_PROCESSES + n_elsewhere
+    if confinement.memory_bytes is not None:
+        wanted[resource.RLIMIT_DATA] = confinement.memory_bytes
+    if confinement.timeout_s is not None:
+        wanted[resource.RLIMIT_CPU] = 4 * (int(confinement.timeout_s) + 5)
+    for limit, most in wanted.items():
+        hard = resource.getrlimit(limit)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (most, most))
+
+
+def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
+    devices = (*filesystem.DEVICES, *confinement.devices)
+    if is_namespace:
+        write = ["/tmp", "/dev/shm", *(inside for _, inside in confinement.writable)]  # noqa: S108
+        landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
+        return
+    etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
+    # a gang's processes look at their own in /proc; of others, Landlock hides what only a tracer may see
+    of_proc: tuple[str, ...] = ("/proc",) if confinement.is_pod else OF_PROC
+    landlock.restrict(
+        read=[*filesystem.SYSTEM, *etc, *of_proc, *(outside for outside, _ in confinement.readable)],
+        write=[confinement.folder, *(outside for outside, _ in confinement.writable)],
+        devices=devices,
+        allows_tcp=confinement.is_pod,
+        is_pod=confinement.is_pod,
+    )
+
+
+def _pass_signals_to(pid: int) -> None:
+    """Also those that came before."""
+
+    def send(number: int, _: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    for number in FORWARDED:
+        signal.signal(number, send)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+
+
+def _report(descriptor: int, **told: object) -> None:
+    os.write(descriptor, json.dumps(told).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Pods of the local backend in the sandbox: they see their own files, and share the network with the host."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlhub.runtime.sandbox import syscall_filter, users
+from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.execution import INIT, python_folders
+from mlhub.runtime.sandbox.isolation import isolation
+
+# what name resolution and TLS need; of graphics processors, what their driver offers
+OF_NETWORK = ("/etc/resolv.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/services", "/etc/protocols")
+GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/kfd", "/dev/dri/*")
+N_PROCESSES, N_OPEN_FILES = 16_384, 4096
+SHARED_MEMORY_BYTES = 2**34
+
+
+def enclose(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path,
+    work: Path,
+    readable: Sequence[Path],
+    writable: Sequence[Path],
+    tenant: str,
+) -> list[str]:
+    """The command that runs a pod's program in the sandbox; its confinement is written into `folder`.
+
+    folder: the pod's own, which the pod does not see. work: where it starts, one of `writable`. tenant: its pods share
+    a user id, when the platform is root; what is given to the pod is given to that user. Raises OSError.
+    """
+    chosen = isolation()
+    uid = users.uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
+    mount_point = folder / "root"
+    mount_point.mkdir(exist_ok=True)
+    if uid is not None:
+        for path in (*readable, *writable):
+            _give(path, uid)
+    devices = tuple(sorted(path for pattern in GPU_DEVICES for path in glob.glob(pattern) if not os.path.isdir(path)))
+    system = [path for path in (*OF_NETWORK, *(("/sys",) if devices else ())) if os.path.exists(path)]
+    seen = [*python_folders(), *system, *map(str, readable)]
+    confinement = Confinement(
+        argv=tuple(argv),
+        environment=dict(environment),
+        folder=str(mount_point if chosen.has_namespaces else work),
+        readable=tuple((path, path) for path in seen),
+        writable=tuple((str(path), str(path)) for path in writable),
+        devices=devices,
+        working_folder=str(work),
+        uid=uid,
+        has_namespaces=chosen.has_namespaces,
+        has_landlock=chosen.has_landlock,
+        is_pod=True,
+        filter_hex=syscall_filter.compiled(has_namespaces=True, is_pod=True).hex() if chosen.has_filter else "",
+        scratch_bytes=None,
+        shared_memory_bytes=SHARED_MEMORY_BYTES,
+        n_processes=N_PROCESSES,
+        n_open_files=N_OPEN_FILES,
+        niceness=0,
+    )
+    described = folder / "confinement.json"
+    described.touch(mode=0o600)
+    described.write_text(confinement.to_json())
+    return [sys.executable, "-I", "-S", str(INIT), "--pod", str(described)]
+
+
+def _give(path: Path, uid: int) -> None:
+    """Hands a file or folder, with what earlier pods left in it, to a user; links are not followed.
+
+    What any user may read, such as a blob, stays whose it is.
+    """
+    found = path.stat()
+    if found.st_uid == uid or (path.is_file() and found.st_mode & 0o004):
+        return
+    if path.is_dir():
+        for parent, folders, files, descriptor in os.fwalk(path, follow_symlinks=False):
+            del parent
+            for name in (*folders, *files):
+                os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(path, uid, uid)

@@ -1,0 +1,91 @@
+"""python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as the user that runs this.
+
+Reads what isolates the pod from standard input: namespaces, or landlock alone.
+
+Writes one JSON object: what each attack printed, what became of the victims, and what the pod found of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.control.enclosures import enclose
+from mlhub.runtime.sandbox import pods
+from mlhub.runtime.sandbox.execution import PROJECT
+from mlhub.wire.launch import Role
+from tests.backends.specs import gang
+from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack
+from tests.runtime.sandbox.attacks.calls import CALLS
+from tests.runtime.sandbox.attacks.files import FILES
+from tests.runtime.sandbox.attacks.processes import PROCESSES
+from tests.runtime.sandbox.world import NAMESPACES, World, _marked, isolation_of, world
+
+POD = """
+import json, os, subprocess, sys, tempfile
+attacks, bait, prelude = json.loads(sys.argv[1])
+bait["token"] = "".join(map(chr, bait["token"]))
+for name, code in attacks.items():
+    with tempfile.TemporaryFile("w+") as output:
+        program = f"bait = {bait!r}\\n{prelude}{code}"
+        done = subprocess.run([sys.executable, "-S", "-"], input=program, text=True, stdout=output, stderr=output)
+        output.seek(0)
+        print(json.dumps({"name": name, "code": done.returncode, "output": output.read()[-2000:]}), flush=True)
+own = {
+    "uid": os.getuid(), "processes": [n for n in os.listdir("/proc") if n.isdigit()], "environment": dict(os.environ),
+    "token": open(os.environ["MLHUB_TOKEN_FILE"]).read(), "shares_cache": os.listdir(os.environ["MLHUB_CACHE_DIR"]),
+}
+open(os.environ["MLHUB_WORK_DIR"] + "/kept", "w").write("x")
+open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
+print(json.dumps({"own": own}), flush=True)
+"""
+PERMITTED = {"runs a program from memory"}  # gangs hand memory to each other by such a file
+
+
+def attacks() -> list[Attack]:
+    kept = [a for a in (*FILES, *PROCESSES, *CALLS) if a.aims_at != "supervisor"]
+    return [a for a in kept if a.name not in PERMITTED]
+
+
+def run(here: World, folder: Path) -> dict[str, object]:
+    mark = f"mark-{os.getpid()}"
+    bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "abstract": ""}
+    told = json.dumps([{a.name: a.code for a in attacks()}, bait, PRELUDE])
+    checkpoints = folder / "checkpoints" / "job"
+    other = folder / "home" / "cache" / "another-project"
+    other.mkdir(parents=True)
+    backend = LocalBackend(
+        folder / "home",
+        read_cluster(PROJECT / "deploy" / "local" / "cluster.yaml"),
+        argv=[sys.executable, "-S", "-c", f"import os; os.environ['CHECKPOINTS'] = {str(checkpoints)!r}\n{POD}", told],
+        enclose=enclose,
+    )
+    spec = replace(
+        gang("done"), checkpoint_uri=checkpoints.as_uri(), labels={"project_id": "a-project"}, token="own token"
+    )
+    backend.launch(spec)
+    until = time.monotonic() + 90
+    while not (status := backend.observe()[0]).phase.is_ended and time.monotonic() < until:
+        time.sleep(0.1)
+    lines = list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0))
+    survivors = _marked(mark)
+    seen = here._seen("", 0, "", "", "", mark)
+    kept = [str(path.relative_to(folder)) for path in folder.rglob("kept")]
+    return {
+        "phase": status.phase, "message": status.message, "lines": lines, "kept": kept, "planted": seen.planted,
+        "is_victim_well": seen.is_victim_well, "is_blob_whole": seen.is_blob_whole, "n_survivors": len(survivors),
+        "checkpoint_uid": (checkpoints / "kept").stat().st_uid if (checkpoints / "kept").exists() else None,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    mode = sys.stdin.read() or NAMESPACES
+    pods.isolation = lambda: isolation_of(mode)
+    with world() as here, tempfile.TemporaryDirectory() as name:
+        print(json.dumps(run(here, Path(name))))

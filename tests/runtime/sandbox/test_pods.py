@@ -1,0 +1,67 @@
+"""Pods of the local backend: the same attacks from inside a gang, and what a pod must have nevertheless."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import Any
+
+import pytest
+
+from tests.runtime.sandbox import ordinary_user
+from tests.runtime.sandbox.attacks import ORDINARY, ROOT
+from tests.runtime.sandbox.in_pods import attacks
+from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES
+
+USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
+
+
+# what Landlock does not govern, and programs that train need too often to be refused it
+NOT_CONTAINED = {
+    NAMESPACES: set(),
+    LANDLOCK: {"watches the platform's folder", "changes the mode of another's file", "gives a file to root"},
+}
+
+
+@functools.cache
+def told(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
+    done = ordinary_user.run("tests.runtime.sandbox.in_pods", mode, timeout_s=150, drop=user == ORDINARY)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["phase"] == "succeeded", found
+    found["lines"] = [json.loads(line) for line in found["lines"]]
+    return found
+
+
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
+    found = told(user, mode)
+    seen = {line["name"]: line for line in found["lines"] if "name" in line}
+    assert set(seen) == {a.name for a in attacks()}
+    assert {line["name"] for line in seen.values() if "BREACH" in line["output"]} <= NOT_CONTAINED[mode]
+    assert (found["is_victim_well"], found["is_blob_whole"], found["planted"]) == (True, True, [])
+
+
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
+    assert told(user, mode)["n_survivors"] == 0
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_pod_has_its_own_files_and_keeps_what_it_writes(user: str) -> None:
+    own = told(user)["lines"][-1]["own"]
+    assert own["token"] == "own token"
+    assert own["shares_cache"] == []
+    assert not {"MLHUB_SECRET_KEY", "DATABASE_URL", "REDIS_URL"} & set(own["environment"])
+    assert any(path.startswith("checkpoints/") for path in told(user)["kept"])
+    assert any(path.endswith("work/kept") for path in told(user)["kept"])
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_pods_of_a_platform_that_is_root_have_another_user(user: str) -> None:
+    uid = told(user)["lines"][-1]["own"]["uid"]
+    assert uid != 0
+    assert told(user)["checkpoint_uid"] == uid
