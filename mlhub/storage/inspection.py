@@ -1,4 +1,4 @@
-"""What is inside an untrusted file: asked of `python -m mlhub.runtime.sandbox.inspect` in the sandbox, not of this process.
+"""What is inside an untrusted file: `python -m mlhub.runtime.sandbox.inspect` answers in the sandbox, not this process.
 
 Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that
 can be stored. Only what is the platform's own fault, such as a full disk, is raised: then one tries again.
@@ -62,7 +62,7 @@ def inspect(
     memory_bytes: int = MEMORY_BYTES,
     scratch_bytes: int = SCRATCH_BYTES,
 ) -> Verdict:
-    """argv: of mlhub.runtime.sandbox.inspect. readable: the files that it names, all that it can read of the platform's.
+    """argv: of mlhub.runtime.sandbox.inspect. readable: the only files of the platform that it can read.
 
     Raises OSError when the sandbox itself cannot be set up.
     """
