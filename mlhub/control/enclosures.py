@@ -19,15 +19,15 @@ def enclose(
     cache = Path(environment[names.CACHE_DIR]) / tenant  # what one project prepared, no other one trusts
     cache.mkdir(parents=True, exist_ok=True)
     work = Path(environment[names.WORK_DIR])
-    told = dict(environment) | {names.CACHE_DIR: str(cache)}
+    variables = dict(environment) | {names.CACHE_DIR: str(cache)}
     files = [Path(environment[name]) for name in (names.SPEC_PATH, names.TOKEN_PATH, names.SECRET_PATH)]
     files += [path for path in (_local(item.uri) for item in spec.inputs) if path is not None and path.exists()]
     checkpoints = _local(spec.checkpoint_uri)
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     writable = [work, cache, *([checkpoints] if checkpoints is not None else [])]
-    command = pods.enclose(argv, told, folder=folder, work=work, readable=files, writable=writable, tenant=tenant)
-    return command, told
+    command = pods.enclose(argv, variables, folder=folder, work=work, readable=files, writable=writable, tenant=tenant)
+    return command, variables
 
 
 def _local(uri: str) -> Path | None:

@@ -181,8 +181,8 @@ def _outcome(report: bytes, errors: str) -> Outcome:
     if problem is not None:
         raise OSError(f"The sandbox could not be set up: {problem}")
     if not reports:
-        said = errors.strip().rpartition("\n")[2]
-        raise OSError(f"The sandbox ended without a report: {said or 'its first process was killed'}")
+        last = errors.strip().rpartition("\n")[2]
+        raise OSError(f"The sandbox ended without a report: {last or 'its first process was killed'}")
     return Outcome(**reports[0]["outcome"])
 
 

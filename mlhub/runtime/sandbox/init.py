@@ -39,7 +39,7 @@ CANNOT_EXECUTE = 127
 
 def main() -> int:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until there is somebody to pass them on to
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until they can be passed on
     is_pod = sys.argv[1] == "--pod"
     if is_pod:
         confinement = Confinement.from_json(Path(sys.argv[2]).read_text())
@@ -230,8 +230,8 @@ def _pass_signals_to(pid: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
 
 
-def _report(descriptor: int, **told: object) -> None:
-    os.write(descriptor, json.dumps(told).encode() + b"\n")
+def _report(descriptor: int, **content: object) -> None:
+    os.write(descriptor, json.dumps(content).encode() + b"\n")
 
 
 if __name__ == "__main__":
