@@ -1,8 +1,8 @@
 // What is left of a page that failed while it was drawn.
 import { useRouteError } from "react-router";
 
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Page } from "@/components/layout/Page";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 export function RouteError() {
   const error = useRouteError();

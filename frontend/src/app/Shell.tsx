@@ -9,8 +9,8 @@ import { isStaff, useMe } from "@/api/session";
 import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
-import { Icon, type IconName } from "@/components/Icon";
-import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
+import { Icon, type IconName } from "@/components/display/Icon";
+import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 
 interface Place {
   to: string;
@@ -98,10 +98,10 @@ export function Shell() {
 /** Administrators hear of trouble wherever they are. */
 function Banner() {
   const status = useQuery(schedulerStatusQuery);
-  if (status.data === undefined || !isTroubled(status.data)) return null;
+  if (status.data === undefined || !hasSchedulerProblem(status.data)) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
-      <SchedulerTrouble status={status.data} />
+      <SchedulerAlerts status={status.data} />
     </Container>
   );
 }

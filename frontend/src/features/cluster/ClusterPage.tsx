@@ -3,11 +3,11 @@ import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/co
 import { useQuery } from "@tanstack/react-query";
 
 import type { Cluster, Rack } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Icon } from "@/components/Icon";
-import { Page } from "@/components/Page";
-import { When } from "@/components/When";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { Icon } from "@/components/display/Icon";
+import { Page } from "@/components/layout/Page";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { clusterQuery } from "@/features/cluster/queries";
 import { bandwidth } from "@/features/cluster/words";
@@ -17,20 +17,20 @@ export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
   return (
     <Page title="Cluster" subtitle="The machines as they are now, and who is on each GPU.">
-      <Answer of={cluster}>
+      <QueryResult of={cluster}>
         {({ totals, racks, backend }) => (
           <>
             <Away backend={backend} />
             <Totals totals={totals} />
             {racks.length === 0 && (
-              <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
+              <EmptyState title="No machines yet" text="As soon as a node joins the cluster it appears here." />
             )}
             {racks.map((rack) => (
               <RackSection key={rack.name} rack={rack} />
             ))}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }
@@ -41,7 +41,7 @@ function Away({ backend }: { backend: Cluster["backend"] }) {
   return (
     <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The machines cannot be reached">
       <Text size="sm">
-        Since <When at={backend.away_since} />. What runs goes on; nothing is started or stopped until they are back.
+        Since <RelativeTime at={backend.away_since} />. What runs goes on; nothing is started or stopped until they are back.
         {backend.message !== "" && ` ${backend.message}`}
       </Text>
     </Alert>

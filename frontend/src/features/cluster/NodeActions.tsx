@@ -5,7 +5,7 @@ import { useState } from "react";
 
 import { isStaff, useMe } from "@/api/session";
 import type { Node } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { type Closing, useNodeAction } from "@/features/cluster/queries";
 
 const DRAINS: readonly [string, number][] = [

@@ -3,7 +3,7 @@ import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { Node, SlotJob } from "@/api/types";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import classes from "@/features/cluster/NodeCard.module.css";
 import { NodeActions } from "@/features/cluster/NodeActions";
 import { bandwidth, isSomeoneElse, trouble } from "@/features/cluster/words";
@@ -77,10 +77,10 @@ function Closed({ maintenance: { drain_by, asked_by, asked_at } }: { maintenance
   return (
     <Text size="xs" c="dimmed" component="div">
       {asked_by && `By ${asked_by}, `}
-      <When at={asked_at} />
+      <RelativeTime at={asked_at} />
       {drain_by !== null && (
         <>
-          ; empty <When at={drain_by} />
+          ; empty <RelativeTime at={drain_by} />
         </>
       )}
     </Text>

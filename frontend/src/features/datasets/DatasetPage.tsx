@@ -5,12 +5,12 @@ import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
-import { BackLink } from "@/components/BackLink";
-import { ConfirmButton } from "@/components/ConfirmButton";
-import { Loading } from "@/components/Loading";
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { Section } from "@/components/Section";
+import { BackLink } from "@/components/layout/BackLink";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Loading } from "@/components/feedback/Loading";
+import { Page } from "@/components/layout/Page";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Section } from "@/components/layout/Section";
 import { NewVersion } from "@/features/datasets/NewVersion";
 import { datasetQuery } from "@/features/datasets/queries";
 import { Version } from "@/features/datasets/Version";

@@ -3,8 +3,8 @@ import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 
 import { isRecord } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
-import { DropZone } from "@/components/DropZone";
-import type { Sending } from "@/components/UploadForm";
+import { DropZone } from "@/components/form/DropZone";
+import type { Sending } from "@/components/form/UploadForm";
 import { ACCEPT, FORMATS, guessed, hasTarget, mayLackTargets } from "@/features/datasets/formats";
 import { AS_USUAL, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
 

@@ -1,7 +1,7 @@
 // How a text becomes tokens and examples; all may stay empty.
 import { NativeSelect, NumberInput, SimpleGrid } from "@mantine/core";
 
-import type { Sending } from "@/components/UploadForm";
+import type { Sending } from "@/components/form/UploadForm";
 import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/formats";
 
 export interface TextValues {

@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { Empty } from "@/components/Empty";
-import { VersionBadge } from "@/components/VersionBadge";
-import { VersionsTable } from "@/components/VersionsTable";
-import { When } from "@/components/When";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { VersionsTable } from "@/components/table/VersionsTable";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { FORMATS } from "@/features/datasets/formats";
 import { versionsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";
@@ -18,14 +18,14 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
       list={useQuery(versionsQuery(datasetId, cursor))}
       label="Versions"
       head={["Version", "State", "Format", "What is in it", "Size", "Uploaded"]}
-      empty={<Empty title="No versions yet" />}
+      empty={<EmptyState title="No versions yet" />}
       shownId={shownId}
       cells={(version) => [
-        <VersionBadge key="state" state={version.state} />,
+        <VersionStateBadge key="state" state={version.state} />,
         FORMATS[version.format],
         summary(version.schema),
         bytes(version.size_bytes),
-        <When key="at" at={version.created_at} />,
+        <RelativeTime key="at" at={version.created_at} />,
       ]}
       onCursor={setCursor}
     />

@@ -6,12 +6,12 @@ import { useState } from "react";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
-import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
-import { Section } from "@/components/Section";
-import { When } from "@/components/When";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { Page } from "@/components/layout/Page";
+import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
+import { Section } from "@/components/layout/Section";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
@@ -24,7 +24,7 @@ export function QueuePage() {
   const status = useQuery(schedulerStatusQuery);
   return (
     <Page title="Queue" subtitle={status.data && <Standing status={status.data} />}>
-      {status.data && !isStaff(me) && isTroubled(status.data) && <SchedulerTrouble status={status.data} />}
+      {status.data && !isStaff(me) && hasSchedulerProblem(status.data) && <SchedulerAlerts status={status.data} />}
       <Section title="Who waits, and why">
         <Waiting />
       </Section>
@@ -45,7 +45,7 @@ function Standing({ status }: { status: SchedulerStatus }) {
   return (
     <>
       {number(status.n_waiting)} waiting in all · {status.policy} decides · last round{" "}
-      <When at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of it{" "}
+      <RelativeTime at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of it{" "}
       {number(Math.round(status.decide_ms))} ms to decide
     </>
   );
@@ -55,10 +55,10 @@ function Waiting() {
   const [after, setAfter] = useState(0);
   const queue = useQuery(queueQuery(after));
   return (
-    <Answer of={queue}>
+    <QueryResult of={queue}>
       {({ results, next }) =>
         results.length === 0 && after === 0 ? (
-          <Empty title="Nobody waits" text="Jobs that you may see and that wait for GPUs appear here, the next one first." />
+          <EmptyState title="Nobody waits" text="Jobs that you may see and that wait for GPUs appear here, the next one first." />
         ) : (
           <>
             <QueueTable jobs={results} />
@@ -80,6 +80,6 @@ function Waiting() {
           </>
         )
       }
-    </Answer>
+    </QueryResult>
   );
 }

@@ -2,9 +2,9 @@
 import { List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
-import { When } from "@/components/When";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { TextLink } from "@/components/display/TextLink";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { count } from "@/lib/quantities";
 
 export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
@@ -14,7 +14,7 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
         <Table.Tr key={job.id}>
           <Table.Td>{job.place ?? "–"}</Table.Td>
           <Table.Td>
-            <To to={`/jobs/${job.id}`}>{job.name}</To>
+            <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             <Text size="xs" c="dimmed">
               {job.project.organisation.name} / {job.project.name}
               {job.priority !== 0 && ` · priority ${job.priority}`}
@@ -25,10 +25,10 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>{wants(job)}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={job.predicted_start_at} />
+            <RelativeTime at={job.predicted_start_at} />
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={job.predicted_finish_at} />
+            <RelativeTime at={job.predicted_finish_at} />
           </Table.Td>
         </Table.Tr>
       ))}

@@ -4,9 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Round } from "@/api/types";
-import { Empty } from "@/components/Empty";
-import { PagedTable } from "@/components/PagedTable";
-import { When } from "@/components/When";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { PagedTable } from "@/components/table/PagedTable";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { count, number } from "@/lib/quantities";
 
 import { roundsQuery } from "./queries";
@@ -20,13 +20,13 @@ export function Rounds() {
       label="Rounds"
       head={["Round", "When", "Policy", "Jobs", "What it did", "Took", "Shadow"]}
       minWidth={820}
-      empty={<Empty title="No rounds yet" text="The control loop makes one every few seconds." />}
+      empty={<EmptyState title="No rounds yet" text="The control loop makes one every few seconds." />}
       onCursor={setCursor}
       row={(round) => (
         <Table.Tr key={round.id}>
           <Table.Td>{round.id}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={round.at} />
+            <RelativeTime at={round.at} />
           </Table.Td>
           <Table.Td>{round.policy}</Table.Td>
           <Table.Td>{number(round.n_jobs)}</Table.Td>

@@ -2,9 +2,9 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
-import { When } from "@/components/When";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { TextLink } from "@/components/display/TextLink";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
@@ -32,11 +32,11 @@ export function Calibration({ moments, ends }: { moments: Insight["calibration"]
           {ends.map((end) => (
             <Table.Tr key={`${end.job.id} ${end.moment}`}>
               <Table.Td>
-                <To to={`/jobs/${end.job.id}`}>{end.job.name}</To>
+                <TextLink to={`/jobs/${end.job.id}`}>{end.job.name}</TextLink>
               </Table.Td>
               <Table.Td>{MOMENTS[end.moment] ?? end.moment}</Table.Td>
               <Table.Td>
-                <When at={end.made_at} />
+                <RelativeTime at={end.made_at} />
               </Table.Td>
               <Table.Td>{duration(end.foretold_s)}</Table.Td>
               <Table.Td>{duration(end.actual_s)}</Table.Td>

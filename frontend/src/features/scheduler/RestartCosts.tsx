@@ -2,8 +2,8 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { TextLink } from "@/components/display/TextLink";
 
 export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
   return (
@@ -12,7 +12,7 @@ export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
         {costs.map(({ job, restart, leave, loss, start }) => (
           <Table.Tr key={job.id}>
             <Table.Td>
-              <To to={`/jobs/${job.id}`}>{job.name}</To>
+              <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             </Table.Td>
             <Table.Td>{restart.sentence}</Table.Td>
             <Table.Td>{leave.sentence}</Table.Td>

@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { isStaff, useMe } from "@/api/session";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
-import { SectionCard } from "@/components/Section";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
 
 import { Calibration } from "./Calibration";
 import { RestartCosts } from "./RestartCosts";
@@ -18,7 +18,7 @@ export function SchedulerPage() {
   if (!isStaff(me)) {
     return (
       <Page title="Scheduler">
-        <Empty title="This page is for administrators" text="The queue shows why your jobs wait." />
+        <EmptyState title="This page is for administrators" text="The queue shows why your jobs wait." />
       </Page>
     );
   }
@@ -30,8 +30,8 @@ function Administration() {
   const insight = useQuery(insightQuery);
   return (
     <Page title="Scheduler" subtitle="Changes count from the next round on, some seconds from now.">
-      <Answer of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</Answer>
-      <Answer of={insight}>
+      <QueryResult of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</QueryResult>
+      <QueryResult of={insight}>
         {({ calibration, ends, costs, shadow }) => (
           <>
             {shadow !== null && (
@@ -49,7 +49,7 @@ function Administration() {
             )}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

@@ -6,7 +6,7 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 import { type Draft, changeOf, draftOf, isChanged } from "./draft";
 import { settingsQuery } from "./queries";

@@ -2,7 +2,7 @@
 import { Stack, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { Facts } from "@/components/Facts";
+import { Facts } from "@/components/display/Facts";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 

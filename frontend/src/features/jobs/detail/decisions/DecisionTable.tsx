@@ -1,0 +1,87 @@
+// What the scheduler decided on a job over the rounds, newest first, each with its reasons.
+import { Stack, Table, Text } from "@mantine/core";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Decision } from "@/api/types";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { clock } from "@/lib/time";
+
+import { modeName, sizeOf } from "@/features/jobs/format";
+
+const whyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["why", id],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id } } })),
+  });
+
+const WORDS: Record<string, string> = {
+  launch: "Start",
+  resize: "Resize",
+  preempt: "Give its GPUs back",
+  keep: "Go on",
+  wait: "Wait",
+};
+
+export function DecisionTable({ id }: { id: string }) {
+  const why = useQuery(whyQuery(id));
+  return (
+    <QueryResult of={why}>
+      {({ costs, history }) => (
+        <Stack gap="sm">
+          <Text size="sm" c="dimmed">
+            A restart of this family costs {costs.restart.sentence}: to leave {costs.leave.sentence}, to do again{" "}
+            {costs.loss.sentence}, to start {costs.start.sentence}.
+          </Text>
+          {history.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              Nothing was decided on it yet.
+            </Text>
+          ) : (
+            <ScrollTable label="Decisions" head={["When", "Decision", "Why", "Expected finish", "Policy"]}>
+              {history.map((decision) => (
+                <Row key={decision.id} decision={decision} />
+              ))}
+            </ScrollTable>
+          )}
+        </Stack>
+      )}
+    </QueryResult>
+  );
+}
+
+function Row({ decision }: { decision: Decision }) {
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>
+        <RelativeTime at={decision.at} />
+      </Table.Td>
+      <Table.Td>
+        {WORDS[decision.decision] ?? decision.decision}
+        {decision.n_workers > 0 && (
+          <Text size="xs" c="dimmed">
+            {modeName(decision.mode)} · {sizeOf(decision)} · {decision.nodes.join(", ")}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        {decision.explanations.map(({ reason, sentence }) => (
+          <Text key={reason} size="sm">
+            {sentence}
+          </Text>
+        ))}
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>{clock(decision.predicted_finish_at)}</Table.Td>
+      <Table.Td>
+        {decision.policy}
+        {decision.round !== null && (
+          <Text size="xs" c="dimmed">
+            round {decision.round}
+          </Text>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
