@@ -1,8 +1,8 @@
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
-import { AppShell, Badge, Burger, Container, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
+import { AppShell, Badge, Burger, Container, Group, NavLink, Progress, Stack, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useLocation } from "react-router";
+import { Link, Outlet, useLocation, useNavigation } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
@@ -86,6 +86,7 @@ export function Shell() {
           </Group>
         </AppShell.Navbar>
 
+        <PageLoading />
         <AppShell.Main id="content" tabIndex={-1} style={{ outline: "none" }}>
           {isStaff(me) && <Banner />}
           <Outlet />
@@ -103,6 +104,17 @@ function Banner() {
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
       <SchedulerAlerts status={status.data} />
     </Container>
+  );
+}
+
+/** A thin bar at the top while the next page's code is on its way. */
+function PageLoading() {
+  const { state } = useNavigation();
+  if (state !== "loading") return null;
+  return (
+    <Progress.Root size={3} radius={0} pos="fixed" top={0} left={0} right={0} style={{ zIndex: 1000 }}>
+      <Progress.Section value={100} animated aria-label="Loading the page" />
+    </Progress.Root>
   );
 }
 

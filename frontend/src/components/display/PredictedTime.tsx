@@ -1,6 +1,7 @@
 // A predicted moment; once it has passed, "any moment" instead of a past that did not happen.
-import { RelativeTime } from "./RelativeTime";
 import { useNow } from "@/lib/time";
+
+import { RelativeTime } from "./RelativeTime";
 
 export function PredictedTime({ at }: { at: string }) {
   const now = useNow(10);

@@ -2,9 +2,10 @@
 import { Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 
+import { stemOf } from "@/lib/filenames";
+
 import { ProjectSelect, useWritableProjects } from "./ProjectSelect";
 import { UploadForm, type UploadFormProps } from "./UploadForm";
-import { stemOf } from "@/lib/filenames";
 
 /** The name is the file's until another is typed, the project the first until another is chosen. */
 export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete">) {

@@ -6,6 +6,7 @@ import type { ReactNode, SubmitEvent } from "react";
 import { Problem } from "@/api/client";
 import { useUpload } from "@/api/useUpload";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+
 import { UploadProgress } from "./UploadProgress";
 
 /** What the inputs of an upload must know of its sending. */

@@ -3,8 +3,9 @@ import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import { useProjects } from "@/api/session";
-import { Page } from "./Page";
 import { PagedTable, type PagedTableProps } from "@/components/table/PagedTable";
+
+import { Page } from "./Page";
 
 interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
   title: string;

@@ -3,6 +3,7 @@ import type { ReactElement, ReactNode } from "react";
 
 import type { Page } from "@/api/types";
 import { QueryResult, type Query } from "@/components/feedback/QueryResult";
+
 import { Pager } from "./Pager";
 import { ScrollTable } from "./ScrollTable";
 

@@ -2,8 +2,9 @@
 import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
 
-import { PagedTable, type PagedTableProps } from "./PagedTable";
 import { TextLink } from "@/components/display/TextLink";
+
+import { PagedTable, type PagedTableProps } from "./PagedTable";
 
 interface Props<T> extends Omit<PagedTableProps<T>, "row"> {
   shownId: string | undefined;

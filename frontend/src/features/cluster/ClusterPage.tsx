@@ -3,11 +3,11 @@ import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/co
 import { useQuery } from "@tanstack/react-query";
 
 import type { Cluster, Rack } from "@/api/types";
-import { QueryResult } from "@/components/feedback/QueryResult";
-import { EmptyState } from "@/components/feedback/EmptyState";
 import { Icon } from "@/components/display/Icon";
-import { Page } from "@/components/layout/Page";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { clusterQuery } from "@/features/cluster/queries";
 import { bandwidth } from "@/features/cluster/words";

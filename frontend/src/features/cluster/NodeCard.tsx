@@ -4,8 +4,8 @@ import { Link } from "react-router";
 
 import type { Node, SlotJob } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import classes from "@/features/cluster/NodeCard.module.css";
 import { NodeActions } from "@/features/cluster/NodeActions";
+import classes from "@/features/cluster/NodeCard.module.css";
 import { bandwidth, isSomeoneElse, trouble } from "@/features/cluster/words";
 import { bytes, count, number } from "@/lib/quantities";
 

@@ -3,12 +3,12 @@ import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Dataset } from "@/api/types";
-import { CatalogPage } from "@/components/layout/CatalogPage";
-import { EmptyState } from "@/components/feedback/EmptyState";
-import { TextLink } from "@/components/display/TextLink";
-import { useFilters } from "@/components/table/useFilters";
-import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { CatalogPage } from "@/components/layout/CatalogPage";
+import { useFilters } from "@/components/table/useFilters";
 import { NewDataset } from "@/features/datasets/NewDataset";
 import { datasetsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";

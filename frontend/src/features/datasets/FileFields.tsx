@@ -5,8 +5,8 @@ import { isRecord } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
 import { DropZone } from "@/components/form/DropZone";
 import type { Sending } from "@/components/form/UploadForm";
-import { ACCEPT, FORMATS, guessed, hasTarget, mayLackTargets } from "@/features/datasets/formats";
 import { AS_USUAL, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
+import { ACCEPT, FORMATS, guessed, hasTarget, mayLackTargets } from "@/features/datasets/formats";
 
 export interface FileValues {
   file: File | null;

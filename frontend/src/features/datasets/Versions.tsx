@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { EmptyState } from "@/components/feedback/EmptyState";
-import { VersionStateBadge } from "@/components/display/VersionStateBadge";
-import { VersionsTable } from "@/components/table/VersionsTable";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { VersionsTable } from "@/components/table/VersionsTable";
 import { FORMATS } from "@/features/datasets/formats";
 import { versionsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";

@@ -1,6 +1,6 @@
 // The jobs' pages in words: modes, sizes, metrics, causes.
-import type { Attempt, Job } from "@/api/types";
 import { isRecord } from "@/api/client";
+import type { Attempt, Job } from "@/api/types";
 import { count, number } from "@/lib/quantities";
 
 const MODES: Record<string, string> = {

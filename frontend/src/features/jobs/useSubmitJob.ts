@@ -4,7 +4,6 @@ import { useRef } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { JobSubmit } from "@/api/types";
-
 import { newKey } from "@/features/jobs/new/draft";
 
 export function useSubmitJob() {

@@ -5,16 +5,16 @@ import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
-import { BackLink } from "@/components/layout/BackLink";
-import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Loading } from "@/components/feedback/Loading";
-import { Page } from "@/components/layout/Page";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { NewVersion } from "@/features/models/NewVersion";
-import { modelQuery } from "@/features/models/queries";
 import { Version } from "@/features/models/Version";
 import { CodeVersions, TrainedVersions } from "@/features/models/Versions";
+import { modelQuery } from "@/features/models/queries";
 
 const BACK = <BackLink to="/models">Models</BackLink>;
 

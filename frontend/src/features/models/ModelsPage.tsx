@@ -3,14 +3,14 @@ import { Badge, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Model } from "@/api/types";
-import { CatalogPage } from "@/components/layout/CatalogPage";
-import { EmptyState } from "@/components/feedback/EmptyState";
-import { TextLink } from "@/components/display/TextLink";
-import { useFilters } from "@/components/table/useFilters";
-import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { KINDS } from "@/features/models/kinds";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { CatalogPage } from "@/components/layout/CatalogPage";
+import { useFilters } from "@/components/table/useFilters";
 import { NewModel } from "@/features/models/NewModel";
+import { KINDS } from "@/features/models/kinds";
 import { modelsQuery } from "@/features/models/queries";
 import { number } from "@/lib/quantities";
 

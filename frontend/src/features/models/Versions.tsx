@@ -3,11 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
 import type { ModelVersion } from "@/api/types";
-import { EmptyState } from "@/components/feedback/EmptyState";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
 import { VersionsTable } from "@/components/table/VersionsTable";
-import { RelativeTime } from "@/components/display/RelativeTime";
 import { KINDS } from "@/features/models/kinds";
 import { metricsLine } from "@/features/models/metrics";
 import { type Source, versionsQuery } from "@/features/models/queries";

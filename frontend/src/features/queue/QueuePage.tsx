@@ -6,12 +6,12 @@ import { useState } from "react";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
-import { QueryResult } from "@/components/feedback/QueryResult";
-import { EmptyState } from "@/components/feedback/EmptyState";
-import { Page } from "@/components/layout/Page";
-import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
-import { Section } from "@/components/layout/Section";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
+import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
 import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";

@@ -2,9 +2,9 @@
 import { List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
-import { ScrollTable } from "@/components/table/ScrollTable";
-import { TextLink } from "@/components/display/TextLink";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { count } from "@/lib/quantities";
 
 export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {

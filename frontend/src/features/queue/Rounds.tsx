@@ -4,9 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Round } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { PagedTable } from "@/components/table/PagedTable";
-import { RelativeTime } from "@/components/display/RelativeTime";
 import { count, number } from "@/lib/quantities";
 
 import { roundsQuery } from "./queries";

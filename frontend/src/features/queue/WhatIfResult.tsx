@@ -2,8 +2,8 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Effect, WhatIfAnswer } from "@/api/types";
-import { ScrollTable } from "@/components/table/ScrollTable";
 import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { count, number } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 

@@ -5,15 +5,15 @@ import { useSearchParams } from "react-router";
 
 import { isStaff, organisationsQuery, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
-import { QueryResult } from "@/components/feedback/QueryResult";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
-import { Page } from "@/components/layout/Page";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { quotaQuery } from "@/features/quotas/queries";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
 import { QuotaForm } from "@/features/quotas/QuotaForm";
 import { QuotaTree } from "@/features/quotas/QuotaTree";
 import { Usage } from "@/features/quotas/Usage";
+import { quotaQuery } from "@/features/quotas/queries";
 
 export function QuotasPage() {
   const me = useMe();

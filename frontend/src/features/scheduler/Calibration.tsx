@@ -2,9 +2,9 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/table/ScrollTable";
-import { TextLink } from "@/components/display/TextLink";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 

@@ -2,8 +2,8 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/table/ScrollTable";
 import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 
 export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
   return (

@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { isStaff, useMe } from "@/api/session";
-import { QueryResult } from "@/components/feedback/QueryResult";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 

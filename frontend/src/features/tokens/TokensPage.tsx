@@ -5,11 +5,11 @@ import { useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { Token } from "@/api/types";
-import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { PagedTable } from "@/components/table/PagedTable";
-import { RelativeTime } from "@/components/display/RelativeTime";
 import { NewToken } from "@/features/tokens/NewToken";
 import { tokensQuery } from "@/features/tokens/queries";
 

@@ -7,9 +7,9 @@ import { Problem } from "@/api/client";
 import { canWrite, useMe } from "@/api/session";
 import type { Job, JobState } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { type Verb, useJobAction } from "@/features/jobs/queries";
 
 import { PredictButton } from "./PredictButton";
-import { type Verb, useJobAction } from "@/features/jobs/queries";
 
 const VERBS: Record<JobState, readonly Verb[]> = {
   queued: ["pause", "cancel"],

@@ -69,6 +69,7 @@ it("moves curve, progress, log and events as the stream tells, and doubles nothi
   renderPage(ADDRESS);
   const source = await stream();
   expect(source.url).toContain("last_event_id=10-20");
+  await screen.findByRole("row", { name: /train\/loss/ });
   expect(latest("train/loss").slice(0, 2)).toEqual(["0.8", "120"]);
 
   act(() => {

@@ -1,32 +1,31 @@
 // One job: where it stands and why, its curves, log, attempts and result; live while it lives.
-import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
-import { useMemo } from "react";
+import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { useParams } from "react-router";
 
 import type { JobDetail } from "@/api/types";
+import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
-import { Curves, type Mark } from "@/components/chart/Curves";
-import { Loading } from "@/components/feedback/Loading";
-import { LogView } from "@/features/jobs/detail/logs/LogView";
 import { Page } from "@/components/layout/Page";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
-import { JobStateBadge } from "@/components/display/JobStateBadge";
-
-import { PredictionResultCard } from "@/features/jobs/detail/overview/PredictionResultCard";
 import { AttemptTimeline } from "@/features/jobs/detail/attempts/AttemptTimeline";
 import { DecisionTable } from "@/features/jobs/detail/decisions/DecisionTable";
 import { EventTable } from "@/features/jobs/detail/events/EventTable";
-import { FailureCard } from "@/features/jobs/detail/overview/FailureCard";
-import { JobActions } from "./JobActions";
-import { JobProgress } from "@/features/jobs/detail/overview/JobProgress";
+import { LogView } from "@/features/jobs/detail/logs/LogView";
+import { MetricCurves } from "@/features/jobs/detail/metrics/MetricCurves";
 import { ResourcesCard, ConfigurationCard } from "@/features/jobs/detail/overview/ConfigurationCard";
-import { ProfileCard } from "@/features/jobs/detail/profile/ProfileCard";
-import { TrainedModelCard } from "@/features/jobs/detail/overview/TrainedModelCard";
+import { FailureCard } from "@/features/jobs/detail/overview/FailureCard";
+import { JobProgress } from "@/features/jobs/detail/overview/JobProgress";
+import { PredictionResultCard } from "@/features/jobs/detail/overview/PredictionResultCard";
 import { StatusCard } from "@/features/jobs/detail/overview/StatusCard";
-import { type Live, useLiveJob } from "./useLiveJob";
+import { TrainedModelCard } from "@/features/jobs/detail/overview/TrainedModelCard";
+import { ProfileCard } from "@/features/jobs/detail/profile/ProfileCard";
 import { isOver } from "@/features/jobs/queries";
+
+import { JobActions } from "./JobActions";
+import { type Live, useLiveJob } from "./useLiveJob";
 
 export function JobPage() {
   const { id = "" } = useParams();
@@ -88,24 +87,11 @@ function Where({ job }: { job: JobDetail }) {
 }
 
 function History({ job, live }: { job: JobDetail; live: Live }) {
-  const marks = useMemo(
-    (): Mark[] =>
-      job.attempts
-        .filter(({ number, training_at }) => number > 1 && training_at !== null)
-        .map(({ number, first_step }) => ({ step: first_step, label: `#${number}` })),
-    [job.attempts],
-  );
   return (
     <Stack gap="md">
       {(job.kind === "train" || live.curves.size > 0) && (
         <SectionCard title="Curves">
-          {live.curves.size > 0 ? (
-            <Curves curves={live.curves} marks={marks} />
-          ) : (
-            <Text size="sm" c="dimmed">
-              {isOver(job) ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
-            </Text>
-          )}
+          <MetricCurves curves={live.curves} attempts={job.attempts} isOver={isOver(job)} />
         </SectionCard>
       )}
       <ProfileCard job={job} />

@@ -8,7 +8,6 @@ import { useNavigate } from "react-router";
 import { Problem } from "@/api/client";
 import type { Job, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-
 import { datasetChoicesQuery, hasTargets, isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 

@@ -4,10 +4,9 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { api, unwrap } from "@/api/client";
 import { useStream } from "@/api/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
-import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/series";
-
 import { type LogTail, NO_LINES, mergeLines } from "@/features/jobs/detail/logs/logTail";
 import { jobQuery } from "@/features/jobs/queries";
+import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/series";
 
 export interface Live {
   /** Where the stream continues: read before everything else, so that what came meanwhile is sent again. */

@@ -4,13 +4,13 @@ import { Link } from "react-router";
 
 import type { Job } from "@/api/types";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { headlineMetric, shapeOf } from "@/features/jobs/format";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
-import { PredictedTime } from "@/components/display/PredictedTime";
 import classes from "./JobsList.module.css";
-import { headlineMetric, shapeOf } from "@/features/jobs/format";
 
 export function JobsList({ jobs }: { jobs: readonly Job[] }) {
   return (

@@ -4,15 +4,15 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { useProjects } from "@/api/session";
-import { QueryResult } from "@/components/feedback/QueryResult";
+import { JOB_STATES } from "@/components/display/JobStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { Pager } from "@/components/table/Pager";
-import { JOB_STATES } from "@/components/display/JobStateBadge";
 import { useFilters } from "@/components/table/useFilters";
+import { type JobFilters, jobsQuery } from "@/features/jobs/queries";
 
 import { JobsList } from "./JobsList";
-import { type JobFilters, jobsQuery } from "@/features/jobs/queries";
 
 export function JobsPage() {
   const { filters, filter, turn } = useFilters(["state", "project"]);

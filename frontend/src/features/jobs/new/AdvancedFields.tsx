@@ -3,8 +3,8 @@ import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } fro
 
 import type { Mode } from "@/api/types";
 
-import { type Draft, type Errors, MODES } from "./draft";
 import { StrategyFields } from "./StrategyFields";
+import { type Draft, type Errors, MODES } from "./draft";
 
 interface AdvancedFieldsProps {
   draft: Draft;

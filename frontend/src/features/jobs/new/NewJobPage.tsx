@@ -8,17 +8,17 @@ import { Link, useNavigate, useSearchParams } from "react-router";
 import { Problem } from "@/api/client";
 import { canWrite, useMe } from "@/api/session";
 import type { Model } from "@/api/types";
-import { BackLink } from "@/components/layout/BackLink";
-import { Loading } from "@/components/feedback/Loading";
-import { Page } from "@/components/layout/Page";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { TextLink } from "@/components/display/TextLink";
-
-import { AdvancedFields } from "./AdvancedFields";
-import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./draft";
-import { PlanPreview } from "./PlanPreview";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
 import { datasetChoicesQuery, hasTargets, isReady, modelChoicesQuery } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+
+import { AdvancedFields } from "./AdvancedFields";
+import { PlanPreview } from "./PlanPreview";
+import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./draft";
 
 /** How long nothing is typed before the scheduler is asked what would become of it. */
 const SETTLED_MS = 600;

@@ -4,10 +4,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { whatIf } from "@/api/scheduler";
 import type { JobSubmit, WhatIfAnswer } from "@/api/types";
+import { modeName } from "@/features/jobs/format";
 import { count } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
-
-import { modeName } from "@/features/jobs/format";
 
 const TITLE = "If you start it now";
 

@@ -2,9 +2,10 @@
 import { NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import type { Draft, Errors } from "./draft";
-import { strategiesQuery } from "@/features/jobs/queries";
 import { humanised } from "@/features/jobs/format";
+import { strategiesQuery } from "@/features/jobs/queries";
+
+import type { Draft, Errors } from "./draft";
 
 interface StrategyFieldsProps {
   draft: Draft;

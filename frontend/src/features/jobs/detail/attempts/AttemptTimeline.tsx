@@ -2,12 +2,13 @@
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
+import { humanised, modeName, sizeOf } from "@/features/jobs/format";
+import { isOver } from "@/features/jobs/queries";
 import { clock, duration, useNow } from "@/lib/time";
 
-import classes from "./AttemptTimeline.module.css";
-import { isOver } from "@/features/jobs/queries";
 import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
-import { humanised, modeName, sizeOf } from "@/features/jobs/format";
+
+import classes from "./AttemptTimeline.module.css";
 
 const PHASES: Record<Phase, string> = {
   waiting: "Waiting",

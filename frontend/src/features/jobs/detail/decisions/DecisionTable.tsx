@@ -4,12 +4,11 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { Decision } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { RelativeTime } from "@/components/display/RelativeTime";
-import { clock } from "@/lib/time";
-
 import { modeName, sizeOf } from "@/features/jobs/format";
+import { clock } from "@/lib/time";
 
 const whyQuery = (id: string) =>
   queryOptions({

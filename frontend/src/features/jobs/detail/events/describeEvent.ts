@@ -1,8 +1,7 @@
 // An event of a job in words: what happened, and the details that a person wants to know.
 import type { Event } from "@/api/types";
-import { duration } from "@/lib/time";
-
 import { factsOf, modeName, sizeOf } from "@/features/jobs/format";
+import { duration } from "@/lib/time";
 
 interface Told {
   what: string;

@@ -1,13 +1,12 @@
 // What a job was asked to do, and what it does it on.
 import type { Attempt, Job, JobDetail } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
-import { SectionCard } from "@/components/layout/Section";
-import { TextLink } from "@/components/display/TextLink";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { SectionCard } from "@/components/layout/Section";
+import { factsOf, fallsWhenBetter, listed, modeName, shapeOf } from "@/features/jobs/format";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
-
-import { factsOf, fallsWhenBetter, listed, modeName, shapeOf } from "@/features/jobs/format";
 
 export function ConfigurationCard({ job }: { job: JobDetail }) {
   const { dataset_version: data, model_version: model } = job;

@@ -4,9 +4,9 @@ import { useDisclosure } from "@mantine/hooks";
 
 import type { Failure } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
+import { faultOf, humanised } from "@/features/jobs/format";
 
 import classes from "./FailureCard.module.css";
-import { faultOf, humanised } from "@/features/jobs/format";
 
 /** Says no more than the message: the whole of what was uploaded. */
 const UNTOLD = ["", "file"];

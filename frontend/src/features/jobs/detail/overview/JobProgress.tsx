@@ -3,12 +3,11 @@ import { Group, Paper, Progress, Text } from "@mantine/core";
 
 import type { Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
+import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { isMoving, isOver } from "@/features/jobs/queries";
 import { number, percent } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
-
-import { PredictedTime } from "@/components/display/PredictedTime";
-import { isMoving, isOver } from "@/features/jobs/queries";
 
 export function JobProgress({ job }: { job: Job }) {
   return (

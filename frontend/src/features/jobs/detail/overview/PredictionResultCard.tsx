@@ -2,11 +2,10 @@
 import { Group, Paper, Text, Title } from "@mantine/core";
 
 import type { JobDetail } from "@/api/types";
-import { DownloadButton } from "@/components/form/DownloadButton";
 import { type Fact, Facts } from "@/components/display/Facts";
-import { bytes, number } from "@/lib/quantities";
-
+import { DownloadButton } from "@/components/form/DownloadButton";
 import { numbersIn } from "@/features/jobs/format";
+import { bytes, number } from "@/lib/quantities";
 
 export function PredictionResultCard({ job }: { job: JobDetail }) {
   const file = job.result_file;

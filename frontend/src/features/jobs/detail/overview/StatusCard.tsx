@@ -2,7 +2,6 @@
 import { Alert, List, Text } from "@mantine/core";
 
 import type { Explanation, Job, JobState } from "@/api/types";
-
 import { factsOf } from "@/features/jobs/format";
 
 const TITLES: Record<JobState, string | null> = {

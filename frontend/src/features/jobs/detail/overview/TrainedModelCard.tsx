@@ -2,12 +2,11 @@
 import { Group, Paper, Text, Title } from "@mantine/core";
 
 import type { Job } from "@/api/types";
-import { DownloadButton } from "@/components/form/DownloadButton";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
-import { number } from "@/lib/quantities";
-
+import { DownloadButton } from "@/components/form/DownloadButton";
 import { numbersIn } from "@/features/jobs/format";
+import { number } from "@/lib/quantities";
 
 const FILES = [
   ["weights", "Weights"],

@@ -5,11 +5,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { Job, Speed } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { SectionCard } from "@/components/layout/Section";
+import { speedQuery } from "@/features/jobs/queries";
 import { bytes, count, number, percent } from "@/lib/quantities";
 
-import classes from "./ProfileCard.module.css";
 import { type Bar, barsOf, explanationsOf, meanStaleness, partsOf } from "./profile";
-import { speedQuery } from "@/features/jobs/queries";
+
+import classes from "./ProfileCard.module.css";
 
 export function ProfileCard({ job }: { job: Job }) {
   const { data } = useQuery(speedQuery(job));
