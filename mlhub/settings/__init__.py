@@ -103,6 +103,8 @@ FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
 WHITENOISE_ROOT = FRONTEND_DIST if FRONTEND_DIST.is_dir() else None
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
+# the build writes a hash of their content into the names of these files: what a browser has of them stays right
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/assets/[^/]+-[\w-]{8}\.(?:js|css)$"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
