@@ -994,7 +994,30 @@ export interface components {
             /** Format: date-time */
             readonly ended_at: string | null;
             readonly outcome: string;
-            readonly cause: string;
+            /**
+             * @description Why it ended badly; blank otherwise.
+             *
+             *     * `user_code` - user_code
+             *     * `bad_spec` - bad_spec
+             *     * `input_unavailable` - input_unavailable
+             *     * `out_of_memory` - out_of_memory
+             *     * `peer_lost` - peer_lost
+             *     * `not_a_number` - not_a_number
+             *     * `report_refused` - report_refused
+             *     * `preempted` - preempted
+             *     * `timeout` - timeout
+             *     * `stalled` - stalled
+             *     * `image` - image
+             *     * `volume` - volume
+             *     * `quota` - quota
+             *     * `taint` - taint
+             *     * `unschedulable` - unschedulable
+             *     * `node_lost` - node_lost
+             *     * `killed` - killed
+             *     * `launch_failed` - launch_failed
+             *     * `unknown` - unknown
+             */
+            readonly cause: components["schemas"]["FailureCause"] | components["schemas"]["BlankEnum"];
             readonly message: string;
             readonly first_step: number;
             readonly last_step: number;
@@ -1018,6 +1041,8 @@ export interface components {
          * @enum {string}
          */
         BasisEnum: "family" | "few" | "others" | "prior";
+        /** @enum {unknown} */
+        BlankEnum: "";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             moment: components["schemas"]["MomentEnum"];
@@ -1174,7 +1199,16 @@ export interface components {
             readonly at: string;
             readonly round: number | null;
             readonly policy: string;
-            readonly decision: string;
+            /**
+             * @description What was decided.
+             *
+             *     * `launch` - launch
+             *     * `resize` - resize
+             *     * `preempt` - preempt
+             *     * `keep` - keep
+             *     * `wait` - wait
+             */
+            readonly decision: components["schemas"]["DecisionKind"];
             readonly explanations: components["schemas"]["Explanation"][];
             readonly mode: string;
             readonly n_workers: number;
@@ -1185,6 +1219,15 @@ export interface components {
             /** Format: date-time */
             readonly predicted_finish_at: string | null;
         };
+        /**
+         * @description * `launch` - launch
+         *     * `resize` - resize
+         *     * `preempt` - preempt
+         *     * `keep` - keep
+         *     * `wait` - wait
+         * @enum {string}
+         */
+        DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
         Difference: {
             /** Format: uuid */
             job: string;
@@ -1269,7 +1312,30 @@ export interface components {
             };
         };
         Failure: {
-            cause: string;
+            /**
+             * @description What went wrong, as a code.
+             *
+             *     * `user_code` - user_code
+             *     * `bad_spec` - bad_spec
+             *     * `input_unavailable` - input_unavailable
+             *     * `out_of_memory` - out_of_memory
+             *     * `peer_lost` - peer_lost
+             *     * `not_a_number` - not_a_number
+             *     * `report_refused` - report_refused
+             *     * `preempted` - preempted
+             *     * `timeout` - timeout
+             *     * `stalled` - stalled
+             *     * `image` - image
+             *     * `volume` - volume
+             *     * `quota` - quota
+             *     * `taint` - taint
+             *     * `unschedulable` - unschedulable
+             *     * `node_lost` - node_lost
+             *     * `killed` - killed
+             *     * `launch_failed` - launch_failed
+             *     * `unknown` - unknown
+             */
+            cause: components["schemas"]["FailureCause"];
             fault: components["schemas"]["FaultEnum"];
             message: string;
             remedy: string;
@@ -1277,6 +1343,29 @@ export interface components {
             field: string | null;
             traceback: string | null;
         };
+        /**
+         * @description * `user_code` - user_code
+         *     * `bad_spec` - bad_spec
+         *     * `input_unavailable` - input_unavailable
+         *     * `out_of_memory` - out_of_memory
+         *     * `peer_lost` - peer_lost
+         *     * `not_a_number` - not_a_number
+         *     * `report_refused` - report_refused
+         *     * `preempted` - preempted
+         *     * `timeout` - timeout
+         *     * `stalled` - stalled
+         *     * `image` - image
+         *     * `volume` - volume
+         *     * `quota` - quota
+         *     * `taint` - taint
+         *     * `unschedulable` - unschedulable
+         *     * `node_lost` - node_lost
+         *     * `killed` - killed
+         *     * `launch_failed` - launch_failed
+         *     * `unknown` - unknown
+         * @enum {string}
+         */
+        FailureCause: "user_code" | "bad_spec" | "input_unavailable" | "out_of_memory" | "peer_lost" | "not_a_number" | "report_refused" | "preempted" | "timeout" | "stalled" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "killed" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             start: components["schemas"]["Cost"];
@@ -2143,7 +2232,16 @@ export interface components {
         };
         /** @description What would become of a job. n_workers: 0 while it waits. */
         Prospect: {
-            decision: string;
+            /**
+             * @description What would be decided.
+             *
+             *     * `launch` - launch
+             *     * `resize` - resize
+             *     * `preempt` - preempt
+             *     * `keep` - keep
+             *     * `wait` - wait
+             */
+            decision: components["schemas"]["DecisionKind"];
             mode: string;
             n_workers: number;
             n_servers: number;
@@ -2599,7 +2697,41 @@ export interface components {
         };
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
-            name: string;
+            /**
+             * @description What a job names it by.
+             *
+             *     * `auto` - auto
+             *     * `bsp` - bsp
+             *     * `hierarchical` - hierarchical
+             *     * `asp` - asp
+             *     * `sparse_rows` - sparse_rows
+             *     * `bounded_delay` - bounded_delay
+             *     * `ssp` - ssp
+             *     * `softsync` - softsync
+             *     * `k_of_n` - k_of_n
+             *     * `downpour` - downpour
+             *     * `adag` - adag
+             *     * `dynsgd` - dynsgd
+             *     * `easgd` - easgd
+             *     * `all_reduce` - all_reduce
+             *     * `averaging` - averaging
+             *     * `block_momentum` - block_momentum
+             *     * `elastic_averaging` - elastic_averaging
+             *     * `gossip` - gossip
+             *     * `random_gossip` - random_gossip
+             *     * `push_sum` - push_sum
+             *     * `gosgd` - gosgd
+             *     * `outer_products` - outer_products
+             *     * `sharded` - sharded
+             *     * `ensemble` - ensemble
+             *     * `fully_sharded` - fully_sharded
+             *     * `tensor` - tensor
+             *     * `hybrid` - hybrid
+             *     * `pipeline` - pipeline
+             *     * `single` - single
+             *     * `main_worker` - main_worker
+             */
+            name: components["schemas"]["StrategyName"];
             about: string;
             mode: string | null;
             is_resizable: boolean;
@@ -2607,6 +2739,40 @@ export interface components {
             other_names: string[];
             parameters: components["schemas"]["StrategyParameter"][];
         };
+        /**
+         * @description * `auto` - auto
+         *     * `bsp` - bsp
+         *     * `hierarchical` - hierarchical
+         *     * `asp` - asp
+         *     * `sparse_rows` - sparse_rows
+         *     * `bounded_delay` - bounded_delay
+         *     * `ssp` - ssp
+         *     * `softsync` - softsync
+         *     * `k_of_n` - k_of_n
+         *     * `downpour` - downpour
+         *     * `adag` - adag
+         *     * `dynsgd` - dynsgd
+         *     * `easgd` - easgd
+         *     * `all_reduce` - all_reduce
+         *     * `averaging` - averaging
+         *     * `block_momentum` - block_momentum
+         *     * `elastic_averaging` - elastic_averaging
+         *     * `gossip` - gossip
+         *     * `random_gossip` - random_gossip
+         *     * `push_sum` - push_sum
+         *     * `gosgd` - gosgd
+         *     * `outer_products` - outer_products
+         *     * `sharded` - sharded
+         *     * `ensemble` - ensemble
+         *     * `fully_sharded` - fully_sharded
+         *     * `tensor` - tensor
+         *     * `hybrid` - hybrid
+         *     * `pipeline` - pipeline
+         *     * `single` - single
+         *     * `main_worker` - main_worker
+         * @enum {string}
+         */
+        StrategyName: "auto" | "bsp" | "hierarchical" | "asp" | "sparse_rows" | "bounded_delay" | "ssp" | "softsync" | "k_of_n" | "downpour" | "adag" | "dynsgd" | "easgd" | "all_reduce" | "averaging" | "block_momentum" | "elastic_averaging" | "gossip" | "random_gossip" | "push_sum" | "gosgd" | "outer_products" | "sharded" | "ensemble" | "fully_sharded" | "tensor" | "hybrid" | "pipeline" | "single" | "main_worker";
         /** @description Bounds are allowed themselves, but for a minimum that a value must be above. */
         StrategyParameter: {
             name: string;

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mlhub.control.models import JobDecision, Moment, Round, SchedulerSettings, ShadowDecision
+from mlhub.control.models import DECISIONS, JobDecision, Moment, Round, SchedulerSettings, ShadowDecision
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
 from scheduler.models.cost import Basis
@@ -21,6 +21,7 @@ class DecisionSerializer(serializers.ModelSerializer[JobDecision]):
     """
 
     round = serializers.IntegerField(source="round_id", allow_null=True, read_only=True)
+    decision = serializers.ChoiceField(choices=DECISIONS, read_only=True, help_text="What was decided.")
     explanations = ExplanationSerializer(many=True, read_only=True)
     nodes = serializers.ListField(child=serializers.CharField(), read_only=True)
 

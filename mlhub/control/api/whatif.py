@@ -15,6 +15,7 @@ from mlhub.clusters.models import Node
 from mlhub.control import whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
+from mlhub.control.models import DECISIONS
 from mlhub.control.supposing import Supposed, suppose_job
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -88,7 +89,7 @@ class WhatIfSerializer(serializers.Serializer[None]):
 class ProspectSerializer(serializers.Serializer[Any]):
     """What would become of a job. n_workers: 0 while it waits."""
 
-    decision = serializers.CharField()
+    decision = serializers.ChoiceField(choices=DECISIONS, help_text="What would be decided.")
     mode = serializers.CharField(allow_blank=True)
     n_workers = serializers.IntegerField()
     n_servers = serializers.IntegerField()

@@ -15,8 +15,12 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Prefl
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.strategies.schema import SCHEMES
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
+from mlhub.wire.exits import Cause
 
+CAUSES = [(cause.value, cause.value) for cause in Cause]
+STRATEGIES = [(name, name) for name in SCHEMES]
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
 MAX_WORKERS = 4096
@@ -33,7 +37,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class FailureSerializer(serializers.Serializer[Any]):
-    cause = serializers.CharField()
+    cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
     fault = serializers.ChoiceField(choices=["user", "platform"])
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
@@ -48,6 +52,9 @@ class PlacementSerializer(serializers.Serializer[Any]):
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    cause = serializers.ChoiceField(
+        choices=CAUSES, allow_blank=True, read_only=True, help_text="Why it ended badly; blank otherwise."
+    )
     placement = serializers.SerializerMethodField()
 
     class Meta:
@@ -183,7 +190,7 @@ class StrategyParameterSerializer(serializers.Serializer[None]):
 class StrategySerializer(serializers.Serializer[None]):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
-    name = serializers.CharField()
+    name = serializers.ChoiceField(choices=STRATEGIES, help_text="What a job names it by.")
     about = serializers.CharField()
     mode = serializers.CharField(allow_null=True)
     is_resizable = serializers.BooleanField()
