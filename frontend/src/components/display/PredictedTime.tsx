@@ -1,9 +1,20 @@
-// A predicted moment; once it has passed, "any moment" instead of a past that did not happen.
-import { useNow } from "@/lib/time";
+// A predicted time, relative to now; once it has passed it is overdue, since the prediction did not come true.
+import { Text } from "@mantine/core";
 
-import { RelativeTime } from "./RelativeTime";
+import { until, useNow } from "@/lib/time";
 
-export function PredictedTime({ at }: { at: string }) {
+interface Props {
+  /** null: there is no prediction. */
+  at: string | null;
+  unknown?: string;
+}
+
+export function PredictedTime({ at, unknown = "–" }: Props) {
   const now = useNow(10);
-  return Date.parse(at) < now ? <>any moment</> : <RelativeTime at={at} />;
+  if (at === null) return <>{unknown}</>;
+  return (
+    <Text component="time" inherit span dateTime={at} title={`Predicted for ${new Date(at).toLocaleString()}`}>
+      {until(at, now)}
+    </Text>
+  );
 }

@@ -1,15 +1,10 @@
-// The state of a version of a dataset or model as a coloured word.
+// The state of a version of a dataset or a model as a coloured word.
 import { Badge } from "@mantine/core";
 
 import type { VersionState } from "@/api/types";
-
-const LOOKS: Record<VersionState, { label: string; color: string }> = {
-  inspecting: { label: "Inspecting", color: "cyan" },
-  ready: { label: "Ready", color: "teal" },
-  refused: { label: "Refused", color: "red" },
-};
+import { VERSION_STATES } from "@/domain/versionState";
 
 export function VersionStateBadge({ state }: { state: VersionState }) {
-  const { label, color } = LOOKS[state];
+  const { label, color } = VERSION_STATES[state];
   return <Badge color={color}>{label}</Badge>;
 }

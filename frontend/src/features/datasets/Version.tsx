@@ -11,8 +11,8 @@ import { InspectingAlert } from "@/components/feedback/InspectingAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { RejectionAlert } from "@/components/feedback/RejectionAlert";
 import { Section } from "@/components/layout/Section";
+import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { PreviewView } from "@/features/datasets/PreviewView";
-import { FORMATS } from "@/features/datasets/formats";
 import { asPreview } from "@/features/datasets/preview";
 import { versionQuery } from "@/features/datasets/queries";
 import { classesOf, schemaFacts } from "@/features/datasets/schema";
@@ -82,7 +82,7 @@ function factsOf(version: DatasetVersion): Fact[] {
   const target = targetIn(version.schema) ?? targetIn(version.options);
   return [
     ...schemaFacts(version.schema),
-    ["Format", FORMATS[version.format]],
+    ["Format", DATASET_FORMATS[version.format].label],
     ...(target ? [["Target column", target] satisfies Fact] : []),
     ["Size", bytes(version.size_bytes)],
     ["Files", version.files.map(({ name }) => name).join(", ") || "–"],

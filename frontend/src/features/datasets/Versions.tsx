@@ -6,7 +6,7 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { VersionsTable } from "@/components/table/VersionsTable";
-import { FORMATS } from "@/features/datasets/formats";
+import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { versionsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";
 import { bytes } from "@/lib/quantities";
@@ -22,7 +22,7 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
       shownId={shownId}
       cells={(version) => [
         <VersionStateBadge key="state" state={version.state} />,
-        FORMATS[version.format],
+        DATASET_FORMATS[version.format].label,
         summary(version.schema),
         bytes(version.size_bytes),
         <RelativeTime key="at" at={version.created_at} />,

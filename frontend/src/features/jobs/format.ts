@@ -1,17 +1,9 @@
-// The jobs' pages in words: modes, sizes, metrics, causes.
+// How the jobs' pages write sizes, metrics and free JSON.
 import { isRecord } from "@/api/client";
 import type { Attempt, Job } from "@/api/types";
+import { modeLabel } from "@/domain/mode";
+import { strategyLabel } from "@/domain/strategy";
 import { count, number } from "@/lib/quantities";
-
-const MODES: Record<string, string> = {
-  auto: "Automatic",
-  all_reduce: "All-reduce",
-  parameter_server: "Parameter server",
-};
-
-export function modeName(mode: string): string {
-  return MODES[mode] ?? humanised(mode);
-}
 
 /** "3 workers + 1 server". */
 export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): string {
@@ -26,7 +18,7 @@ export function shapeOf(job: Job): string {
   const asked = min === max ? count(min, "worker") : `${min}–${max} workers`;
   const size = attempt === null ? asked : sizeOf(attempt);
   // workers that only ask a model exchange nothing
-  return job.kind === "train" ? `${modeName(attempt === null ? job.mode : attempt.mode)} · ${size}` : size;
+  return job.kind === "train" ? `${modeLabel(attempt === null ? job.mode : attempt.mode)} · ${size}` : size;
 }
 
 /** result_metrics and such are free JSON: only its numbers. */
@@ -48,19 +40,10 @@ export function headlineMetric(job: Job): [string, number] | null {
   );
 }
 
-/** "out_of_memory" -> "Out of memory". */
-export function humanised(code: string): string {
+/** "max_gpus" -> "Max gpus": a code that has no label of its own. */
+export function humanise(code: string): string {
   const words = code.replaceAll(/[._-]+/g, " ").trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-const FAULTS: Record<string, string> = {
-  user: "in the model, the data or the settings",
-  platform: "on the platform",
-};
-
-export function faultOf(fault: string): string {
-  return FAULTS[fault] ?? humanised(fault);
 }
 
 /** A fact as people read it. */
@@ -73,17 +56,17 @@ export function factText(value: unknown): string {
 
 export function factsOf(json: unknown): [string, string][] {
   if (!isRecord(json)) return [];
-  return Object.entries(json).map(([key, value]) => [humanised(key), factText(value)]);
+  return Object.entries(json).map(([key, value]) => [humanise(key), factText(value)]);
 }
 
-/** "asp · staleness_scaling zhang": a name first, then each with its value; what is off is left out. */
-export function listed(values: unknown): string {
+/** "Asynchronous (ASP) · staleness_scaling zhang": a name first, then each with its value; what is off is left out. */
+export function parameterList(values: unknown): string {
   if (!isRecord(values)) return "";
   return Object.entries(values)
     .filter(([, value]) => value !== "none" && value !== null)
     .map(([name, value]) => {
-      const told = typeof value === "string" ? value : JSON.stringify(value);
-      return name === "name" ? told : `${name} ${told}`;
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      return name === "name" ? strategyLabel(text) : `${name} ${text}`;
     })
     .join(" · ");
 }

@@ -62,7 +62,7 @@ describe("The queue's page", () => {
     expect(await screen.findByText("1 job would end earlier, 0 later.")).toBeVisible();
     expect(asked).toEqual({ cancel: [job().id] });
     const row = within(screen.getByRole("table", { name: "Effects" })).getByRole("row", { name: /second/ });
-    expect(row).toHaveTextContent("waits");
+    expect(row).toHaveTextContent("stays pending");
     expect(row).toHaveTextContent("starts now, 4 GPUs");
     expect(row).toHaveTextContent("1 h 00 min earlier");
   });

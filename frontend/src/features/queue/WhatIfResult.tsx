@@ -4,10 +4,11 @@ import { Stack, Table, Text } from "@mantine/core";
 import type { Effect, WhatIfAnswer } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { DECISIONS } from "@/domain/decision";
 import { count, number } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
-type Prospect = Effect["after"];
+type Outcome = Effect["after"];
 
 export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
   const { effects } = answer;
@@ -23,17 +24,17 @@ export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
               <Table.Td>
                 {effect.role === "submitted" ? effect.name : <TextLink to={`/jobs/${effect.id}`}>{effect.name}</TextLink>}
               </Table.Td>
-              <Table.Td>{words(effect.before)}</Table.Td>
+              <Table.Td>{outcomeText(effect.before)}</Table.Td>
               <Table.Td>
-                {words(effect.after)}
+                {outcomeText(effect.after)}
                 {effect.after?.decision === "wait" && (
                   <Text size="xs" c="dimmed">
                     {effect.after.explanations[0]?.sentence}
                   </Text>
                 )}
               </Table.Td>
-              <Table.Td>{moved(effect.after?.start_at, effect.start_delta_s)}</Table.Td>
-              <Table.Td>{moved(effect.after?.finish_at, effect.finish_delta_s)}</Table.Td>
+              <Table.Td>{timeWithShift(effect.after?.start_at, effect.start_delta_s)}</Table.Td>
+              <Table.Td>{timeWithShift(effect.after?.finish_at, effect.finish_delta_s)}</Table.Td>
             </Table.Tr>
           ))}
         </ScrollTable>
@@ -55,24 +56,16 @@ function headline(effects: Effect[]): string {
   return `${count(earlier, "job")} would end earlier, ${number(later)} later.`;
 }
 
-const WORDS: Record<string, string> = {
-  launch: "starts now",
-  resize: "is resized",
-  preempt: "gives its GPUs back",
-  keep: "goes on",
-  wait: "waits",
-};
-
-function words(prospect: Prospect): string {
-  if (prospect === null) return "is not there";
-  const deed = WORDS[prospect.decision] ?? prospect.decision;
-  return prospect.n_workers > 0 && prospect.decision !== "preempt"
-    ? `${deed}, ${count(prospect.n_workers, "GPU")}`
-    : deed;
+function outcomeText(outcome: Outcome): string {
+  if (outcome === null) return "is not there";
+  const { hypothetical } = DECISIONS[outcome.decision];
+  return outcome.n_workers > 0 && outcome.decision !== "preempt"
+    ? `${hypothetical}, ${count(outcome.n_workers, "GPU")}`
+    : hypothetical;
 }
 
 /** "14:05 (3 min 00 s earlier)". */
-function moved(at: string | null | undefined, delta_s: number | null): string {
+function timeWithShift(at: string | null | undefined, delta_s: number | null): string {
   if (!at) return "–";
   if (delta_s === null || Math.abs(delta_s) < 1) return clock(at);
   return `${clock(at)} (${duration(Math.abs(delta_s))} ${delta_s < 0 ? "earlier" : "later"})`;

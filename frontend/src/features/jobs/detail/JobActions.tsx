@@ -5,27 +5,17 @@ import { useNavigate } from "react-router";
 
 import { Problem } from "@/api/client";
 import { canWrite, useMe } from "@/api/session";
-import type { Job, JobState } from "@/api/types";
+import type { Job } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { type Verb, useJobAction } from "@/features/jobs/queries";
+import { JOB_STATES, type JobVerb } from "@/domain/jobState";
+import { useJobAction } from "@/features/jobs/queries";
 
 import { PredictButton } from "./PredictButton";
 
-const VERBS: Record<JobState, readonly Verb[]> = {
-  queued: ["pause", "cancel"],
-  starting: ["pause", "cancel"],
-  running: ["pause", "cancel"],
-  stopping: ["pause", "cancel"],
-  paused: ["resume", "cancel"],
-  succeeded: [],
-  failed: [],
-  cancelled: [],
-};
-
 /** What makes sense now: what is asked for already is not asked again, and a pause can be taken back. */
-function verbsOf(job: Job): readonly Verb[] {
+function verbsOf(job: Job): readonly JobVerb[] {
   if (job.intent === "cancel") return [];
-  const verbs = VERBS[job.state];
+  const { verbs } = JOB_STATES[job.state];
   return job.intent === "pause" ? verbs.map((verb) => (verb === "pause" ? "resume" : verb)) : verbs;
 }
 
@@ -36,7 +26,7 @@ export function JobActions({ job }: { job: Job }) {
   if (!canWrite(me, job.project.organisation.id)) return null;
 
   const verbs = verbsOf(job);
-  const act = (verb: Verb) =>
+  const act = (verb: JobVerb) =>
     action.mutate(verb, {
       onSuccess: (answer) => {
         if (verb === "clone") void navigate(`/jobs/${answer.id}`);
@@ -48,7 +38,7 @@ export function JobActions({ job }: { job: Job }) {
           message: error instanceof Problem ? [error.detail, error.remedy].filter(Boolean).join(" ") : error.message,
         }),
     });
-  const simple = (verb: Verb, label: string, tip: string) => (
+  const simple = (verb: JobVerb, label: string, tip: string) => (
     <Tooltip label={tip}>
       <Button
         variant="default"

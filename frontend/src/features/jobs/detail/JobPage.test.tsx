@@ -116,7 +116,7 @@ it("reads over REST again when the stream has a gap, and keeps what it knew", as
 
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
   const failure = {
-    cause: "out_of_memory",
+    cause: "out_of_memory" as const,
     fault: "user" as const,
     message: "The GPU's memory was full at step 3.",
     remedy: "Halve the batch size.",
@@ -241,11 +241,11 @@ it("tells what was decided over the rounds, newest first, with reasons and sizes
   renderPage(ADDRESS);
   const table = await screen.findByRole("table", { name: "Decisions" });
   const [, first, second] = within(table).getAllByRole("row");
-  expect(first).toHaveTextContent("Start");
+  expect(first).toHaveTextContent("Launched");
   expect(first).toHaveTextContent("All-reduce · 2 workers · node-a");
   expect(first).toHaveTextContent("Its turn, and 2 GPUs are free.");
   expect(first).toHaveTextContent("round 12");
-  expect(second).toHaveTextContent("WaitAll 4 GPUs are in use; it needs 2.");
+  expect(second).toHaveTextContent("PendingAll 4 GPUs are in use; it needs 2.");
   expect(screen.getByText(/^A restart of this family costs 31 s ± 4 s \(7 observations\): to leave/)).toBeVisible();
 });
 
@@ -253,12 +253,12 @@ it("shows where a step's time goes and how stale gradients were", async () => {
   server.use(answers("/api/v1/jobs/{id}/speed", { samples: [speed({ staleness: [6, 3, 1], n_discarded: 2 })] }));
   stored(jobDetail());
   renderPage(ADDRESS);
-  const card = await screen.findByRole("region", { name: "What it measured" });
+  const card = await screen.findByRole("region", { name: "Profile" });
   expect(within(card).getByText("Waiting for others 10 ms · 10 %")).toBeInTheDocument();
   expect(within(card).getByText("480 examples")).toBeInTheDocument();
   expect(within(card).getByRole("img", { name: "Staleness 0: 60 %, 1: 30 %, 2: 10 %" })).toBeInTheDocument();
   expect(within(card).getByText("0.5 on average · 2 gradients came too late")).toBeInTheDocument();
-  expect(within(card).queryByText("GPU in use")).not.toBeInTheDocument();
+  expect(within(card).queryByText("GPU utilisation")).not.toBeInTheDocument();
 });
 
 it("asks what a job trained about a dataset, and goes to the job that answers", async () => {

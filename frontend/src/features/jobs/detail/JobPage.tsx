@@ -10,6 +10,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
+import { isOver } from "@/domain/jobState";
 import { AttemptTimeline } from "@/features/jobs/detail/attempts/AttemptTimeline";
 import { DecisionTable } from "@/features/jobs/detail/decisions/DecisionTable";
 import { EventTable } from "@/features/jobs/detail/events/EventTable";
@@ -22,7 +23,6 @@ import { PredictionResultCard } from "@/features/jobs/detail/overview/Prediction
 import { StatusCard } from "@/features/jobs/detail/overview/StatusCard";
 import { TrainedModelCard } from "@/features/jobs/detail/overview/TrainedModelCard";
 import { ProfileCard } from "@/features/jobs/detail/profile/ProfileCard";
-import { isOver } from "@/features/jobs/queries";
 
 import { JobActions } from "./JobActions";
 import { type Live, useLiveJob } from "./useLiveJob";

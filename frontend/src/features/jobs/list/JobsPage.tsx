@@ -4,12 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { useProjects } from "@/api/session";
-import { JOB_STATES } from "@/components/display/JobStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { Pager } from "@/components/table/Pager";
 import { useFilters } from "@/components/table/useFilters";
+import { JOB_STATES } from "@/domain/jobState";
 import { type JobFilters, jobsQuery } from "@/features/jobs/queries";
 
 import { JobsList } from "./JobsList";

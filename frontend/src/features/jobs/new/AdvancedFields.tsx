@@ -2,9 +2,15 @@
 import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core";
 
 import type { Mode } from "@/api/types";
+import { MODES } from "@/domain/mode";
 
 import { StrategyFields } from "./StrategyFields";
-import { type Draft, type Errors, MODES } from "./draft";
+import { type Draft, type Errors } from "./draft";
+
+const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
+  value,
+  label: value === "auto" ? `${label}: MLHub chooses` : label,
+}));
 
 interface AdvancedFieldsProps {
   draft: Draft;
@@ -27,7 +33,7 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
           label="Mode"
           value={draft.mode}
           onChange={(event) => onChange({ mode: event.currentTarget.value as Mode })}
-          data={MODES}
+          data={MODE_CHOICES}
           error={errors.mode}
         />
         <NumberInput

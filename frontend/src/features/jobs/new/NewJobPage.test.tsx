@@ -139,7 +139,7 @@ it("names a strategy that the platform knows, says what it does, and sends its p
   const sent = submissions(created);
   const { user } = renderPage(preselected);
   await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
-  await screen.findByRole("option", { name: "Push sum" });
+  await screen.findByRole("option", { name: "Stochastic gradient push" });
   await user.selectOptions(screen.getByRole("combobox", { name: /Strategy/ }), "push_sum");
   expect(screen.getByText("Workers send one way only.")).toBeInTheDocument();
   await user.type(screen.getByRole("textbox", { name: /^Parameters/ }), '{{"n_peers": 2}');
@@ -158,7 +158,7 @@ it("offers only data that is ready, and says where to get some", async () => {
 
 it("says before it is submitted when it is expected to start and end", async () => {
   const after = {
-    decision: "wait",
+    decision: "wait" as const,
     mode: "",
     n_workers: 0,
     n_servers: 0,

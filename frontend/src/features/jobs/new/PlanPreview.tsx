@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { whatIf } from "@/api/scheduler";
 import type { JobSubmit, WhatIfAnswer } from "@/api/types";
-import { modeName } from "@/features/jobs/format";
+import { modeLabel } from "@/domain/mode";
 import { count } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
@@ -52,7 +52,7 @@ function Told({ answer }: { answer: WhatIfAnswer }) {
 type After = NonNullable<WhatIfAnswer["effects"][number]["after"]>;
 
 function start(own: After, asOf: string): string {
-  if (own.decision !== "wait") return `It starts at once: ${modeName(own.mode)}, ${count(own.n_workers, "GPU")}.`;
+  if (own.decision !== "wait") return `It starts at once: ${modeLabel(own.mode)}, ${count(own.n_workers, "GPU")}.`;
   if (own.start_at === null) return "Its start cannot be foretold.";
   return `It waits about ${duration((Date.parse(own.start_at) - Date.parse(asOf)) / 1000)}.`;
 }

@@ -2,7 +2,7 @@
 import { NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { humanised } from "@/features/jobs/format";
+import { STRATEGIES } from "@/domain/strategy";
 import { strategiesQuery } from "@/features/jobs/queries";
 
 import type { Draft, Errors } from "./draft";
@@ -27,7 +27,7 @@ export function StrategyFields({ draft, errors, onChange }: StrategyFieldsProps)
         onChange={(event) => onChange({ strategy: event.currentTarget.value, parameters: "" })}
         data={[
           { value: "", label: "Automatic: MLHub chooses" },
-          ...named.map(({ name }) => ({ value: name, label: humanised(name) })),
+          ...named.map(({ name }) => ({ value: name, label: STRATEGIES[name] })),
         ]}
         error={errors.strategy}
       />

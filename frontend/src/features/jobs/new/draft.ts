@@ -24,12 +24,6 @@ export interface Draft {
 export type Field = keyof Draft;
 export type Errors = Partial<Record<Field, string>>;
 
-export const MODES: { value: Mode; label: string }[] = [
-  { value: "auto", label: "Automatic: MLHub chooses" },
-  { value: "all_reduce", label: "All-reduce" },
-  { value: "parameter_server", label: "Parameter server" },
-];
-
 export function emptyDraft(dataset: string, model: string): Draft {
   return {
     dataset,

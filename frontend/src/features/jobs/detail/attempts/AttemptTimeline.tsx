@@ -2,8 +2,10 @@
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
-import { humanised, modeName, sizeOf } from "@/features/jobs/format";
-import { isOver } from "@/features/jobs/queries";
+import { FAILURE_CAUSES } from "@/domain/failureCause";
+import { isOver } from "@/domain/jobState";
+import { modeLabel } from "@/domain/mode";
+import { humanise, sizeOf } from "@/features/jobs/format";
 import { clock, duration, useNow } from "@/lib/time";
 
 import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
@@ -75,8 +77,8 @@ function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {
 
 function Ending({ attempt }: { attempt: Attempt }) {
   const parts = [];
-  if (attempt.outcome !== "") parts.push(humanised(attempt.outcome));
-  if (attempt.cause !== "") parts.push(humanised(attempt.cause));
+  if (attempt.outcome !== "") parts.push(humanise(attempt.outcome));
+  if (attempt.cause !== "") parts.push(FAILURE_CAUSES[attempt.cause]);
   if (attempt.message !== "") parts.push(attempt.message);
   if (parts.length === 0) return null;
   return (
@@ -88,7 +90,7 @@ function Ending({ attempt }: { attempt: Attempt }) {
 
 function nameOf(attempt: Attempt): string {
   const steps = `steps ${attempt.first_step}–${Math.max(attempt.first_step, attempt.last_step)}`;
-  return `#${attempt.number} · ${modeName(attempt.mode)} · ${sizeOf(attempt)} · ${steps}`;
+  return `#${attempt.number} · ${modeLabel(attempt.mode)} · ${sizeOf(attempt)} · ${steps}`;
 }
 
 function words(phase: Phase, ms: number): string {

@@ -7,7 +7,9 @@ import type { Decision } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { modeName, sizeOf } from "@/features/jobs/format";
+import { DECISIONS } from "@/domain/decision";
+import { modeLabel } from "@/domain/mode";
+import { sizeOf } from "@/features/jobs/format";
 import { clock } from "@/lib/time";
 
 const whyQuery = (id: string) =>
@@ -15,14 +17,6 @@ const whyQuery = (id: string) =>
     queryKey: ["why", id],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id } } })),
   });
-
-const WORDS: Record<string, string> = {
-  launch: "Start",
-  resize: "Resize",
-  preempt: "Give its GPUs back",
-  keep: "Go on",
-  wait: "Wait",
-};
 
 export function DecisionTable({ id }: { id: string }) {
   const why = useQuery(whyQuery(id));
@@ -58,10 +52,10 @@ function Row({ decision }: { decision: Decision }) {
         <RelativeTime at={decision.at} />
       </Table.Td>
       <Table.Td>
-        {WORDS[decision.decision] ?? decision.decision}
+        {DECISIONS[decision.decision].done}
         {decision.n_workers > 0 && (
           <Text size="xs" c="dimmed">
-            {modeName(decision.mode)} · {sizeOf(decision)} · {decision.nodes.join(", ")}
+            {modeLabel(decision.mode)} · {sizeOf(decision)} · {decision.nodes.join(", ")}
           </Text>
         )}
       </Table.Td>

@@ -1,6 +1,7 @@
 // An event of a job in words: what happened, and the details that a person wants to know.
 import type { Event } from "@/api/types";
-import { factsOf, modeName, sizeOf } from "@/features/jobs/format";
+import { modeLabel } from "@/domain/mode";
+import { factsOf, sizeOf } from "@/features/jobs/format";
 import { duration } from "@/lib/time";
 
 interface Told {
@@ -76,7 +77,7 @@ function launched(facts: Event["facts"]): string {
   if (mode !== "all_reduce" && mode !== "parameter_server") return "";
   if (typeof workers !== "number" || typeof servers !== "number") return "";
   const place = Array.isArray(nodes) ? ` on ${nodes.map(word).join(", ")}` : "";
-  return `${modeName(mode)} · ${sizeOf({ n_workers: workers, n_servers: servers })}${place}`;
+  return `${modeLabel(mode)} · ${sizeOf({ n_workers: workers, n_servers: servers })}${place}`;
 }
 
 function cause(facts: Event["facts"]): string {

@@ -4,7 +4,8 @@ import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
-import { factsOf, fallsWhenBetter, listed, modeName, shapeOf } from "@/features/jobs/format";
+import { modeLabel } from "@/domain/mode";
+import { factsOf, fallsWhenBetter, parameterList, shapeOf } from "@/features/jobs/format";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
@@ -23,10 +24,10 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
     facts.push(["Target", `${job.target_metric}${value}`]);
   }
   if (factsOf(job.strategy).length > 0) {
-    facts.push(["Strategy", listed(job.strategy)]);
+    facts.push(["Strategy", parameterList(job.strategy)]);
   }
   if (factsOf(job.hyperparameters).length > 0) {
-    facts.push(["Hyperparameters", listed(job.hyperparameters)]);
+    facts.push(["Hyperparameters", parameterList(job.hyperparameters)]);
   }
   return (
     <SectionCard title="What was asked for">
@@ -39,7 +40,7 @@ function trained(job: JobDetail): Fact[] {
   return [
     ["Epochs", number(job.epochs)],
     ["Batch size", number(job.batch_size)],
-    ["Mode asked for", modeName(job.mode)],
+    ["Mode asked for", modeLabel(job.mode)],
     ["Seed", String(job.seed)],
   ];
 }

@@ -4,12 +4,17 @@ import { useDisclosure } from "@mantine/hooks";
 
 import type { Failure } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
-import { faultOf, humanised } from "@/features/jobs/format";
+import { FAILURE_CAUSES } from "@/domain/failureCause";
 
 import classes from "./FailureCard.module.css";
 
-/** Says no more than the message: the whole of what was uploaded. */
-const UNTOLD = ["", "file"];
+const FAULTS: Record<Failure["fault"], string> = {
+  user: "in the model, the data or the settings",
+  platform: "on the platform",
+};
+
+/** Fields that say no more than the message: the whole of what was uploaded. */
+const UNSPECIFIC_FIELDS = ["", "file"];
 
 export function FailureCard({ failure }: { failure: Failure }) {
   const [isOpen, { toggle }] = useDisclosure(false);
@@ -17,12 +22,12 @@ export function FailureCard({ failure }: { failure: Failure }) {
     <Alert
       color="red"
       icon={<Icon name="alert" />}
-      title={`${humanised(failure.cause)} – the fault is ${faultOf(failure.fault)}`}
+      title={`${FAILURE_CAUSES[failure.cause]} – the fault is ${FAULTS[failure.fault]}`}
     >
       <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
         {failure.message}
       </Text>
-      {failure.field !== null && !UNTOLD.includes(failure.field) && (
+      {failure.field !== null && !UNSPECIFIC_FIELDS.includes(failure.field) && (
         <Text size="sm" mt={4}>
           Where: <Code>{failure.field}</Code>
         </Text>

@@ -5,7 +5,7 @@ import type { Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { isMoving, isOver } from "@/features/jobs/queries";
+import { isMoving, isOver } from "@/domain/jobState";
 import { number, percent } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
