@@ -7,7 +7,7 @@ import type { Event, JobDetail, LogLine, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
 import { attempt, dataset, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { answers, page, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 const ID = job().id;
 const ADDRESS = `/jobs/${ID}`;
@@ -46,10 +46,11 @@ async function stream(): Promise<FakeEventSource> {
   return FakeEventSource.of(STREAM);
 }
 
-const latest = (key: string) =>
-  within(screen.getByRole("row", { name: new RegExp(key) }))
-    .getAllByRole("cell")
-    .map((cell) => cell.textContent);
+/** The cells of a metric's row; none until the charts are there. */
+function latest(key: string): (string | null)[] {
+  const row = screen.queryByRole("row", { name: new RegExp(key) });
+  return row === null ? [] : within(row).getAllByRole("cell").map((cell) => cell.textContent);
+}
 
 it("says why a job waits, with every reason and its numbers", async () => {
   const explanations = [
@@ -112,6 +113,40 @@ it("reads over REST again when the stream has a gap, and keeps what it knew", as
   act(() => source.emit("gap", {}));
   expect(await screen.findByText("400 of 600 steps")).toBeInTheDocument();
   await expect.poll(() => latest("train/loss")).toEqual(["0.6", "130", "0.6", "0.9"]);
+});
+
+it("shows log, events, attempts and decisions although the metrics cannot be read, and offers to try again", async () => {
+  stored(jobDetail(), { points: [point(110, 0.9)], lines: [line(19, "still here")], events: [event(5, "job.submitted")] });
+  let isDown = true;
+  server.use(
+    http.get("/api/v1/jobs/:id/metrics", () =>
+      isDown ? problem(503, { title: "Unavailable", detail: "The metrics' store is away." }) : undefined,
+    ),
+  );
+  const { user } = renderPage(ADDRESS);
+  const metrics = within(await screen.findByRole("region", { name: "Metrics" }));
+  expect(await metrics.findByRole("alert")).toHaveTextContent("The metrics' store is away.");
+  expect(await screen.findByText("still here", { exact: false })).toBeVisible();
+  expect(within(screen.getByRole("table", { name: "Events" })).getByText("Submitted")).toBeVisible();
+  expect(screen.getByRole("list", { name: "Attempts" })).toBeVisible();
+  expect(await screen.findByRole("table", { name: "Decisions" })).toBeVisible();
+  expect(screen.getAllByRole("alert")).toHaveLength(1);
+
+  isDown = false;
+  await user.click(metrics.getByRole("button", { name: "Try again" }));
+  await expect.poll(() => latest("train/loss").slice(0, 2)).toEqual(["0.9", "110"]);
+});
+
+it("keeps the curves while the log cannot be read, and adds the lines that the stream brings", async () => {
+  stored(jobDetail(), { points: [point(110, 0.9)] });
+  server.use(http.get("/api/v1/jobs/:id/logs", () => problem(500, {})));
+  renderPage(ADDRESS);
+  await screen.findByRole("row", { name: /train\/loss/ });
+  const log = within(screen.getByRole("region", { name: "Log" }));
+  expect(await log.findByRole("alert")).toHaveTextContent("Error 500");
+  const source = await stream();
+  act(() => source.emit("log", { lines: [line(23, "new line")] }, "10-23"));
+  expect(await log.findByText("new line", { exact: false })).toBeVisible();
 });
 
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
@@ -303,6 +338,6 @@ it("gives the predictions of a job that is done, and says what was asked", async
   const link = await screen.findByRole("link", { name: "Download" });
   expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/result`);
   expect(screen.getByText(/predictions.parquet, 2/)).toBeInTheDocument();
-  expect(screen.getByText("those held out")).toBeInTheDocument();
+  expect(screen.getByText("held-out examples")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
 });

@@ -1,4 +1,4 @@
-// One job: where it stands and why, its curves, log, attempts and result; live while it lives.
+// One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
 import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { useParams } from "react-router";
 
@@ -11,34 +11,37 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
-import { AttemptTimeline } from "@/features/jobs/detail/attempts/AttemptTimeline";
-import { DecisionTable } from "@/features/jobs/detail/decisions/DecisionTable";
-import { EventTable } from "@/features/jobs/detail/events/EventTable";
-import { LogView } from "@/features/jobs/detail/logs/LogView";
-import { MetricCurves } from "@/features/jobs/detail/metrics/MetricCurves";
-import { ResourcesCard, ConfigurationCard } from "@/features/jobs/detail/overview/ConfigurationCard";
-import { FailureCard } from "@/features/jobs/detail/overview/FailureCard";
-import { JobProgress } from "@/features/jobs/detail/overview/JobProgress";
-import { PredictionResultCard } from "@/features/jobs/detail/overview/PredictionResultCard";
-import { StatusCard } from "@/features/jobs/detail/overview/StatusCard";
-import { TrainedModelCard } from "@/features/jobs/detail/overview/TrainedModelCard";
-import { ProfileCard } from "@/features/jobs/detail/profile/ProfileCard";
 
 import { JobActions } from "./JobActions";
-import { type Live, useLiveJob } from "./useLiveJob";
+import { AttemptTimeline } from "./attempts/AttemptTimeline";
+import { DecisionTable } from "./decisions/DecisionTable";
+import { EventTable } from "./events/EventTable";
+import { LogView } from "./logs/LogView";
+import { MetricCurves } from "./metrics/MetricCurves";
+import { ConfigurationCard } from "./overview/ConfigurationCard";
+import { FailureCard } from "./overview/FailureCard";
+import { JobProgress } from "./overview/JobProgress";
+import { PredictionResultCard } from "./overview/PredictionResultCard";
+import { ResourcesCard } from "./overview/ResourcesCard";
+import { StatusCard } from "./overview/StatusCard";
+import { TrainedModelCard } from "./overview/TrainedModelCard";
+import { ProfileCard } from "./profile/ProfileCard";
+import { useLiveJob } from "./useLiveJob";
 
 export function JobPage() {
   const { id = "" } = useParams();
   return <LiveJob key={id} id={id} />;
 }
 
+type LiveParts = Pick<ReturnType<typeof useLiveJob>, "curves" | "log" | "events">;
+
 function LiveJob({ id }: { id: string }) {
-  const { job, live, isConnected } = useLiveJob(id);
+  const { job, isConnected, refresh, ...parts } = useLiveJob(id);
   const back = <BackLink to="/jobs">Jobs</BackLink>;
   if (job.data === undefined) {
     return (
       <Page title="Job" back={back}>
-        <ProblemAlert error={job.error} onRetry={() => void job.refetch()} />
+        <ProblemAlert error={job.error} onRetry={refresh} />
         {job.isPending && <Loading />}
       </Page>
     );
@@ -50,10 +53,8 @@ function LiveJob({ id }: { id: string }) {
       subtitle={<Subtitle job={job.data} isConnected={isConnected} />}
       actions={<JobActions job={job.data} />}
     >
-      <Where job={job.data} />
-      <QueryResult of={live} label="Loading curves and log">
-        {(known) => <History job={job.data} live={known} />}
-      </QueryResult>
+      <Overview job={job.data} />
+      <Details job={job.data} {...parts} />
     </Page>
   );
 }
@@ -70,7 +71,7 @@ function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }
   );
 }
 
-function Where({ job }: { job: JobDetail }) {
+function Overview({ job }: { job: JobDetail }) {
   return (
     <Stack gap="md">
       {job.failure !== null && <FailureCard failure={job.failure} />}
@@ -86,26 +87,34 @@ function Where({ job }: { job: JobDetail }) {
   );
 }
 
-function History({ job, live }: { job: JobDetail; live: Live }) {
+/** Each part shows its own failure: the others stay readable. */
+function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
+  const hasMetrics = job.kind === "train" || (curves.data?.size ?? 0) > 0;
   return (
     <Stack gap="md">
-      {(job.kind === "train" || live.curves.size > 0) && (
-        <SectionCard title="Curves">
-          <MetricCurves curves={live.curves} attempts={job.attempts} isOver={isOver(job)} />
+      {hasMetrics && (
+        <SectionCard title="Metrics">
+          <QueryResult of={curves} label="Loading the metrics">
+            {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
+          </QueryResult>
         </SectionCard>
       )}
       <ProfileCard job={job} />
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />
       </SectionCard>
-      <SectionCard title="What was decided">
+      <SectionCard title="Scheduling decisions">
         <DecisionTable id={job.id} />
       </SectionCard>
       <SectionCard title="Log">
-        <LogView lines={live.log.lines} isCut={live.log.isCut} isLive={!isOver(job)} />
+        <QueryResult of={log} label="Loading the log">
+          {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
+        </QueryResult>
       </SectionCard>
       <SectionCard title="Events">
-        <EventTable events={live.events} />
+        <QueryResult of={events} label="Loading the events">
+          {(known) => <EventTable events={known} />}
+        </QueryResult>
       </SectionCard>
     </Stack>
   );
