@@ -59,7 +59,7 @@ it("says why a job waits, with every reason and its numbers", async () => {
   ];
   stored(jobDetail({ state: "queued", current_attempt: null, attempts: [], explanations }));
   renderPage(ADDRESS);
-  const why = within(await screen.findByRole("status", { name: "Why it waits" }));
+  const why = within(await screen.findByRole("status", { name: "Why it is pending" }));
   expect(why.getByText("All 4 GPUs are in use; it needs 2.")).toBeInTheDocument();
   expect(why.getByText("Total: 4 · Need: 2")).toBeInTheDocument();
   expect(why.getByText("Acme runs 2 of its 2 jobs at once.")).toBeInTheDocument();

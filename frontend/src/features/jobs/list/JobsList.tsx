@@ -138,7 +138,7 @@ function Outcome({ job }: { job: Job }) {
   if (job.predicted_finish_at === null) return <>–</>;
   return (
     <>
-      expected <PredictedTime at={job.predicted_finish_at} />
+      finish <PredictedTime at={job.predicted_finish_at} />
     </>
   );
 }

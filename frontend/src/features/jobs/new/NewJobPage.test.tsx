@@ -178,9 +178,36 @@ it("says before it is submitted when it is expected to start and end", async () 
     }),
   );
   renderPage(preselected);
-  const told = await screen.findByRole("status", { name: "If you start it now" });
-  expect(told).toHaveTextContent("It waits about 2 min 00 s.");
-  expect(told).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
-  expect(told).toHaveTextContent("Jobs like it were measured.");
+  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  expect(preview).toHaveTextContent("It is pending for about 2 min 00 s.");
+  expect(preview).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
+  expect(preview).toHaveTextContent("Based on measurements of jobs like it.");
   expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id });
+});
+
+it("names no start of a job that nothing is known to make room for", async () => {
+  const after = {
+    decision: "wait" as const,
+    mode: "",
+    n_workers: 0,
+    n_servers: 0,
+    start_at: "2026-03-02T09:00:00Z",
+    finish_at: "2026-03-02T09:30:00Z",
+    finish_p90_at: null,
+    explanations: [{ reason: "quota", sentence: "Acme uses all 8 GPUs of its quota.", facts: {} }],
+  };
+  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
+  server.use(
+    http.post("/api/v1/what-if", () =>
+      HttpResponse.json<WhatIfAnswer>(
+        whatIfAnswer({ as_of: "2026-03-02T09:00:00Z", effects: [{ ...effect, role: "submitted" }] }),
+      ),
+    ),
+  );
+  renderPage(preselected);
+  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  expect(preview).toHaveTextContent("It stays pending; when it can start is not known.");
+  expect(preview).toHaveTextContent("Acme uses all 8 GPUs of its quota.");
+  expect(preview).not.toHaveTextContent("0 s");
+  expect(preview).not.toHaveTextContent("Predicted finish");
 });

@@ -1,13 +1,14 @@
-// How far a job is, how fast, and when it is expected to start and end.
+// The progress of a job, its speed, and when it is predicted to start and finish.
 import { Group, Paper, Progress, Text } from "@mantine/core";
 
 import type { Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
+import { PredictedStart } from "@/components/display/PredictedStart";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { isMoving, isOver } from "@/domain/jobState";
 import { number, percent } from "@/lib/quantities";
-import { clock, duration } from "@/lib/time";
+import { clock, duration, shortDuration } from "@/lib/time";
 
 export function JobProgress({ job }: { job: Job }) {
   return (
@@ -39,33 +40,29 @@ function pace(job: Job): Fact[] {
     ...(job.kind === "train"
       ? [["Epoch", `${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
       : []),
-    ["Step time", job.step_s === null ? "–" : duration_ms(job.step_s)],
+    ["Step time", shortDuration(job.step_s)],
   ];
 }
 
 function prediction(job: Job): Fact[] {
   if (isOver(job)) {
     const facts: Fact[] = [["Ended", <RelativeTime key="ended" at={job.finished_at} />]];
-    if (job.first_predicted_finish_at !== null) facts.push(["First predicted", clock(job.first_predicted_finish_at)]);
+    if (job.first_predicted_finish_at !== null) facts.push(["First prediction", clock(job.first_predicted_finish_at)]);
     return facts;
   }
   const facts: Fact[] = [];
-  if (!isMoving(job)) facts.push(["Expected start", <Start key="start" at={job.predicted_start_at} />]);
-  facts.push(["Expected finish", <Finish key="finish" job={job} />]);
+  if (!isMoving(job)) facts.push(["Predicted start", <PredictedStart key="start" at={job.predicted_start_at} />]);
+  facts.push(["Predicted finish", <Finish key="finish" job={job} />]);
   if (job.first_predicted_finish_at !== null) {
-    facts.push(["First predicted", `${clock(job.first_predicted_finish_at)}${drift(job)}`]);
+    facts.push(["First prediction", `${clock(job.first_predicted_finish_at)}${drift(job)}`]);
   }
   return facts;
-}
-
-function Start({ at }: { at: string | null }) {
-  return at === null ? <>not known yet</> : <PredictedTime at={at} />;
 }
 
 /** P50 and P90: "in 5 min (14:05–14:09)". */
 function Finish({ job }: { job: Job }) {
   const { predicted_finish_at: p50, predicted_finish_p90_at: p90 } = job;
-  if (p50 === null) return <>not known yet</>;
+  if (p50 === null) return <>not known</>;
   return (
     <>
       <PredictedTime at={p50} /> ({p90 === null ? clock(p50) : `${clock(p50)}–${clock(p90)}`})
@@ -79,8 +76,4 @@ function drift(job: Job): string {
   const seconds = (Date.parse(job.predicted_finish_at) - Date.parse(job.first_predicted_finish_at)) / 1000;
   if (Math.abs(seconds) < 1) return "";
   return seconds > 0 ? `, now ${duration(seconds)} later` : `, now ${duration(-seconds)} earlier`;
-}
-
-function duration_ms(seconds: number): string {
-  return seconds < 1 ? `${number(seconds * 1000)} ms` : duration(seconds);
 }

@@ -1,11 +1,13 @@
-// Why a job is where it is: the headline reason, the others, and the numbers behind each.
+// Why a job is in its state: the main reason, the others, and the numbers behind each.
 import { Alert, List, Text } from "@mantine/core";
 
 import type { Explanation, Job, JobState } from "@/api/types";
+import { pendingText } from "@/domain/pendingJob";
 import { factsOf } from "@/features/jobs/format";
+import { useNow } from "@/lib/time";
 
 const TITLES: Record<JobState, string | null> = {
-  queued: "Why it waits",
+  queued: "Why it is pending",
   starting: null,
   running: null,
   stopping: null,
@@ -16,13 +18,14 @@ const TITLES: Record<JobState, string | null> = {
 };
 
 export function StatusCard({ job }: { job: Job }) {
+  const now = useNow(5);
   const title = titleOf(job);
   if (title === null) return null;
   const [headline, ...others] = job.state === "queued" ? job.explanations : [];
   return (
     <Alert role="status" color={job.state === "queued" ? "blue" : "yellow"} title={title}>
       <Text size="sm" fw={500}>
-        {headline?.sentence ?? fallback(job)}
+        {headline?.sentence ?? defaultText(job, now)}
       </Text>
       {headline && <FactsLine explanation={headline} />}
       {others.length > 0 && (
@@ -42,16 +45,16 @@ export function StatusCard({ job }: { job: Job }) {
 function titleOf(job: Job): string | null {
   if (job.state === "stopping") {
     if (job.intent === "cancel") return "It is being cancelled";
-    return job.intent === "pause" ? "It is being paused" : "It is giving its GPUs back";
+    return job.intent === "pause" ? "It is being paused" : "It is being preempted";
   }
   return TITLES[job.state];
 }
 
-function fallback(job: Job): string {
-  if (job.state === "paused") return "Resume it to queue it again; it continues from its newest checkpoint.";
-  if (job.state === "stopping") return "Its pods are saving a checkpoint and leaving.";
-  if (job.preflight === "pending") return "The model and data are being tried out; that takes some seconds.";
-  return "The scheduler has not looked at it yet; that takes some seconds.";
+/** Where the scheduler has given no reason. */
+function defaultText(job: Job, now: number): string {
+  if (job.state === "paused") return "Resume it to put it back into the queue; it continues from its newest checkpoint.";
+  if (job.state === "stopping") return "Its pods save a checkpoint and end.";
+  return pendingText(job, now);
 }
 
 function FactsLine({ explanation }: { explanation: Explanation }) {
