@@ -36,7 +36,7 @@ export function ModelPage() {
   const { name, description, project, created_by: maker, latest_version: latest } = model.data;
   const shown = parameters.get("version") ?? latest?.id;
   const isMine = project !== null && canWrite(me, project.organisation.id);
-  const home = project === null ? <Badge color="grape">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
+  const home = project === null ? <Badge color="violet">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/models/{id}", { params: { path: { id } } }));

@@ -43,7 +43,7 @@ function Row({ model }: { model: Model }) {
             {model.name}
           </TextLink>
           {model.project === null ? (
-            <Badge color="grape">Built-in</Badge>
+            <Badge color="violet">Built-in</Badge>
           ) : (
             version && (
               <Text span size="xs" c="dimmed">
