@@ -96,7 +96,7 @@ export function Shell() {
   );
 }
 
-/** Administrators hear of trouble wherever they are. */
+/** Administrators see problems of the scheduler on every page. */
 function Banner() {
   const status = useQuery(schedulerStatusQuery);
   if (status.data === undefined || !hasSchedulerProblem(status.data)) return null;
@@ -128,7 +128,7 @@ function Brand() {
 
 function Liveness({ isConnected }: { isConnected: boolean }) {
   return (
-    <Tooltip label={isConnected ? "Changes appear by themselves." : "Reconnecting: what you see may be old."}>
+    <Tooltip label={isConnected ? "Changes appear automatically." : "Reconnecting: this page may be out of date."}>
       <Badge size="sm" color={isConnected ? "teal" : "gray"} role="status">
         {isConnected ? "Live" : "Offline"}
       </Badge>

@@ -1,4 +1,4 @@
-// The looks: one accent, dense tables, words in their own case, and contrast that meets WCAG AA.
+// The theme: one accent, dense tables, and contrast that meets WCAG AA.
 import {
   Alert,
   Badge,

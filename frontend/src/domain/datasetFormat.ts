@@ -69,7 +69,7 @@ export const FORMAT_CHOICES = ENTRIES.map(([value, { label }]) => ({ value, labe
 /** "NPZ, CSV, Parquet, ... or plain text." */
 export const FORMATS_HINT = sentence(ENTRIES.map(([, { short }]) => short));
 
-/** The format that a file's name tells; undefined: another kind of name. */
+/** The format of a file by its name; undefined when the name does not say. */
 export function formatOfFile(filename: string): DatasetFormat | undefined {
   const suffix = filename.split(".").at(-1)?.toLowerCase() ?? "";
   return ENTRIES.find(([, { suffixes }]) => suffixes.includes(suffix))?.[0];

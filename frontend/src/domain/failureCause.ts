@@ -1,4 +1,4 @@
-// Why an attempt failed, in a few words; the message and the remedy come with the failure itself.
+// Why an attempt failed, as a label; the message and the remedy come with the failure itself.
 import type { FailureCause } from "@/api/types";
 
 export const FAILURE_CAUSES: Record<FailureCause, string> = {

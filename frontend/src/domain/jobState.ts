@@ -9,7 +9,7 @@ interface StateDeclaration {
   color: BadgeColor;
   /** moving: progress changes by itself. waiting: nothing runs. over: it stays as it is. */
   phase: "waiting" | "moving" | "over";
-  /** What may be done to the job then, beside cloning it. */
+  /** What may be done to the job then, besides cloning it. */
   verbs: readonly JobVerb[];
 }
 

@@ -1,4 +1,4 @@
-// What went wrong, in the API's own words, and what to do about it.
+// What went wrong, as the API describes it, and what to do about it.
 import { Alert, Button, List, Text } from "@mantine/core";
 
 import { Problem } from "@/api/client";
@@ -7,7 +7,7 @@ import { Icon } from "@/components/display/Icon";
 interface Props {
   /** Nothing is shown when null or undefined. */
   error: unknown;
-  /** Fields whose errors the form shows itself: a problem of these alone is not told twice. */
+  /** Fields whose errors the form shows itself: a problem of these alone is not shown twice. */
   atFields?: readonly string[];
   onRetry?: () => void;
 }

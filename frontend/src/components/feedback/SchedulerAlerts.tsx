@@ -1,4 +1,4 @@
-// What is wrong with the scheduler, if anything is: machines that are away, a policy that fails, its stand-in.
+// What is wrong with the scheduler, if anything: an unreachable cluster, a policy that fails, its fallback.
 import { Alert, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -15,28 +15,29 @@ export function SchedulerAlerts({ status }: { status: SchedulerStatus }) {
   return (
     <Stack gap="xs">
       {status.backend_away_since !== null && (
-        <Trouble title="The machines cannot be reached">
-          Since <RelativeTime at={status.backend_away_since} />. What runs goes on; nothing is started or stopped until they are
-          back. {status.backend_message}
-        </Trouble>
+        <Problem title="The cluster cannot be reached">
+          Since <RelativeTime at={status.backend_away_since} />. Running jobs continue; nothing is started or stopped until it is
+          reachable again. {status.backend_message}
+        </Problem>
       )}
       {status.stands_in_since !== null && (
-        <Trouble title={`${status.policy} stands in for ${status.chosen_policy}`}>
-          {status.chosen_policy} failed several times in a row, so {status.policy} decides since{" "}
-          <RelativeTime at={status.stands_in_since} />; the other is tried again by itself, or when the settings change.{" "}
+        <Problem title={`Fallback policy ${status.policy} is active`}>
+          The policy {status.chosen_policy} failed several times in a row, so {status.policy} has decided since{" "}
+          <RelativeTime at={status.stands_in_since} />. {status.chosen_policy} is retried automatically, and when the
+          settings change.{" "}
           {failure?.message}
-        </Trouble>
+        </Problem>
       )}
       {status.stands_in_since === null && status.n_failures > 0 && (
-        <Trouble title="The last scheduling round failed">
-          What was decided before stands. {failure && `${failure.policy}: ${failure.message}`}
-        </Trouble>
+        <Problem title="The last scheduling round failed">
+          Earlier decisions stay in force. {failure && `${failure.policy}: ${failure.message}`}
+        </Problem>
       )}
     </Stack>
   );
 }
 
-function Trouble({ title, children }: { title: string; children: ReactNode }) {
+function Problem({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Alert color="orange" role="alert" icon={<Icon name="alert" />} title={title}>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>

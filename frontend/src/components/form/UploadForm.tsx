@@ -1,4 +1,4 @@
-// Sends a file with its fields, tells how far it is, and shows what was refused. The fields are the caller's.
+// Sends a file with its fields, shows the progress, and shows what was refused. The fields are the caller's.
 import { Button, Group, Stack } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode, SubmitEvent } from "react";

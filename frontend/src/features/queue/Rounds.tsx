@@ -1,4 +1,4 @@
-// The newest stored rounds: when, how long, what they did, and what the shadow would have done otherwise.
+// The newest stored rounds: when, how long, what they applied, and where the shadow policy differed.
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -18,7 +18,7 @@ export function Rounds() {
     <PagedTable
       list={rounds}
       label="Rounds"
-      head={["Round", "When", "Policy", "Jobs", "What it did", "Took", "Shadow"]}
+      head={["Round", "When", "Policy", "Jobs", "Applied", "Duration", "Shadow"]}
       minWidth={820}
       empty={<EmptyState title="No rounds yet" text="The control loop makes one every few seconds." />}
       onCursor={setCursor}
@@ -30,11 +30,11 @@ export function Rounds() {
           </Table.Td>
           <Table.Td>{round.policy}</Table.Td>
           <Table.Td>{number(round.n_jobs)}</Table.Td>
-          <Table.Td>{round.error === "" ? deeds(round) : <Text size="sm" c="red">{round.error}</Text>}</Table.Td>
+          <Table.Td>{round.error === "" ? appliedText(round) : <Text size="sm" c="red">{round.error}</Text>}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
             {ms(round.round_ms)}, decide {ms(round.decide_ms)}
           </Table.Td>
-          <Table.Td>{shadow(round)}</Table.Td>
+          <Table.Td>{shadowText(round)}</Table.Td>
         </Table.Tr>
       )}
     />
@@ -42,17 +42,17 @@ export function Rounds() {
 }
 
 /** "2 launches, 1 preempt" */
-function deeds({ applied }: Round): string {
+function appliedText({ applied }: Round): string {
   const counts = new Map<string, number>();
   for (const { decision } of applied) counts.set(decision, (counts.get(decision) ?? 0) + 1);
   return [...counts].map(([decision, n]) => `${n} × ${decision}`).join(", ") || "nothing";
 }
 
-function shadow({ shadow }: Round): string {
+function shadowText({ shadow }: Round): string {
   if (shadow === null) return "–";
   if (shadow.error !== "") return `${shadow.policy}: ${shadow.error}`;
-  if (shadow.n_different === 0) return `${shadow.policy}: the same`;
-  return `${shadow.policy}: other for ${count(shadow.n_different, "job")}`;
+  if (shadow.n_different === 0) return `${shadow.policy}: same decisions`;
+  return `${shadow.policy}: different for ${count(shadow.n_different, "job")}`;
 }
 
 function ms(value: number): string {

@@ -6,6 +6,7 @@ import { type SubmitEvent, useState } from "react";
 import { whatIf } from "@/api/scheduler";
 import { organisationsQuery } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { JOB_STATES } from "@/domain/jobState";
 
 import { WhatIfResult } from "./WhatIfResult";
 import { liveJobsQuery } from "./queries";
@@ -46,8 +47,8 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
                 value={draft.job}
                 onChange={(event) => change({ job: event.currentTarget.value })}
                 data={[
-                  { value: "", label: jobs.length === 0 ? "No job waits or runs" : "Choose a job" },
-                  ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${state})` })),
+                  { value: "", label: jobs.length === 0 ? "No job is pending or running" : "Choose a job" },
+                  ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${JOB_STATES[state].label})` })),
                 ]}
               />
             )}

@@ -40,24 +40,24 @@ export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
         </ScrollTable>
       )}
       <Text size="xs" c="dimmed">
-        {answer.policy} decided on {count(answer.n_jobs, "job")} twice, in {number(Math.round(answer.decide_ms))} ms.
-        Nothing was changed.
+        The policy {answer.policy} simulated {count(answer.n_jobs, "job")} with and without the change, in{" "}
+        {number(Math.round(answer.decide_ms))} ms. Nothing was changed.
       </Text>
     </Stack>
   );
 }
 
-/** "1 job would end earlier, 2 later." */
+/** "1 job would finish earlier, 2 later." */
 function headline(effects: Effect[]): string {
   const others = effects.filter(({ role }) => role !== "cancelled");
   const earlier = others.filter(({ finish_delta_s: delta }) => delta !== null && delta < 0).length;
   const later = others.filter(({ finish_delta_s: delta }) => delta !== null && delta > 0).length;
-  if (earlier + later === 0) return "None of your other jobs would end at another time.";
-  return `${count(earlier, "job")} would end earlier, ${number(later)} later.`;
+  if (earlier + later === 0) return "None of your other jobs would finish at another time.";
+  return `${count(earlier, "job")} would finish earlier, ${number(later)} later.`;
 }
 
 function outcomeText(outcome: Outcome): string {
-  if (outcome === null) return "is not there";
+  if (outcome === null) return "does not exist";
   const { hypothetical } = DECISIONS[outcome.decision];
   return outcome.n_workers > 0 && outcome.decision !== "preempt"
     ? `${hypothetical}, ${count(outcome.n_workers, "GPU")}`

@@ -1,4 +1,4 @@
-// What one may suppose on the queue's page, and the question that it makes.
+// The hypothetical changes that the queue's page offers, and the what-if request that each makes.
 import type { WhatIf } from "@/api/types";
 
 export interface WhatIfDraft {
@@ -19,10 +19,10 @@ interface Kind {
 
 export const KINDS: Kind[] = [
   { value: "cancel", label: "A job is cancelled", needs: "job", isForStaff: false },
-  { value: "priority", label: "A job has another priority", needs: "job", number: "Priority", isForStaff: false },
-  { value: "workers", label: "A job has exactly so many GPUs", needs: "job", number: "GPUs", isForStaff: false },
-  { value: "quota", label: "A quota is another", needs: "organisation", number: "GPUs at most", isForStaff: false },
-  { value: "nodes", label: "There is another node", needs: null, number: "GPUs on it", isForStaff: true },
+  { value: "priority", label: "A job's priority changes", needs: "job", number: "Priority", isForStaff: false },
+  { value: "workers", label: "A job gets a fixed number of GPUs", needs: "job", number: "GPUs", isForStaff: false },
+  { value: "quota", label: "A quota changes", needs: "organisation", number: "Maximum GPUs", isForStaff: false },
+  { value: "nodes", label: "A node is added", needs: null, number: "GPUs on it", isForStaff: true },
 ];
 
 export function isComplete({ kind, job, organisation, n }: WhatIfDraft): boolean {

@@ -1,4 +1,4 @@
-// For administrators: which policy decides and with which parameters, its shadow, and how well it foretells.
+// For administrators: which policy decides and with which parameters, its shadow, and how accurate its predictions are.
 import { useQuery } from "@tanstack/react-query";
 
 import { isStaff, useMe } from "@/api/session";
@@ -18,7 +18,7 @@ export function SchedulerPage() {
   if (!isStaff(me)) {
     return (
       <Page title="Scheduler">
-        <EmptyState title="This page is for administrators" text="The queue shows why your jobs wait." />
+        <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />
       </Page>
     );
   }
@@ -29,21 +29,21 @@ function Administration() {
   const settings = useQuery(settingsQuery);
   const insight = useQuery(insightQuery);
   return (
-    <Page title="Scheduler" subtitle="Changes count from the next round on, some seconds from now.">
+    <Page title="Scheduler" subtitle="Changes take effect in the next scheduling round.">
       <QueryResult of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</QueryResult>
       <QueryResult of={insight}>
         {({ calibration, ends, costs, shadow }) => (
           <>
             {shadow !== null && (
-              <SectionCard title={`What ${shadow.policy} would have done`}>
+              <SectionCard title={`Shadow policy ${shadow.policy}`}>
                 <ShadowSummary shadow={shadow} />
               </SectionCard>
             )}
-            <SectionCard title="Predictions against what came">
+            <SectionCard title="Prediction accuracy">
               <Calibration moments={calibration} ends={ends} />
             </SectionCard>
             {costs.length > 0 && (
-              <SectionCard title="What a restart costs">
+              <SectionCard title="Restart costs">
                 <RestartCosts costs={costs} />
               </SectionCard>
             )}

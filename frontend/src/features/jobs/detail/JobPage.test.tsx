@@ -65,7 +65,7 @@ it("says why a job waits, with every reason and its numbers", async () => {
   expect(why.getByText("Acme runs 2 of its 2 jobs at once.")).toBeInTheDocument();
 });
 
-it("moves curve, progress, log and events as the stream tells, and doubles nothing that comes twice", async () => {
+it("moves curve, progress, log and events as the stream brings them, and doubles nothing that comes twice", async () => {
   stored(jobDetail(), { points: [point(110, 0.9), point(120, 0.8)], lines: [line(19, "old line")] });
   renderPage(ADDRESS);
   const source = await stream();
@@ -92,7 +92,7 @@ it("moves curve, progress, log and events as the stream tells, and doubles nothi
     "worker 0 old line",
     "worker 0 new line",
   ]);
-  expect(screen.getAllByText("Asked to pause")).toHaveLength(1);
+  expect(screen.getAllByText("Pause requested")).toHaveLength(1);
   expect(screen.getByText("· live")).toBeInTheDocument();
 });
 
@@ -219,7 +219,7 @@ it("hands out the trained model and its final metrics", async () => {
   expect(result.getByRole("link", { name: /All versions/ })).toHaveAttribute("href", `/models/${model}`);
 });
 
-it("tells of each attempt: mode, size, and how it ended", async () => {
+it("says of each attempt: mode, size, and how it ended", async () => {
   const first = attempt({
     id: "a1",
     number: 1,
@@ -263,7 +263,7 @@ it("shows those who may only look no buttons", async () => {
   expect(screen.queryByRole("button", { name: "Clone" })).not.toBeInTheDocument();
 });
 
-it("tells what was decided over the rounds, newest first, with reasons and sizes", async () => {
+it("shows the decisions of the rounds, newest first, with reasons and sizes", async () => {
   stored(jobDetail());
   const wait = decision({
     id: 6,
@@ -281,7 +281,7 @@ it("tells what was decided over the rounds, newest first, with reasons and sizes
   expect(first).toHaveTextContent("Its turn, and 2 GPUs are free.");
   expect(first).toHaveTextContent("round 12");
   expect(second).toHaveTextContent("PendingAll 4 GPUs are in use; it needs 2.");
-  expect(screen.getByText(/^A restart of this family costs 31 s ± 4 s \(7 observations\): to leave/)).toBeVisible();
+  expect(screen.getByText(/^A restart of jobs like it costs 31 s ± 4 s \(7 observations\): stopping/)).toBeVisible();
 });
 
 it("shows where a step's time goes and how stale gradients were", async () => {
@@ -296,7 +296,7 @@ it("shows where a step's time goes and how stale gradients were", async () => {
   expect(within(card).queryByText("GPU utilisation")).not.toBeInTheDocument();
 });
 
-it("asks what a job trained about a dataset, and goes to the job that answers", async () => {
+it("predicts on a dataset with what a job trained, and goes to the job that does it", async () => {
   const trained = jobDetail({ state: "succeeded", finished_at: "2026-03-02T09:00:00Z", result_version: "v1" });
   const unlabelled = dataset({ id: "00000000-0000-7000-8000-0000000000f1", name: "Unlabelled" });
   stored(trained);
@@ -310,9 +310,9 @@ it("asks what a job trained about a dataset, and goes to the job that answers", 
   );
   const { user, router } = renderPage(ADDRESS);
   await user.click(await screen.findByRole("button", { name: "Predict" }));
-  const dialog = within(await screen.findByRole("dialog", { name: "Ask digits-cnn" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Predict with digits-cnn" }));
   expect(dialog.getByRole("button", { name: "Start" })).toBeDisabled();
-  await user.click(dialog.getByRole("combobox", { name: /Question/ }));
+  await user.click(dialog.getByRole("combobox", { name: /Kind/ }));
   await user.click(await screen.findByRole("option", { name: /Features/ }));
   await user.click(dialog.getByRole("combobox", { name: /Dataset/ }));
   await user.click(await screen.findByRole("option", { name: "Unlabelled (Vision)" }));

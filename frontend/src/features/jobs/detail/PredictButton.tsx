@@ -1,4 +1,4 @@
-// Asks what a job trained about a dataset: predictions, layers' outputs, or metrics. That is a job of its own.
+// Starts a job that uses a trained model on a dataset: predictions, layers' outputs, or metrics.
 import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
@@ -11,12 +11,12 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { datasetChoicesQuery, hasTargets, isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
-const QUESTIONS = [
-  { value: "predict", label: "Predict: an answer for each example" },
-  { value: "features", label: "Features: what layers give for each example" },
+const KINDS = [
+  { value: "predict", label: "Predict: an output for each example" },
+  { value: "features", label: "Features: the outputs of layers for each example" },
   { value: "evaluate", label: "Evaluate: the metrics on all examples" },
 ];
-type Question = "predict" | "features" | "evaluate";
+type PredictionKind = "predict" | "features" | "evaluate";
 
 export function PredictButton({ job }: { job: Job }) {
   const [isOpen, { open, close }] = useDisclosure(false);
@@ -27,7 +27,7 @@ export function PredictButton({ job }: { job: Job }) {
       <Modal
         opened={isOpen}
         onClose={close}
-        title={`Ask ${job.name}`}
+        title={`Predict with ${job.name}`}
         fullScreen={isPhone}
         closeButtonProps={{ "aria-label": "Close" }}
       >
@@ -41,18 +41,18 @@ function Form({ job, onBack }: { job: Job; onBack: () => void }) {
   const navigate = useNavigate();
   const choices = useQuery(datasetChoicesQuery);
   const submit = useSubmitJob();
-  const [question, setQuestion] = useState<Question>("predict");
+  const [kind, setKind] = useState<PredictionKind>("predict");
   const [chosen, setChosen] = useState<string | null>(null);
   const [layers, setLayers] = useState("");
   const datasets = (choices.data?.results ?? [])
     .filter(isReady)
     .filter((dataset) => dataset.project.organisation.id === job.project.organisation.id)
-    .filter((dataset) => question !== "evaluate" || hasTargets(dataset));
+    .filter((dataset) => kind !== "evaluate" || hasTargets(dataset));
   const dataset = datasets.find(({ id }) => id === chosen);
-  const named = layers.split(",").map((name) => name.trim()).filter(Boolean);
-  const isComplete = dataset !== undefined && (question !== "features" || named.length > 0);
+  const layerNames = layers.split(",").map((name) => name.trim()).filter(Boolean);
+  const isComplete = dataset !== undefined && (kind !== "features" || layerNames.length > 0);
   const errors = submit.error instanceof Problem ? submit.error.errors : [];
-  const wrong = (field: string) => {
+  const errorAt = (field: string) => {
     const found = errors.find((error) => error.field.startsWith(field));
     return found === undefined ? undefined : [found.message, found.remedy].filter(Boolean).join(" ");
   };
@@ -61,11 +61,11 @@ function Form({ job, onBack }: { job: Job; onBack: () => void }) {
     event.preventDefault();
     if (!isComplete) return;
     const request: JobSubmit = {
-      kind: question === "evaluate" ? "evaluate" : "predict",
+      kind: kind === "evaluate" ? "evaluate" : "predict",
       model_of: job.id,
       dataset: dataset.id,
       project: job.project.id,
-      ...(question === "features" ? { features: named } : {}),
+      ...(kind === "features" ? { features: layerNames } : {}),
     };
     submit.mutate(request, { onSuccess: ({ id }) => void navigate(`/jobs/${id}`) });
   };
@@ -74,16 +74,16 @@ function Form({ job, onBack }: { job: Job; onBack: () => void }) {
     <form onSubmit={send} noValidate>
       <Stack>
         <Select
-          label="Question"
-          data={QUESTIONS}
-          value={question}
+          label="Kind"
+          data={KINDS}
+          value={kind}
           allowDeselect={false}
-          onChange={(value) => setQuestion((value as Question | null) ?? "predict")}
+          onChange={(value) => setKind((value as PredictionKind | null) ?? "predict")}
         />
         <Select
           label="Dataset"
           placeholder={choices.isPending ? "Loading" : "Choose a dataset"}
-          description="It has what the model learnt from; targets are only needed to evaluate."
+          description="It has the model's input columns; targets are only needed to evaluate."
           searchable
           required
           data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
@@ -92,19 +92,19 @@ function Form({ job, onBack }: { job: Job; onBack: () => void }) {
             setChosen(value);
             submit.reset();
           }}
-          error={wrong("dataset")}
+          error={errorAt("dataset")}
         />
-        {question === "features" && (
+        {kind === "features" && (
           <TextInput
             label="Layers"
-            description="As the model calls them, with commas between: 0, encoder.norm"
+            description="Their names in the model, separated by commas: 0, encoder.norm"
             required
             value={layers}
             onChange={(event) => setLayers(event.currentTarget.value)}
-            error={wrong("features")}
+            error={errorAt("features")}
           />
         )}
-        <ProblemAlert error={choices.error ?? (wrong("dataset") ?? wrong("features") ? null : submit.error)} />
+        <ProblemAlert error={choices.error ?? (errorAt("dataset") ?? errorAt("features") ? null : submit.error)} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onBack}>
             Back

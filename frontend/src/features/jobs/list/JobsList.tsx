@@ -22,10 +22,10 @@ export function JobsList({ jobs }: { jobs: readonly Job[] }) {
               <Table.Th>Job</Table.Th>
               <Table.Th>State</Table.Th>
               <Table.Th>Progress</Table.Th>
-              <Table.Th>Runs as</Table.Th>
+              <Table.Th>Workers</Table.Th>
               <Table.Th>Submitted</Table.Th>
-              <Table.Th>Waited / trained</Table.Th>
-              <Table.Th>Finish or result</Table.Th>
+              <Table.Th>Pending / training</Table.Th>
+              <Table.Th>Predicted finish or result</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -49,7 +49,7 @@ function Row({ job }: { job: Job }) {
     <Table.Tr>
       <Table.Td className={classes.wide}>
         <Name job={job} />
-        <Why job={job} />
+        <PendingReason job={job} />
       </Table.Td>
       <Table.Td miw={112}>
         <JobStateBadge state={job.state} />
@@ -78,10 +78,10 @@ function JobCard({ job }: { job: Job }) {
           <JobStateBadge state={job.state} />
         </Box>
       </Group>
-      <Why job={job} />
+      <PendingReason job={job} />
       <Bar job={job} />
       <Text size="sm" c="dimmed" mt={4}>
-        {shapeOf(job)} · submitted <RelativeTime at={job.submitted_at} /> · waited / trained {times(job)}
+        {shapeOf(job)} · submitted <RelativeTime at={job.submitted_at} /> · pending / training {times(job)}
       </Text>
       <Text size="sm" component="div">
         <Outcome job={job} />
@@ -103,7 +103,7 @@ function Name({ job }: { job: Job }) {
   );
 }
 
-function Why({ job }: { job: Job }) {
+function PendingReason({ job }: { job: Job }) {
   const reason = job.explanations[0];
   if (job.state !== "queued" || reason === undefined) return null;
   return (

@@ -47,7 +47,7 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         />
         <NumberInput
           label="Most workers"
-          placeholder="As many as help"
+          placeholder="As many as speed it up"
           min={1}
           allowDecimal={false}
           value={draft.max_workers}
@@ -58,7 +58,7 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
       <StrategyFields draft={draft} errors={errors} onChange={onChange} />
       <Textarea
         label="Hyperparameters"
-        description="A JSON object: the training loop's own words (learning_rate, lr_schedule, patience, ...) and the model's"
+        description="A JSON object: parameters of the training loop (learning_rate, lr_schedule, patience, ...) and of the model"
         placeholder={'{"learning_rate": 0.01}'}
         rows={3}
         resize="vertical"

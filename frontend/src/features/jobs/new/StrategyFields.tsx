@@ -1,4 +1,4 @@
-// How a job's workers agree on one model: what there is, what each does, and its parameters.
+// The strategy by which a job's workers keep one model: what each does, and its parameters.
 import { NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -22,7 +22,7 @@ export function StrategyFields({ draft, errors, onChange }: StrategyFieldsProps)
     <Stack gap="xs">
       <NativeSelect
         label="Strategy"
-        description={chosen?.about ?? "How workers agree on one model. MLHub chooses between all-reduce and servers."}
+        description={chosen?.about ?? "How workers keep one model. MLHub chooses between all-reduce and parameter servers."}
         value={draft.strategy}
         onChange={(event) => onChange({ strategy: event.currentTarget.value, parameters: "" })}
         data={[

@@ -1,4 +1,4 @@
-// The job's attempts over wall time: bars for the eye, the same in words beside them.
+// The job's attempts over wall time, as bars and as text.
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
@@ -13,7 +13,7 @@ import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
 import classes from "./AttemptTimeline.module.css";
 
 const PHASES: Record<Phase, string> = {
-  waiting: "Waiting",
+  waiting: "Pending",
   starting: "Starting",
   training: "Training",
   stopping: "Stopping",
@@ -36,9 +36,9 @@ export function AttemptTimeline({ job }: { job: JobDetail }) {
         {timeline.rows.map((row) => (
           <li key={row.attempt?.id ?? "waiting"}>
             <Group justify="space-between" gap="xs" mb={2}>
-              <Text size="sm">{row.attempt === null ? "Waiting" : nameOf(row.attempt)}</Text>
+              <Text size="sm">{row.attempt === null ? "Pending" : nameOf(row.attempt)}</Text>
               <Text size="xs" c="dimmed">
-                {row.spans.map(({ phase, from_ms, to_ms }) => words(phase, to_ms - from_ms)).join(" · ")}
+                {row.spans.map(({ phase, from_ms, to_ms }) => spanText(phase, to_ms - from_ms)).join(" · ")}
               </Text>
             </Group>
             <Bars row={row} timeline={timeline} />
@@ -93,6 +93,6 @@ function nameOf(attempt: Attempt): string {
   return `#${attempt.number} · ${modeLabel(attempt.mode)} · ${sizeOf(attempt)} · ${steps}`;
 }
 
-function words(phase: Phase, ms: number): string {
+function spanText(phase: Phase, ms: number): string {
   return `${PHASES[phase].toLowerCase()} ${duration(ms / 1000)}`;
 }

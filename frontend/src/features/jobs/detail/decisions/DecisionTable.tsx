@@ -1,4 +1,4 @@
-// What the scheduler decided on a job over the rounds, newest first, each with its reasons.
+// The scheduler's decisions on a job, newest first, each with its reasons.
 import { Stack, Table, Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
@@ -25,15 +25,15 @@ export function DecisionTable({ id }: { id: string }) {
       {({ costs, history }) => (
         <Stack gap="sm">
           <Text size="sm" c="dimmed">
-            A restart of this family costs {costs.restart.sentence}: to leave {costs.leave.sentence}, to do again{" "}
-            {costs.loss.sentence}, to start {costs.start.sentence}.
+            A restart of jobs like it costs {costs.restart.sentence}: stopping {costs.leave.sentence}, repeated work{" "}
+            {costs.loss.sentence}, starting {costs.start.sentence}.
           </Text>
           {history.length === 0 ? (
             <Text size="sm" c="dimmed">
-              Nothing was decided on it yet.
+              There was no decision on it yet.
             </Text>
           ) : (
-            <ScrollTable label="Decisions" head={["When", "Decision", "Why", "Expected finish", "Policy"]}>
+            <ScrollTable label="Decisions" head={["When", "Decision", "Reasons", "Predicted finish", "Policy"]}>
               {history.map((decision) => (
                 <Row key={decision.id} decision={decision} />
               ))}

@@ -10,7 +10,7 @@ export function EventTable({ events }: { events: readonly Event[] }) {
   if (events.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        Nothing has happened yet.
+        No events yet.
       </Text>
     );
   }
@@ -26,16 +26,16 @@ export function EventTable({ events }: { events: readonly Event[] }) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {events.toReversed().map((event) => ({ event, told: describeEvent(event) })).map(({ event, told }) => (
+          {events.toReversed().map((event) => ({ event, text: describeEvent(event) })).map(({ event, text }) => (
             <Table.Tr key={event.id}>
               <Table.Td style={{ whiteSpace: "nowrap" }}>
                 <RelativeTime at={event.at} />
               </Table.Td>
-              <Table.Td>{told.what}</Table.Td>
+              <Table.Td>{text.what}</Table.Td>
               <Table.Td>{event.actor?.username ?? "MLHub"}</Table.Td>
               <Table.Td>
                 <Text size="xs" c="dimmed" component="span">
-                  {told.details}
+                  {text.details}
                 </Text>
               </Table.Td>
             </Table.Tr>

@@ -1,4 +1,4 @@
-// Events in words.
+// Events as text.
 import { expect, it } from "vitest";
 
 import { describeEvent } from "./describeEvent";
@@ -9,11 +9,11 @@ function event(kind: string, facts: Record<string, unknown>) {
   };
 }
 
-it("tells what a launch gave", () => {
+it("says what a launch gave", () => {
   const facts = { before: "queued", after: "starting", mode: "parameter_server", n_workers: 2, n_servers: 1 };
-  const told = describeEvent(event("job.state", { ...facts, nodes: ["node-1"], reason: "fits" }));
-  expect(told.what).toBe("queued → starting");
-  expect(told.details).toBe("Parameter server · 2 workers + 1 server on node-1 · fits");
+  const text = describeEvent(event("job.state", { ...facts, nodes: ["node-1"], reason: "fits" }));
+  expect(text.what).toBe("Pending → Starting");
+  expect(text.details).toBe("Parameter server · 2 workers + 1 server on node-1 · fits");
 });
 
 it("prefers a failure's message to its code", () => {
@@ -21,24 +21,24 @@ it("prefers a failure's message to its code", () => {
   expect(describeEvent(event("job.state", facts)).details).toBe("Node n1 went down.");
 });
 
-it("tells the phases of an attempt, and shows what it does not know as it is", () => {
+it("names the phases of an attempt, and shows what it does not know as it is", () => {
   const phase = describeEvent(event("attempt.phase", { phase: "resumed", number: 2, step: 40, since_start_s: 3 }));
   expect(phase).toEqual({ what: "Resumed from its checkpoint", details: "attempt 2 · step 40 · 3 s after its start" });
   expect(describeEvent(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
 });
 
-it("tells of a server that came back, and what was lost", () => {
+it("says which server restarted, and what was lost", () => {
   const facts = { number: 1, server: 1, signal: "SIGKILL", away_s: 0.93, lost_s: 12.34, updates_lost: 57 };
   expect(describeEvent(event("attempt.server_returned", facts))).toEqual({
-    what: "Server 1 died and came back",
+    what: "Server 1 failed and restarted",
     details: "SIGKILL · away for 0.9 s · 57 updates of its shard lost · of 12.3 s",
   });
 });
 
-it("tells of a gang that stands still, and whom it waits for", () => {
+it("names the pod that a gang without progress waits for", () => {
   const facts = { number: 1, step: 12, still_s: 61, limit_s: 600, waited_for: "worker 1 in its own code", busy: [1] };
   expect(describeEvent(event("attempt.stalled", facts))).toEqual({
-    what: "Stands still",
-    details: "step 12 · no progress for 1 min 01 s · waits for worker 1 in its own code · ended after 10 min 00 s",
+    what: "No progress",
+    details: "step 12 · for 1 min 01 s · waiting for worker 1 in its own code · ended after 10 min 00 s",
   });
 });

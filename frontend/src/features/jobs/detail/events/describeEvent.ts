@@ -1,10 +1,12 @@
-// An event of a job in words: what happened, and the details that a person wants to know.
+// An event of a job as text: what happened, and its details.
 import type { Event } from "@/api/types";
+import { causeLabel } from "@/domain/failureCause";
+import { stateLabel } from "@/domain/jobState";
 import { modeLabel } from "@/domain/mode";
 import { factsOf, sizeOf } from "@/features/jobs/format";
 import { duration } from "@/lib/time";
 
-interface Told {
+interface EventText {
   what: string;
   details: string;
 }
@@ -14,29 +16,29 @@ const PHASES: Record<string, string> = {
   resumed: "Resumed from its checkpoint",
   training: "First step",
   saving: "Saving a checkpoint",
-  done: "The work is done",
+  done: "Finished",
 };
 
 const KINDS: Record<string, string> = {
   "job.submitted": "Submitted",
-  "job.preflight_passed": "Tried out: model and data fit",
-  "job.cancel_asked": "Asked to cancel",
-  "job.pause_asked": "Asked to pause",
-  "job.resume_asked": "Asked to resume",
+  "job.preflight_passed": "Validated: model and data fit",
+  "job.cancel_asked": "Cancellation requested",
+  "job.pause_asked": "Pause requested",
+  "job.resume_asked": "Resume requested",
 };
 
-export function describeEvent(event: Event): Told {
+export function describeEvent(event: Event): EventText {
   const facts = event.facts;
   if (event.kind === "job.state") {
-    return { what: `${word(facts["before"])} → ${word(facts["after"])}`, details: join(launched(facts), cause(facts)) };
+    return { what: `${stateLabel(text(facts["before"]))} → ${stateLabel(text(facts["after"]))}`, details: join(launched(facts), cause(facts)) };
   }
   if (event.kind === "attempt.phase") {
     const since = facts["since_start_s"];
     const step = facts["step"];
     return {
-      what: PHASES[word(facts["phase"])] ?? word(facts["phase"]),
+      what: PHASES[text(facts["phase"])] ?? text(facts["phase"]),
       details: join(
-        `attempt ${word(facts["number"])}`,
+        `attempt ${text(facts["number"])}`,
         typeof step === "number" && step > 0 ? `step ${step}` : "",
         typeof since === "number" ? `${duration(since)} after its start` : "",
       ),
@@ -45,11 +47,11 @@ export function describeEvent(event: Event): Told {
   if (event.kind === "attempt.stalled") {
     const { step, still_s: still, limit_s: limit } = facts;
     return {
-      what: "Stands still",
+      what: "No progress",
       details: join(
         typeof step === "number" ? `step ${step}` : "",
-        typeof still === "number" ? `no progress for ${duration(still)}` : "",
-        `waits for ${word(facts["waited_for"])}`,
+        typeof still === "number" ? `for ${duration(still)}` : "",
+        `waiting for ${text(facts["waited_for"])}`,
         typeof limit === "number" ? `ended after ${duration(limit)}` : "",
       ),
     };
@@ -57,9 +59,9 @@ export function describeEvent(event: Event): Told {
   if (event.kind === "attempt.server_returned") {
     const { server, signal, away_s: away, lost_s: lost, updates_lost: updates } = facts;
     return {
-      what: `Server ${word(server)} died and came back`,
+      what: `Server ${text(server)} failed and restarted`,
       details: join(
-        word(signal),
+        text(signal),
         typeof away === "number" ? `away for ${away.toFixed(1)} s` : "",
         typeof updates === "number" ? `${updates} updates of its shard lost` : "",
         typeof lost === "number" && updates ? `of ${lost.toFixed(1)} s` : "",
@@ -71,21 +73,21 @@ export function describeEvent(event: Event): Told {
   return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };
 }
 
-/** What the scheduler gave, when it launched the job. */
+/** The size and the nodes, of a launch. */
 function launched(facts: Event["facts"]): string {
   const { mode, n_workers: workers, n_servers: servers, nodes } = facts;
   if (mode !== "all_reduce" && mode !== "parameter_server") return "";
   if (typeof workers !== "number" || typeof servers !== "number") return "";
-  const place = Array.isArray(nodes) ? ` on ${nodes.map(word).join(", ")}` : "";
+  const place = Array.isArray(nodes) ? ` on ${nodes.map(text).join(", ")}` : "";
   return `${modeLabel(mode)} · ${sizeOf({ n_workers: workers, n_servers: servers })}${place}`;
 }
 
 function cause(facts: Event["facts"]): string {
-  const message = word(facts["message"]);
-  return message || word(facts["reason"]).replaceAll("_", " ");
+  const message = text(facts["message"]);
+  return message || causeLabel(text(facts["reason"]));
 }
 
-function word(value: unknown): string {
+function text(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
 

@@ -13,7 +13,7 @@ export function ResourcesCard({ job }: { job: Job }) {
     ["Placement", attempt === null || attempt.ended_at !== null ? "no GPU now" : placement(attempt)],
     ["Submitted", <RelativeTime key="s" at={job.submitted_at} />],
     ["First step", <RelativeTime key="f" at={job.started_at} />],
-    ["Waited", duration(job.waited_s)],
+    ["Pending", duration(job.waited_s)],
     [job.kind === "train" ? "Trained" : "Computed", duration(job.trained_s)],
     ["Completion time", duration(job.jct_s)],
   ];
