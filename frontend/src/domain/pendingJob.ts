@@ -27,8 +27,8 @@ export function pendingText(job: Pending, now: number): string {
   }
   return isUsual
     ? "The scheduler considers it in its next round."
-    : `No scheduling round has considered it for ${duration(pending_s)}. See the Queue page for when the last round was, ` +
-        "and tell an administrator if that is long ago.";
+    : `No scheduling round has considered it for ${duration(pending_s)}. The Queue page shows when the last round was; ` +
+        "tell an administrator if that is long ago.";
 }
 
 /** The predicted start of a pending job; null when there is none, or when its time has come without a start. */

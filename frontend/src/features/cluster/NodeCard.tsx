@@ -27,12 +27,14 @@ export function NodeCard({ node }: { node: Node }) {
             <Title order={3} size="sm" style={{ overflowWrap: "anywhere" }}>
               {node.name}
             </Title>
-            {closed ? (
-              <Badge color={node.is_ready ? "orange" : "red"}>{closed}</Badge>
-            ) : (
-              <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
-            )}
-            <NodeActions node={node} />
+            <Group gap="xs" wrap="nowrap">
+              {closed ? (
+                <Badge color={node.is_ready ? "orange" : "red"}>{closed}</Badge>
+              ) : (
+                <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
+              )}
+              <NodeActions node={node} />
+            </Group>
           </Group>
           <Text size="xs" c="dimmed">
             {make.filter(Boolean).join(" · ")}

@@ -25,7 +25,7 @@ export function JobsList({ jobs }: { jobs: readonly Job[] }) {
               <Table.Th>Workers</Table.Th>
               <Table.Th>Submitted</Table.Th>
               <Table.Th>Pending / training</Table.Th>
-              <Table.Th>Predicted finish or result</Table.Th>
+              <Table.Th>Finish or result</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
