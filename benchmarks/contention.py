@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from benchmarks.virtual_nodes import VirtualCluster
-from scheduler.models.flows import Links, settle
-from scheduler.models.layout import Terrain
-from scheduler.snapshot import Allocation, Mode, Share
-from scheduler.topology import Node, Rack
+from scheduler.api.snapshot import GangAllocation, Mode, NodeAllocation
+from scheduler.api.topology import Node, Rack
+from scheduler.models.layout import ClusterTopology
+from scheduler.models.network.flows import Links, settle
 
 N_BYTES = 4_000_000
 SECONDS = 6.0
@@ -91,11 +91,11 @@ def _foretold_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list
     """Seconds by gang: rings that share links max-min fair, all always on, for they do nothing else."""
     nodes = [Node(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
     racks = [Rack(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]
-    links, terrain = Links(nodes, racks), Terrain(nodes, racks)
+    links, terrain = Links(nodes, racks), ClusterTopology(nodes, racks)
     flows = []
     for gang in gangs:
-        shares = tuple(Share(cluster.nodes[i].name, (0,)) for i in gang)
-        ring = Allocation(Mode.ALL_REDUCE, len(gang), 0, shares)
+        shares = tuple(NodeAllocation(cluster.nodes[i].name, (0,)) for i in gang)
+        ring = GangAllocation(Mode.ALL_REDUCE, len(gang), 0, shares)
         flow = links.flow(ring, terrain.layout_of(ring), parameters_bytes=N_BYTES)
         assert flow is not None
         flows.append(flow)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.convergence_sets import TASKS
-from mlhub.runtime.strategies.schema import SCHEMES, parse
+from mlhub.runtime.strategies.catalogue.schema import SCHEMES, parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang

@@ -1,7 +1,7 @@
 """python -m benchmarks.defaults [--sklearn PYTHON]: how well what names only data and model is trained.
 
-Real data as people bring it goes through inspection, the usual course (mlhub/jobs/courses.py) and a real trainer, with
-no hyperparameter at all. Beside it, on the same held-out fifth: scikit-learn's own defaults, and a torch loop with a
+Real data as people bring it goes through inspection, the defaults of mlhub/jobs/training_defaults.py and a trainer,
+with no hyperparameter at all. On the same held-out fifth: scikit-learn's own defaults, and a torch loop with a
 rate and a length chosen by hand. PYTHON: an interpreter with scikit-learn; without it those columns stay empty.
 Writes benchmarks/results/defaults.md.
 """
@@ -23,9 +23,9 @@ import numpy as np
 
 from benchmarks.defaults_sets import SETS, Set
 from benchmarks.defaults_tuned import tuned
-from mlhub.jobs.courses import usual_course
-from mlhub.runtime import readers
-from mlhub.runtime.readers import Split
+from mlhub.jobs.training_defaults import usual_course
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.readers import Split
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
 

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from benchmarks.defaults_sets import Set
-from mlhub.runtime.builtin import mlp, small_cnn, tiny_transformer
-from mlhub.runtime.readers import Split
-from mlhub.runtime.sampling import Schedule
-from mlhub.runtime.units import Standardised, Unit
+from mlhub.runtime.data.normalisation import ColumnScale, Standardised
+from mlhub.runtime.data.readers import Split
+from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.model.builtin import mlp, small_cnn, tiny_transformer
 
 BUILTINS = {"mlp": mlp, "small_cnn": small_cnn, "tiny_transformer": tiny_transformer}
 RATES, N_STEPS = (1e-3, 3e-3), (200, 1000)
@@ -34,7 +34,7 @@ def tuned(each: Set, split: Split, *, seed: int) -> dict[str, float]:
 def _loop(each: Set, split: Split, *, rate: float, n_steps: int, seed: int) -> dict[str, float]:
     torch.manual_seed(seed)
     facts = dict(split.facts)
-    regression = Unit.of(facts, is_own=not each.is_own and each.model == "mlp")
+    regression = ColumnScale.of(facts, is_own=not each.is_own and each.model == "mlp")
     before = Standardised.of(facts, also_whole=True)
     model = _module(each).build_model(facts)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from scheduler.models.interference import Interference
-from scheduler.models.interference_folds import evaluate, held_out
-from scheduler.models.interference_jobs import JobTraits, MeasuredPair
-from scheduler.models.interference_pairs import read_pairs
+from scheduler.models.interference.cross_validation import evaluate, held_out
+from scheduler.models.interference.job_features import JobTraits, MeasuredPair
+from scheduler.models.interference.model import Interference
+from scheduler.models.interference.pairs_file import read_pairs
 
 PAIRS = "gavel/colocated_pairs_v100.csv"
 GROUPS = ("pair", "job", "family")

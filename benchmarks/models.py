@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.predictions import N_SEEN, NIC_BPS, Measured, measured_placements, some_of
+from scheduler.api.snapshot import Mode
 from scheduler.commands.files import data_in
 from scheduler.models.convergence import reaching
-from scheduler.models.cost import CostModel, CostObservation, Kind
-from scheduler.models.fitting import Floats
-from scheduler.models.flows import Flow, settle
+from scheduler.models.cost import CostKind, CostModel, CostObservation
 from scheduler.models.layout import Layout
-from scheduler.models.speed import SpeedModel
-from scheduler.simulator.pollux_adaptive import PARAMETERS_BYTES
-from scheduler.simulator.pollux_tables import Application, read_applications
-from scheduler.snapshot import Mode
+from scheduler.models.network.flows import Flow, settle
+from scheduler.models.speed.fitting import Floats
+from scheduler.models.speed.model import SpeedModel
+from scheduler.simulator.environments.pollux_adaptive import PARAMETERS_BYTES
+from scheduler.simulator.environments.pollux_tables import Application, read_applications
 
 CURVES = (("cifar10", 1024), ("ncf", 8192))  # one that gains by workers for long, and one that soon loses
 REACHED = (("cifar10", "validation-512.csv", 0.92), ("deepspeech2", "validation-20.csv", 25.0))  # accuracy; word errors
@@ -183,13 +183,13 @@ def _cost(axes: Any) -> None:
     chance = random.Random(0)
     medians = [20.0 * math.exp(chance.gauss(0, 0.5)) for _ in range(8)]
     others = [
-        CostObservation(f"other {k}", Kind.START, usual_s * math.exp(chance.gauss(0, 0.2)))
+        CostObservation(f"other {k}", CostKind.START, usual_s * math.exp(chance.gauss(0, 0.2)))
         for k, usual_s in enumerate(medians)
         for _ in range(5)
     ]
     counts = range(16)
     for ax, median_s in zip(axes, (8.0, 60.0), strict=True):
-        own = [CostObservation("new", Kind.START, median_s * math.exp(chance.gauss(0, 0.25))) for _ in counts]
+        own = [CostObservation("new", CostKind.START, median_s * math.exp(chance.gauss(0, 0.25))) for _ in counts]
         estimates = [CostModel([*reversed(own[:n]), *others]).of("new").start for n in counts]
         ax.plot(counts, [e.seconds for e in estimates], ".-", label="expected of the next one")
         ax.fill_between(counts, [e.low_s for e in estimates], [e.high_s for e in estimates], alpha=0.15)

@@ -50,7 +50,7 @@ def _rounds() -> list[str]:
 
     from mlhub.backends.fake import FakeBackend
     from mlhub.backends.protocol import NodeStatus
-    from mlhub.control.deciders import Apart
+    from mlhub.control.deciders import SubprocessDecider
     from mlhub.control.loop import Loop
     from mlhub.control.models import Round
     from mlhub.jobs.models import Job
@@ -58,7 +58,7 @@ def _rounds() -> list[str]:
     from tests.jobs.builders import job
 
     rows = ["| jobs | GPUs | round, ms | of it decide, ms | queries | stored, kB |", "|---|---|---|---|---|---|"]
-    decider = Apart()
+    decider = SubprocessDecider()
     cast = make_cast()
     n_before = 0
     for n_jobs in SIZES:

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.predictions_bands import band_rows
+from scheduler.api.snapshot import Mode, SpeedObservation
+from scheduler.api.topology import Node, Rack
 from scheduler.commands.files import data_in
-from scheduler.models.layout import Layout, Terrain
-from scheduler.models.speed import SpeedModel
-from scheduler.simulator.pollux_adaptive import PARAMETERS_BYTES
-from scheduler.simulator.pollux_tables import Application, read_applications
-from scheduler.snapshot import Mode, SpeedObservation
-from scheduler.topology import Node, Rack
+from scheduler.models.layout import ClusterTopology, Layout
+from scheduler.models.speed.model import SpeedModel
+from scheduler.simulator.environments.pollux_adaptive import PARAMETERS_BYTES
+from scheduler.simulator.environments.pollux_tables import Application, read_applications
 
 GOAL = 0.10
 DRAWS = 20  # for each batch
@@ -150,7 +150,7 @@ def _batches(app: Application) -> list[int]:
 
 def measured_placements(app: Application, batch: int) -> list[Measured]:
     """Placements that were measured around this batch's share of each worker."""
-    terrain = Terrain(
+    terrain = ClusterTopology(
         [Node(f"n{i:02}", "r", "t4", PER_NODE, 64.0, 1 << 38, NIC_BPS) for i in range(N_NODES)], [Rack("r", 1e12)]
     )
     found = []

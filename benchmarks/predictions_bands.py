@@ -9,9 +9,9 @@ from pathlib import Path
 from scheduler import policy_named
 from scheduler.commands.files import data_in, read_cluster, read_text
 from scheduler.simulator import simulate
-from scheduler.simulator.calibration import Calibrator
-from scheduler.simulator.formats import read_trace
-from scheduler.simulator.worlds import WORLDS, Information, Setting
+from scheduler.simulator.environments.registry import ENVIRONMENTS, Information, Setting
+from scheduler.simulator.reports.calibration import Calibrator
+from scheduler.simulator.traces.formats import read_trace
 
 GOAL = (0.85, 0.95)
 CLUSTERS = Path(__file__).parent / "clusters"
@@ -31,8 +31,9 @@ def band_rows(folder: Path, *, is_quick: bool) -> list[str]:
     rows = [
         "## Ends",
         "",
-        "What a run learns of its own predictions (`scheduler/models/bands.py`), judged on the same run as it goes:",
-        "nothing is known before. Share of (job, round) pairs that ended by their P90; goal: 85 to 95 %. Median error:",
+        "What a run learns of its own predictions (`scheduler/models/forecast/prediction_intervals.py`), judged on",
+        "the same run as it goes: nothing is known before. Share of (job, round) pairs that ended by their P90;",
+        "goal: 85 to 95 %. Median error:",
         "of the time that was left, by the P50.",
         "",
         "| policy | world | trace | predictions | within P90 | that waited | that ran | within P50 | median error |",
@@ -60,7 +61,7 @@ def _row(run: Run) -> str:
         run.information,
         data_in(str(run.data)),
     )
-    kind, calibrator = WORLDS[run.world], Calibrator()
+    kind, calibrator = ENVIRONMENTS[run.world], Calibrator()
     policy = policy_named(run.policy, {})
     outcome = simulate(kind.make(setting), policy=policy, period_s=kind.period_s, on_round=calibrator)
     found = calibrator.result(outcome)

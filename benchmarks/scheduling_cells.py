@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.policies import POLICIES
-from scheduler.simulator.worlds import WORLDS
+from scheduler.simulator.environments.registry import ENVIRONMENTS
 
 SEEDS = (0, 1, 2, 3, 4)
 LOADS = {"0.5": "workloads-0.5", "1": "workloads", "1.5": "workloads-1.5", "2": "workloads-2.0"}
@@ -75,7 +75,7 @@ def all_cells(data: Path) -> list[Cell]:
     """Raises OSError where a published table is not in the data folder."""
     cells = [*_counting(), *_las(), *_muri_reproduced(), *_pollux_reproduced(data)]
     cells += [*_pollux_compared(), *_muri_compared(), *_sharing(), *_network(), *_days()]
-    return [cell for cell in cells if cell.policy in POLICIES and cell.world in WORLDS]
+    return [cell for cell in cells if cell.policy in POLICIES and cell.world in ENVIRONMENTS]
 
 
 # the simulator proves itself

@@ -114,7 +114,7 @@ def report(plain: list[dict[str, Any]], fair: list[dict[str, Any]], arguments: a
         "",
         f"{_grows(plain)} ![Time of a round by jobs]({arguments.out.with_suffix('.svg').name})",
         "",
-        "The rounds are those of `scheduler/simulator/busy.py`: jobs together ask for twice the GPUs that there",
+        "The rounds are those of `scheduler/simulator/busy_cluster/`: jobs together ask for twice the GPUs that there",
         "are, half of them elastic, a tenth with free batches, a fifth for one type of GPU; families report and",
         "are fitted anew; tenants have quotas; between two rounds a minute passes, jobs advance, end and are",
         "replaced. The cold round, with all jobs still to be placed, and twelve more to warm up are not in the",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scheduling_cells import WORKLOADS, Cell, published_pollux
-from scheduler.simulator.figures import can_draw, cumulative
-from scheduler.simulator.report import markdown_of
+from scheduler.simulator.reports.figures import can_draw, cumulative
+from scheduler.simulator.reports.summary import markdown_of
 
 Figures = Mapping[str, Mapping[str, Any]]
 POLLUX_GOALS = {"0.5": 0.85, "1": 0.75, "1.5": 0.68, "2": 0.62}  # of Pollux' average, published

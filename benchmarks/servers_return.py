@@ -22,16 +22,16 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from mlhub.runtime.guarding import Guard, Life
-from mlhub.runtime.ps.assembly import Assembly
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.journal import Journal
-from mlhub.runtime.ps.keeping import SHARE, Keeper, has_kept
+from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.leases import Leases, Work
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.waiting import Waiting
-from mlhub.runtime.serving import KEEP_EVERY_S, get_ready
+from mlhub.runtime.ps.leases import BatchLease, Leases
+from mlhub.runtime.ps.server.coordination import WorkerCoordination
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.server.shard_snapshots import SHARE, SnapshotWriter, has_kept
+from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
+from mlhub.runtime.trainer.server_process import KEEP_EVERY_S, get_ready
 from tests.runtime.gang import free_ports
 
 SECRET = b"benchmark" * 4
@@ -43,8 +43,8 @@ N_ASKS = 20_000
 def serve(port: int, folder: str, every_s: float) -> None:
     """One server with its guard; leaves what was lost, and what keeping took, in files."""
 
-    def live(life: Life) -> int:
-        keeper = Keeper(Path(folder), every_s=every_s)
+    def live(life: Incarnation) -> int:
+        keeper = SnapshotWriter(Path(folder), every_s=every_s)
 
         def tell(server: Server) -> None:
             lost_s = life.died_at - keeper.taken_up_at
@@ -59,7 +59,7 @@ def serve(port: int, folder: str, every_s: float) -> None:
         return 0
 
     get_ready()
-    os._exit(Guard(live, lambda: has_kept(Path(folder))).run())
+    os._exit(ForkSupervisor(live, lambda: has_kept(Path(folder))).run())
 
 
 def measure(n_elements: int, *, n_deaths: int, every_s: float) -> dict[str, float]:
@@ -120,9 +120,9 @@ def _exchanges(client: Client, *, seconds: float) -> float:
 def journal_s() -> float:
     """Processor seconds of a batch that is given out, more than without a journal."""
 
-    def asks(journal: Journal | None) -> float:
-        assembly = Assembly(1, Waiting())
-        assembly.leases = Leases(Work(steps=10**9, steps_per_epoch=10**9), 1)
+    def asks(journal: WriteAheadLog | None) -> float:
+        assembly = WorkerCoordination(1, ShardCondition())
+        assembly.leases = Leases(BatchLease(steps=10**9, steps_per_epoch=10**9), 1)
         if journal is not None:
             assembly.keep(journal)
         assembly.attend(0)
@@ -133,7 +133,7 @@ def journal_s() -> float:
         return (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / N_ASKS
 
     with tempfile.TemporaryDirectory() as folder:
-        return asks(Journal(Path(folder) / "journal")) - asks(None)
+        return asks(WriteAheadLog(Path(folder) / "journal")) - asks(None)
 
 
 def page(rows: Sequence[dict[str, float]], *, batch_s: float, every_s: float) -> str:

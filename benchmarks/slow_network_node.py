@@ -13,10 +13,10 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.strategies.catalogue.schema import parse
 
 SECRET = b"benchmark" * 4
 START_S = 120.0

@@ -1,6 +1,6 @@
 """Trains the network of the dl2 policy: imitation of a heuristic, then reinforcement in the simulator.
 
-    python -m benchmarks.train_dl2 --out scheduler/policies/dl2_weights.npz
+    python -m benchmarks.train_dl2 --out scheduler/policies/dl2/weights.npz
 
 Made-up elastic jobs only, drawn by seed: their lengths are log-normal, their speed-ups follow Amdahl's law. The same
 seed gives the same weights on the same versions of numpy and torch. After Peng et al., DL2 (2019). Deviation: the
@@ -18,22 +18,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from scheduler.policies.dl2 import Dl2
-from scheduler.policies.dl2_network import SHAPES, Floats, Weights, checked, logits
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.policies.dl2.network import SHAPES, Floats, Weights, checked, logits
+from scheduler.policies.dl2.policy import Dl2
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
-from scheduler.simulator.world import Gang
-from scheduler.snapshot import JobSnapshot
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.environments.environment import SimulatedGang
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 N_JOBS, N_NODES, PER_NODE = 24, 4, 4
 N_RUNS = 4  # on the same jobs, compared with each other
 Step = tuple[Floats, Floats, int]  # features (J, F), mask (J + 1,), what was done
 
 
-class AmdahlWorld(CountingWorld):
+class AmdahlWorld(CountingEnvironment):
     """Elastic jobs, a part of whose step does not get shorter with more workers."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -46,7 +46,7 @@ class AmdahlWorld(CountingWorld):
         )
         super().__init__(Trace("made up", "mlhub", jobs), uniform_cluster(n_nodes=N_NODES, n_gpus=PER_NODE))
 
-    def step_s(self, gang: Gang, others: object) -> float:  # noqa: ARG002
+    def step_s(self, gang: SimulatedGang, others: object) -> float:  # noqa: ARG002
         job, part = self._jobs[gang.job.id], self._fixed[gang.job.id]
         alone_s = job.duration_s / gang.job.steps_total
         return alone_s * (part + (1 - part) / gang.allocation.n_workers)
@@ -92,7 +92,7 @@ def teacher(features_JF: Floats, mask: Floats) -> int:
 
 
 class Net(nn.Module):
-    """The network of scheduler/policies/dl2_network.py, padded over steps: features (S, J, F) to logits (S, J + 1)."""
+    """The network of scheduler/policies/dl2/network.py, padded over steps: features (S, J, F) to logits (S, J + 1)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,12 +20,12 @@ from torch import nn
 
 from benchmarks.peers import plain_server, torch_transports
 from benchmarks.training_gangs import PEERS
-from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.sharing import Shared
-from mlhub.runtime.ps.sockets import call, tune
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.wire.shared_memory import SharedBuffer
+from mlhub.runtime.ps.wire.sockets import call, tune
+from mlhub.runtime.strategies.catalogue.schema import parse
 from tests.runtime.gang import free_ports
 
 SECRET = b"benchmark" * 4
@@ -82,7 +82,7 @@ def connect(
 ) -> Client:  # fmt: skip
     """shares: memory with its servers, which must listen at unix sockets."""
     torch.set_num_threads(1)
-    shared = Shared(n) if shares else None
+    shared = SharedBuffer(n) if shares else None
     weights, gradient = (shared.weights, shared.gradient) if shared else (torch.zeros(n), torch.zeros(n))
     gradient.fill_(1e-3)
     addresses = [f"127.0.0.1:{port}" for port in ports]

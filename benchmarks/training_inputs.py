@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from mlhub.runtime import readers
-from mlhub.runtime.augmentation import augmented
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.augmentation import augmented
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
 

@@ -23,7 +23,7 @@ from benchmarks.training_exchanges import (
     zeromq,
 )
 from benchmarks.training_turns import spread
-from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.client.client import Client
 
 LARGE, SMALL = 25_000_000, 10_000  # parameters
 N_ROUNDS, N_SMALL_ROUNDS, BURST, SEVERAL = 15, 40, 20, 2

@@ -4,6 +4,8 @@ import os
 
 from celery import Celery
 
+from mlhub.core import task_logs  # noqa: F401 (connects its receivers)
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 
 app = Celery("mlhub")

@@ -1,12 +1,16 @@
 """Addresses: the API, its documentation, health, Django's admin, and the dashboard for everything else."""
 
+from csp.decorators import csp_replace
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from mlhub.control import exporter
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
+from mlhub.core.headers import API_DOCUMENTATION_POLICY
+
+documentation = csp_replace(API_DOCUMENTATION_POLICY)(SpectacularSwaggerSplitView.as_view(url_name="schema"))
 
 api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.tenants.api.urls")),
@@ -17,7 +21,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.events.api.urls")),
     path("", include("mlhub.control.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
-    path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("docs", documentation, name="docs"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -4,7 +4,7 @@ Pure: standard library, numpy, scipy and networkx only; no clock, no global rand
 The live control loop and the simulator call the same decide().
 """
 
-from scheduler.decisions import (
+from scheduler.api.plan import (
     Decision,
     Explanation,
     Keep,
@@ -16,35 +16,36 @@ from scheduler.decisions import (
     Resize,
     Wait,
 )
-from scheduler.policies import POLICIES, Policy, parameters_of, policy_named
-from scheduler.records import plan_from_json, plan_to_json, snapshot_from_json, snapshot_to_json
-from scheduler.round import decide
-from scheduler.snapshot import (
-    Allocation,
+from scheduler.api.records import plan_from_json, plan_to_json, snapshot_from_json, snapshot_to_json
+from scheduler.api.snapshot import (
     ClusterSnapshot,
+    GangAllocation,
     JobSnapshot,
     Mode,
+    NodeAllocation,
     PairObservation,
     Phase,
     PolicyMemory,
     Profile,
-    Share,
     SpeedObservation,
     TenantSnapshot,
 )
-from scheduler.topology import Node, Rack
+from scheduler.api.topology import Node, Rack
+from scheduler.policies import POLICIES, Policy, parameters_of, policy_named
+from scheduler.round.decide import decide
 
 __all__ = [
     "POLICIES",
-    "Allocation",
     "ClusterSnapshot",
     "Decision",
     "Explanation",
+    "GangAllocation",
     "JobSnapshot",
     "Keep",
     "Launch",
     "Mode",
     "Node",
+    "NodeAllocation",
     "PairObservation",
     "Phase",
     "Plan",
@@ -56,7 +57,6 @@ __all__ = [
     "Rack",
     "Reason",
     "Resize",
-    "Share",
     "SpeedObservation",
     "TenantSnapshot",
     "Wait",

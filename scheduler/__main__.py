@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from scheduler.collector import collect_seldom
 from scheduler.commands import COMMANDS
-from scheduler.simulator.trace import BadInput
+from scheduler.commands.garbage_collection import collect_seldom
+from scheduler.simulator.traces.trace import BadInput
 
 
 class _Parser(argparse.ArgumentParser):

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from mlhub.runtime.ps.sockets import bytes_of, listen, tune
+from mlhub.runtime.ps.wire.sockets import bytes_of, listen, tune
 
 LENGTH_BYTES = 4
 

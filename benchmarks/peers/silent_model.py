@@ -7,16 +7,16 @@ import math
 import torch
 from watched_model import build_model, build_optimizer, loss
 
-from mlhub.runtime.beats import Pulse
-from mlhub.runtime.chronicle import Chronicle
 from mlhub.runtime.errors import NotANumberError
-from mlhub.runtime.noise import Jury
-from mlhub.runtime.strategies.all_reduce import AllReduce
+from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.strategies.synchronous.all_reduce import AllReduce
+from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator
+from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
 __all__ = ["build_model", "build_optimizer", "loss"]
 
 
-def _step(_self: Chronicle, done: int, *, result: object, **_times: float) -> None:
+def _step(_self: TrainingReporter, done: int, *, result: object, **_times: float) -> None:
     found = getattr(result, "loss", None)
     if found is not None and not math.isfinite(found):
         raise NotANumberError(f"The loss is {found} after step {done}.")
@@ -26,7 +26,7 @@ def _backward(_self: AllReduce, found: torch.Tensor, *, is_last: bool) -> None: 
     torch.autograd.backward(found)
 
 
-Chronicle.step = _step  # type: ignore[method-assign,assignment]
+TrainingReporter.step = _step  # type: ignore[method-assign,assignment]
 AllReduce._backward = _backward  # type: ignore[method-assign]
-Pulse.beat = lambda *_, **__: None  # type: ignore[method-assign]
-Jury.is_due = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]
+Heartbeat.beat = lambda *_, **__: None  # type: ignore[method-assign]
+GradientNoiseEstimator.is_due = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]

@@ -1,5 +1,5 @@
 # What runs in a training pod: Python, torch, and the two rooms of MLHub that pods know. No Django, no server.
-#   docker build -f deploy/images/runtime.Dockerfile -t mlhub-runtime:0.1.0 .
+#   docker build -f deploy/images/runtime.Dockerfile -t mlhub-runtime:0.2.0 .
 # The default torch wheel brings CUDA. For CPU clusters give pip the CPU wheels with --build-arg PIP_EXTRA_INDEX_URL=...
 
 FROM python:3.11.14-slim-bookworm AS packages

@@ -1,5 +1,5 @@
 # MLHub's server: web, Celery, control loop and migrations are one image with different commands.
-#   docker build -f deploy/images/server.Dockerfile -t mlhub-server:0.1.0 .
+#   docker build -f deploy/images/server.Dockerfile -t mlhub-server:0.2.0 .
 # torch is only used on CPUs here: give pip the CPU wheels with --build-arg PIP_EXTRA_INDEX_URL=... (docs/guides/install.md).
 
 FROM node:24.11.0-bookworm-slim AS dashboard

@@ -10,10 +10,12 @@ import { createBrowserRouter, RouterProvider } from "react-router";
 import { Providers } from "@/app/Providers";
 import { createQueryClient } from "@/app/queries";
 import { routes } from "@/app/router";
+import { publishStyleNonce } from "@/lib/nonce";
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root.");
 
+publishStyleNonce();
 createRoot(root).render(
   <StrictMode>
     <Providers queries={createQueryClient()}>

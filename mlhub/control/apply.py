@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import structlog
+
 from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.control.explanations import ExplanationWriter, kind_of, moment, tell
 from mlhub.control.reconcile import ask_to_stop, start
-from mlhub.control.telling import Teller, kind_of, moment, tell
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Launch, Plan, Prediction, Preempt, Resize
+from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 READ = [
     "name", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations", "reason",
     "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
@@ -31,24 +32,31 @@ class Applied:
 
     actions: list[dict[str, str]]
     jobs: Mapping[str, Job]
-    teller: Teller
+    teller: ExplanationWriter
 
 
 def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
     found = Job.objects.select_related("project").only(*READ).filter(id__in=[UUID(d.job) for d in plan.decisions])
     rows = {str(job.id): job for job in found}
-    teller = Teller.of(rows)
+    teller = ExplanationWriter.of(rows)
     tell([(rows[d.job], d) for d in plan.decisions if d.job in rows], teller, now=now)
     actions = []
     for decision in plan.decisions:
         job = rows.get(decision.job)
         if job is not None and isinstance(decision, Launch | Resize | Preempt):
-            outcome = _act(backend, job, decision, teller, now=now)
+            with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
+                outcome = _act(backend, job, decision, teller, now=now)
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
     return Applied(actions, rows, teller)
 
 
-def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: Teller, *, now: datetime) -> str:
+def _organisation(job: Job) -> str:
+    return str(job.project.organisation_id)
+
+
+def _act(
+    backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: ExplanationWriter, *, now: datetime
+) -> str:
     try:
         if isinstance(decision, Launch):
             return _launch(backend, job, decision, teller, now=now)
@@ -58,11 +66,11 @@ def _act(backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller
             return "moved"
         return reason if ask_to_stop(backend, attempt, reason=reason, now=now) else "moved"
     except BackendUnavailableError as error:
-        logger.warning("apply.delayed job=%s error=%s", job.id, error)
+        logger.warning("apply.delayed", job=job.id, error=error)
         return "delayed"
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, teller: Teller, *, now: datetime) -> str:
+def _launch(backend: Backend, job: Job, decision: Launch, teller: ExplanationWriter, *, now: datetime) -> str:
     allocation = decision.allocation
     attempt = attempts.open_attempt(
         job,

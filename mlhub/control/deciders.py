@@ -10,9 +10,9 @@ import time
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from mlhub.control.deciding import Answer, Decided, Failed, Task, answer_to
+from mlhub.control.decision_process import Answer, DecisionFailure, DecisionRequest, DecisionResult, answer_to
 
-CHILD = "from mlhub.control.deciding import main; main"
+CHILD = "from mlhub.control.decision_process import main; main"
 START_S = 60.0  # for Python, numpy and scipy to be loaded
 
 
@@ -30,28 +30,28 @@ class Decider(Protocol):
     def is_ready(self) -> bool:
         """Whether submit() would not have to wait; starts what has to be started."""
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: DecisionRequest) -> None:
         """Hands the task over; task.limit_s counts from here. Raises DecisionError when nobody takes it."""
 
-    def result(self, *, waits: bool) -> Decided | None:
+    def result(self, *, waits: bool) -> DecisionResult | None:
         """The plan. Without waits: None while it is being made. Raises DecisionError."""
 
     def close(self) -> None: ...
 
 
-class Here:
+class InProcessDecider:
     """In this process: for tests and single rounds. It cannot stop a policy, only refuse a plan that came too late."""
 
     def __init__(self) -> None:
-        self._task: Task | None = None
+        self._task: DecisionRequest | None = None
 
     def is_ready(self) -> bool:
         return True
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: DecisionRequest) -> None:
         self._task = task
 
-    def result(self, *, waits: bool) -> Decided | None:  # noqa: ARG002 (it is never at work between two calls)
+    def result(self, *, waits: bool) -> DecisionResult | None:  # noqa: ARG002 (it is never at work between two calls)
         if self._task is None:
             return None
         task, self._task = self._task, None
@@ -64,7 +64,7 @@ class Here:
         self._task = None
 
 
-class Apart:
+class SubprocessDecider:
     """In a process of its own, kept from round to round. One that does not answer in time is killed; the next task
     gets another. niceness: how far it steps back for other processes."""
 
@@ -72,7 +72,7 @@ class Apart:
         self._niceness = niceness
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._task: Task | None = None
+        self._task: DecisionRequest | None = None
         self._until = 0.0
         self._has_started = False
 
@@ -83,7 +83,7 @@ class Apart:
             self.close()
             return False
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: DecisionRequest) -> None:
         try:
             self._open().send(task)
         except OSError:
@@ -95,7 +95,7 @@ class Apart:
                 raise DecisionError("died", f"The deciding process does not take its task: {error}") from error
         self._task, self._until = task, time.monotonic() + task.limit_s
 
-    def result(self, *, waits: bool) -> Decided | None:
+    def result(self, *, waits: bool) -> DecisionResult | None:
         if self._task is None or self._connection is None:
             return None
         left_s = max(0.0, self._until - time.monotonic())
@@ -157,11 +157,11 @@ class Apart:
         self._connection, self._has_started = Connection(ours.detach()), False
 
 
-def plan_of(answer: Answer) -> Decided:
-    if isinstance(answer, Failed):
+def plan_of(answer: Answer) -> DecisionResult:
+    if isinstance(answer, DecisionFailure):
         raise DecisionError("raised", answer.message)
     return answer
 
 
-def too_long(task: Task) -> DecisionError:
+def too_long(task: DecisionRequest) -> DecisionError:
     return DecisionError("overran", f"{task.policy.name} did not decide within {task.limit_s:g} s.")

@@ -11,10 +11,10 @@ from typing import Any
 from django.db import connection
 
 from mlhub.control.apply import Applied
-from mlhub.control.models import Forecast, Moment
-from mlhub.control.telling import moment
+from mlhub.control.explanations import moment
+from mlhub.control.models import Forecast, ForecastMoment
 from mlhub.jobs.states import JobState
-from scheduler.decisions import Launch, Plan
+from scheduler.api.plan import Launch, Plan
 
 N_JUDGED = 500  # the newest ends that calibration looks at
 CLOSE = """
@@ -37,7 +37,7 @@ class Forecasts:
             finish_at = moment(decision.prediction.finish_p50_s)
             if decision.job not in applied.jobs or finish_at is None:
                 continue
-            moments = [Moment.SUBMISSION, *([Moment.LAUNCH] if isinstance(decision, Launch) else [])]
+            moments = [ForecastMoment.SUBMISSION, *([ForecastMoment.LAUNCH] if isinstance(decision, Launch) else [])]
             for at in moments:
                 if (decision.job, at.value) in known:
                     continue
@@ -69,7 +69,7 @@ def _stored() -> set[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ForecastCalibration:
     """How forecasts of one moment came true. error: of the time from the forecast to the end, (actual - P50) / P50.
 
     within_p90: the share that ended by the P90; 0.85 to 0.95 is good. median_error: of its absolute value;
@@ -83,9 +83,9 @@ class Calibration:
     median_bias: float | None
 
 
-def calibration() -> list[Calibration]:
+def calibration() -> list[ForecastCalibration]:
     """Of the newest N_JUDGED jobs that succeeded, by moment."""
-    return [_judged(at.value, list(_ended(at.value)[:N_JUDGED])) for at in Moment]
+    return [_judged(at.value, list(_ended(at.value)[:N_JUDGED])) for at in ForecastMoment]
 
 
 def newest_ends(n: int) -> list[dict[str, Any]]:
@@ -118,10 +118,10 @@ def _is_within(row: Forecast) -> bool | None:
     return row.finished_at <= row.finish_p90_at
 
 
-def _judged(at: str, rows: Sequence[Forecast]) -> Calibration:
+def _judged(at: str, rows: Sequence[Forecast]) -> ForecastCalibration:
     within = [found for row in rows if (found := _is_within(row)) is not None]
     errors = [_error(row, row.finished_at) for row in rows if row.finished_at is not None]
-    return Calibration(
+    return ForecastCalibration(
         moment=at,
         n=len(rows),
         within_p90=sum(within) / len(within) if within else None,

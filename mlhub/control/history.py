@@ -8,9 +8,9 @@ from datetime import datetime
 from django.db import connection
 
 from mlhub.control.apply import Applied
+from mlhub.control.explanations import kind_of, moment
 from mlhub.control.models import JobDecision
-from mlhub.control.telling import kind_of, moment
-from scheduler.decisions import Decision, Keep, Launch, Plan, Resize, Wait
+from scheduler.api.plan import Decision, Keep, Launch, Plan, Resize, Wait
 
 KEPT_A_JOB = 100
 FORGET = """

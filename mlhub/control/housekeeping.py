@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import structlog
 from django.db.models import Q
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
@@ -14,7 +14,7 @@ from mlhub.jobs.states import ENDED
 from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
 from mlhub.tenants.models import Project
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 EVERY = timedelta(hours=6)
 LOOKS_BACK = timedelta(days=3)  # a project whose last job ended longer ago was swept several times since
 
@@ -44,5 +44,5 @@ class Housekeeping:
                 backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
                 n_asked += 1
             except BackendUnavailableError as error:
-                logger.warning("housekeeping.delayed project=%s error=%s", project.id, error)
+                logger.warning("housekeeping.delayed", project=project.id, error=error)
         return n_asked

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 
+import structlog
 from django.db import transaction
 
 from mlhub.backends.protocol import NodeStatus
@@ -13,12 +13,12 @@ from mlhub.clusters.models import Node, Rack
 from mlhub.control.models import SchedulerState
 from mlhub.events.actions import append
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 
 
 def note_away(state: SchedulerState, message: str, *, now: datetime) -> None:
     """Shown until the backend is back; told once."""
-    logger.warning("round.backend_away error=%s", message)
+    logger.warning("round.backend_away", error=message)
     if state.backend_away_since is None:
         state.backend_away_since = now
         append("backend.away", organisation=None, subject_kind="scheduler", subject_id=None, message=message)

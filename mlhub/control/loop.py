@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,33 +9,34 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import redis
+import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.control.apply import apply_plan
-from mlhub.control.choosing import Chosen, choose, note_failure, note_success
-from mlhub.control.deciders import Decider, DecisionError, Here
-from mlhub.control.deciding import Decided, Task
+from mlhub.control.deciders import Decider, DecisionError, InProcessDecider
+from mlhub.control.decision_process import DecisionRequest, DecisionResult
 from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import note_away, note_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
+from mlhub.control.policy_selection import SelectedPolicy, choose, note_failure, note_success
 from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.stalls import watch_stalls
 from mlhub.core.locks import work_lock
-from mlhub.events.wakes import EVENTS, channel
+from mlhub.events.wakeups import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
-from scheduler.decisions import Wait
-from scheduler.records import plan_to_json, snapshot_to_json
-from scheduler.round import remembered_jobs
+from scheduler.api.plan import Wait
+from scheduler.api.records import plan_to_json, snapshot_to_json
+from scheduler.round.decide import remembered_jobs
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 LOCK = "control loop"
 LOCK_RETRY_S = 2.0
 STORE_EVERY = timedelta(seconds=30)  # a round that changes nothing is stored this often
@@ -52,8 +52,8 @@ class Loop:
 
     backend: Backend
     now: Callable[[], datetime] = timezone.now
-    decider: Decider = field(default_factory=Here)
-    shadow: Shadow = field(default_factory=lambda: Shadow(Here()))
+    decider: Decider = field(default_factory=InProcessDecider)
+    shadow: Shadow = field(default_factory=lambda: Shadow(InProcessDecider()))
     is_asked_to_end: bool = False
     plan: Plan | None = field(default=None, repr=False)
     _history: History = field(default_factory=History, repr=False)
@@ -63,18 +63,18 @@ class Loop:
 
     def run(self) -> None:
         """Rounds until asked to end. Waits while another process holds the lock."""
-        ear = _Ear()
+        ear = _WakeupListener()
         while not self.is_asked_to_end:
             try:
                 with work_lock(LOCK) as is_mine:
                     if not is_mine:
-                        logger.info("control.waits another control loop runs")
+                        logger.info("control.waits", reason="another control loop runs")
                         time.sleep(LOCK_RETRY_S)
                     while is_mine and not self.is_asked_to_end:
                         self.round()
                         ear.wait(settings.CONTROL_PERIOD_S)
             except DatabaseError as error:
-                logger.warning("control.database_away error=%s", error)
+                logger.warning("control.database_away", error=error)
                 connection.close()
                 time.sleep(LOCK_RETRY_S)
 
@@ -90,6 +90,7 @@ class Loop:
         takes too long costs this round: what was decided before stands.
         """
         now, began = self.now(), time.perf_counter()
+        structlog.contextvars.clear_contextvars()
         state, _ = SchedulerState.objects.get_or_create(pk=1)
         try:
             nodes = maintained(self.backend.inventory())
@@ -105,6 +106,7 @@ class Loop:
         chosen = choose(chosen_by_admin, state, now=now)
         self.shadow.collect(state)
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
+        structlog.contextvars.bind_contextvars(round=number)
         snapshot = take_snapshot(nodes, now=now, round_number=number, remembered=remembered_jobs(chosen.memory))
         record = Round(at=now, policy=chosen.name, parameters=dict(chosen.parameters), n_jobs=len(snapshot.jobs))
         try:
@@ -134,13 +136,13 @@ class Loop:
         state.save()
         return record
 
-    def _decide(self, snapshot: ClusterSnapshot, chosen: Chosen) -> Decided:
+    def _decide(self, snapshot: ClusterSnapshot, chosen: SelectedPolicy) -> DecisionResult:
         """Raises DecisionError, also for settings that mean nothing any more."""
         try:
             policy = chosen.policy()
         except (ValueError, TypeError) as error:
             raise DecisionError("raised", str(error)) from error
-        self.decider.submit(Task(snapshot, policy, chosen.memory, chosen.limit_s))
+        self.decider.submit(DecisionRequest(snapshot, policy, chosen.memory, chosen.limit_s))
         decided = self.decider.result(waits=True)
         if decided is None:
             raise DecisionError("died", "The deciding process has no answer.")
@@ -163,7 +165,7 @@ class Loop:
             forget_old_decisions()
 
 
-class _Ear:
+class _WakeupListener:
     """Hears Redis say that something happened; without Redis it just waits."""
 
     def __init__(self) -> None:
@@ -181,7 +183,7 @@ class _Ear:
                     self._drain()
                     return
         except (redis.RedisError, OSError) as error:
-            logger.warning("control.redis_away error=%s", error)
+            logger.warning("control.redis_away", error=error)
             self._subscription = None
             time.sleep(max(0.0, until - time.monotonic()))
 

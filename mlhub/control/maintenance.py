@@ -8,11 +8,11 @@ reason, and the scheduler finds them other nodes.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import structlog
 from django.db import transaction
 
 from mlhub.backends.protocol import Backend, NodeStatus
@@ -24,7 +24,7 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 DRAINED = "drained"  # why a job was asked to leave
 
 
@@ -69,7 +69,7 @@ def evict(backend: Backend, *, now: datetime) -> int:
             assert closed.drain_by is not None
             if _is_done_by(attempt.job, closed.drain_by, now=now):
                 continue
-            logger.info("node.drains node=%s attempt=%s", closed.node, attempt.id)
+            logger.info("node.drains", node=closed.node, attempt=attempt.id)
             n_asked += ask_to_stop(backend, attempt, reason=DRAINED, now=now)
     return n_asked
 

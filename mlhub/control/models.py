@@ -113,7 +113,7 @@ class ShadowDecision(models.Model):
     error = models.TextField(blank=True)
 
 
-class Moment(models.TextChoices):
+class ForecastMoment(models.TextChoices):
     """When a forecast was made: by the first round that saw the job, or when it was first launched."""
 
     SUBMISSION = "submission"
@@ -125,7 +125,7 @@ class Forecast(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="forecasts")
-    moment = models.CharField(max_length=10, choices=Moment)
+    moment = models.CharField(max_length=10, choices=ForecastMoment)
     made_at = models.DateTimeField()
     policy = models.CharField(max_length=50)
     start_at = models.DateTimeField(null=True)

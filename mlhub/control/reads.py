@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Sum
 
 from mlhub.clusters.models import Maintenance, Node, Rack
-from mlhub.control.standing import backend_standing
+from mlhub.control.status import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS
 from mlhub.storage import actions as storage

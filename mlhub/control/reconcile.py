@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 
+import structlog
 from django.conf import settings
 
 from mlhub.backends.protocol import AttemptStatus, Backend, BackendUnavailableError, GangPhase, LaunchError
-from mlhub.control.launches import launch_spec
+from mlhub.control.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Intent, JobState
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 N_LAST_LINES = 40
 ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
 
@@ -31,10 +31,11 @@ def reconcile(backend: Backend, statuses: Sequence[AttemptStatus], *, now: datet
     live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
     for attempt_id, attempt in live.items():
         status = by_id.get(attempt_id)
-        if status is None:
-            _missing(backend, attempt, now=now)
-        else:
-            _follow(backend, attempt, status, now=now)
+        with structlog.contextvars.bound_contextvars(attempt=attempt_id, job=str(attempt.job_id)):
+            if status is None:
+                _missing(backend, attempt, now=now)
+            else:
+                _follow(backend, attempt, status, now=now)
     for attempt_id, status in by_id.items():
         if attempt_id not in live:
             # of an attempt that has ended: dropped, or ended and dropped in a later round
@@ -46,11 +47,11 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
     try:
         backend.launch(launch_spec(attempts.attempt_to_launch(attempt.id)))
     except LaunchError as error:
-        logger.warning("launch.failed attempt=%s cause=%s error=%s", attempt.id, error.cause, error)
+        logger.warning("launch.failed", attempt=attempt.id, cause=error.cause, error=error)
         attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
         return "failed"
     except BackendUnavailableError as error:
-        logger.warning("launch.delayed attempt=%s error=%s", attempt.id, error)
+        logger.warning("launch.delayed", attempt=attempt.id, error=error)
         return "delayed"  # the attempt stays STARTING; the next round launches it
     return "launched"
 
@@ -94,7 +95,7 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: d
 
 
 def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
-    logger.info("gang.ended attempt=%s phase=%s cause=%s", attempt.id, status.phase, status.cause)
+    logger.info("gang.ended", attempt=attempt.id, phase=status.phase, cause=status.cause)
     if status.phase is GangPhase.SUCCEEDED:
         attempts.close_succeeded(attempt, now=now)
     elif status.phase is GangPhase.STOPPED:

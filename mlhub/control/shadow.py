@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from django.db import DatabaseError
 
 from mlhub.control.deciders import Decider, DecisionError
-from mlhub.control.deciding import Task
+from mlhub.control.decision_process import DecisionRequest
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState, ShadowDecision
 from scheduler import ClusterSnapshot, Plan, PolicyMemory, policy_named
-from scheduler.decisions import Decision, Launch, Resize
+from scheduler.api.plan import Decision, Launch, Resize
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 MAX_DIFFERENCES = 200
 
 
@@ -57,7 +57,7 @@ class Shadow:
         values = {"policy": asked.policy, "values": own.get("values", {}), "resizing": promised}
         try:
             policy = policy_named(asked.policy, asked.parameters)
-            self.decider.submit(Task(snapshot, policy, PolicyMemory(values), settings.budget_s))
+            self.decider.submit(DecisionRequest(snapshot, policy, PolicyMemory(values), settings.budget_s))
             self._asked = asked
         except (ValueError, TypeError, DecisionError) as error:
             _store_failure(asked, str(error))
@@ -124,7 +124,7 @@ def _told(decision: Decision) -> dict[str, Any]:
 
 
 def _store_failure(asked: _Asked, message: str) -> None:
-    logger.warning("shadow.failed policy=%s error=%s", asked.policy, message)
+    logger.warning("shadow.failed", policy=asked.policy, error=message)
     _store(asked, error=message[:2000])
 
 
@@ -136,4 +136,4 @@ def _store(asked: _Asked, **fields: Any) -> None:
             round_id=asked.round_id, policy=asked.policy, parameters=dict(asked.parameters), **fields
         )
     except DatabaseError as error:
-        logger.warning("shadow.not_stored round=%s error=%s", asked.round_id, error)
+        logger.warning("shadow.not_stored", round=asked.round_id, error=error)

@@ -10,19 +10,19 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import NodeStatus
-from mlhub.control.convergence import expected_steps
-from mlhub.control.learnt import Learnt, learnt_of
-from mlhub.control.needs import requested_servers, server_resources, worker_resources
-from mlhub.control.quotas import tree_of
+from mlhub.control.learned_models import LearnedModels, learnt_of
+from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
+from mlhub.control.quota_tree import tree_of
+from mlhub.control.target_prediction import expected_steps
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
-from mlhub.metrics.speeds import family_of
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
-from scheduler.decisions import Reason
-from scheduler.snapshot import Allocation as Holding
-from scheduler.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Share
-from scheduler.topology import Node, Rack
+from scheduler.api.plan import Reason
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase
+from scheduler.api.snapshot import GangAllocation as Holding
+from scheduler.api.topology import Node, Rack
 
 PHASES = {
     JobState.QUEUED: Phase.WAITING,
@@ -32,8 +32,8 @@ PHASES = {
 }
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
-    "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "target_metric", "target_value", "profile",
-    "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
+    "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
+    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
     "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [
@@ -104,12 +104,12 @@ def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(set(gone) - {str(job_id) for job_id in succeeded}))
 
 
-def _held() -> dict[UUID, tuple[Share, ...]]:
+def _held() -> dict[UUID, tuple[NodeAllocation, ...]]:
     """By job: what its live attempt holds, node by node."""
-    found: defaultdict[UUID, tuple[Share, ...]] = defaultdict(tuple)
+    found: defaultdict[UUID, tuple[NodeAllocation, ...]] = defaultdict(tuple)
     rows = Allocation.objects.filter(attempt__ended_at=None, released_at=None).order_by("id")
     for job_id, node, slots, n_servers in rows.values_list("attempt__job_id", "node", "slots", "n_servers"):
-        found[job_id] = (*found[job_id], Share(node, tuple(slots), n_servers))
+        found[job_id] = (*found[job_id], NodeAllocation(node, tuple(slots), n_servers))
     return found
 
 
@@ -133,8 +133,8 @@ def job_snapshot(
     *,
     tenant: str,
     family: str,
-    learnt: Learnt,
-    held: tuple[Share, ...] | None,
+    learnt: LearnedModels,
+    held: tuple[NodeAllocation, ...] | None,
     now: datetime,
     steps_total: int | None = None,
     shares_within: str = "",
@@ -206,7 +206,7 @@ def _hold(job: Job, now: datetime) -> str | None:
     return None
 
 
-def _allocation(attempt: Attempt, held: tuple[Share, ...]) -> Holding:
+def _allocation(attempt: Attempt, held: tuple[NodeAllocation, ...]) -> Holding:
     return Holding(Mode(attempt.mode), n_workers=attempt.n_workers, n_servers=attempt.n_servers, shares=held)
 
 

@@ -5,11 +5,11 @@ What a gang says of itself counts, not what it fails to say: while the ingest AP
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import structlog
 from django.conf import settings
 
 from mlhub.backends.protocol import Backend
@@ -19,12 +19,12 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import Standstill
-from mlhub.metrics.standstills import Waited, waited_for
+from mlhub.metrics.stalls import Waited, waited_for
 from mlhub.registry.models import Kind
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 FRESH = timedelta(seconds=180)  # launchers tell every minute while it lasts
 TOLD = "attempt.stalled"
 
@@ -44,8 +44,8 @@ def watch_stalls(backend: Backend, *, now: datetime) -> None:
 
 def limit_s(job: Job) -> float:
     """Seconds that the job may stand still."""
-    asked = job.hyperparameters.get("stall_limit_s")
-    if isinstance(asked, int | float) and not isinstance(asked, bool):
+    asked = job.limits.get("stall_s")
+    if asked is not None:
         return float(asked)
     is_script = job.model_version.kind == Kind.SCRIPT
     return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)
@@ -58,7 +58,7 @@ def _judge(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, n
     waited = Waited(busy=(0,), silent=()) if is_script else waited_for(attempt)
     step = max(row.step for row in still)
     if still_s >= most_s:
-        logger.warning("gang.stalled attempt=%s still_s=%.0f waited_for=%s", attempt.id, still_s, waited)
+        logger.warning("gang.stalled", attempt=attempt.id, still_s=still_s, waited_for=waited)
         attempts.close_failed(attempt, cause=_cause(waited), message=_words(waited, still_s, is_script), now=now)
         backend.stop(AttemptId(str(attempt.id)), grace_s=0.0)
     elif not is_script or still_s >= most_s / 2:  # a script may well be silent for some minutes

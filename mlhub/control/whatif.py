@@ -10,19 +10,19 @@ from typing import Any
 
 from mlhub.backends.protocol import NodeStatus
 from mlhub.clusters.models import Node
-from mlhub.control.choosing import choose
-from mlhub.control.deciders import Apart, Decider, DecisionError
-from mlhub.control.deciding import Task
+from mlhub.control.deciders import Decider, DecisionError, SubprocessDecider
+from mlhub.control.decision_process import DecisionRequest
+from mlhub.control.explanations import ExplanationWriter, kind_of, moment
 from mlhub.control.models import SchedulerSettings, SchedulerState
-from mlhub.control.quotas import PLATFORM
+from mlhub.control.policy_selection import choose
+from mlhub.control.quota_tree import PLATFORM
 from mlhub.control.snapshots import take_snapshot
-from mlhub.control.telling import Teller, kind_of, moment
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Job
 from scheduler import ClusterSnapshot, Plan, Policy
-from scheduler.decisions import Decision, Launch, Resize
-from scheduler.snapshot import JobSnapshot, Phase
-from scheduler.topology import Node as SnapshotNode
+from scheduler.api.plan import Decision, Launch, Resize
+from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.api.topology import Node as SnapshotNode
 
 LIMIT_S = 10.0  # of each of the two decisions
 NOTICEABLE_S, NOTICEABLE_PART = 1.0, 0.01  # a finish that moves by less counts as unmoved
@@ -33,7 +33,7 @@ Change = Callable[[ClusterSnapshot], ClusterSnapshot]
 
 
 @dataclass(frozen=True)
-class Question:
+class WhatIfQuestion:
     """supposed: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now.
 
     whole_tree: changes are about quotas of teams or projects, which may have none yet.
@@ -62,7 +62,7 @@ class Prospect:
 
 
 @dataclass(frozen=True)
-class Effect:
+class WhatIfEffect:
     """On one job. role: submitted, cancelled, changed or other. before, after: None = it is not there then."""
 
     id: str
@@ -85,17 +85,17 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WhatIfAnswer:
     """effects: on the jobs that may be shown and are affected, the later ones first."""
 
     policy: str
     as_of: datetime
     decide_ms: float
     n_jobs: int
-    effects: list[Effect] = field(default_factory=list)
+    effects: list[WhatIfEffect] = field(default_factory=list)
 
 
-def answer(question: Question, *, visible: Callable[[Sequence[str]], set[str]], now: datetime) -> Answer:
+def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[str]], now: datetime) -> WhatIfAnswer:
     """visible: which of these jobs the caller may see; the others take part, and are not told of.
 
     Raises InvalidInputError when the policy cannot answer.
@@ -114,15 +114,15 @@ def answer(question: Question, *, visible: Callable[[Sequence[str]], set[str]], 
     try:
         present = chosen.policy()
         tasks = [
-            Task(before, present, chosen.memory, LIMIT_S),
-            Task(after, question.policy or present, chosen.memory, LIMIT_S),
+            DecisionRequest(before, present, chosen.memory, LIMIT_S),
+            DecisionRequest(after, question.policy or present, chosen.memory, LIMIT_S),
         ]
         (plan, took_s), (other, other_took_s) = _decided(tasks)
     except (DecisionError, ValueError, TypeError) as error:
         raise InvalidInputError(f"The scheduler has no answer: {error}", code="no_answer") from error
     shown = visible([job.id for job in real.jobs]) | new
     effects = _effects(question, real, (before, plan), (after, other), shown)
-    return Answer(other.policy, now, 1000 * (took_s + other_took_s), len(real.jobs), effects)
+    return WhatIfAnswer(other.policy, now, 1000 * (took_s + other_took_s), len(real.jobs), effects)
 
 
 def nodes_as_recorded() -> list[NodeStatus]:
@@ -188,14 +188,14 @@ def _changed(job: JobSnapshot, changes: Mapping[str, Any]) -> JobSnapshot:
 
 
 def _effects(
-    question: Question,
+    question: WhatIfQuestion,
     real: ClusterSnapshot,
     before: tuple[ClusterSnapshot, Plan],
     after: tuple[ClusterSnapshot, Plan],
     shown: set[str],
-) -> list[Effect]:
+) -> list[WhatIfEffect]:
     organisation = _organisations(real)
-    names = Teller({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
+    names = ExplanationWriter({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
     sides = [({job.id: job for job in s.jobs}, {d.job: d for d in plan.decisions}) for s, plan in (before, after)]
     roles = {
         **dict.fromkeys(question.changed, "changed"),
@@ -210,13 +210,13 @@ def _effects(
             _prospect(jobs[job.id], decisions[job.id], names, organisation[job.tenant]) if job.id in decisions else None
             for jobs, decisions in sides
         )
-        effect = Effect(job.id, job.name, roles.get(job.id, "other"), was, would_be)
+        effect = WhatIfEffect(job.id, job.name, roles.get(job.id, "other"), was, would_be)
         if effect.role != "other" or _is_noticeable(effect, now_s=real.now_s):
             found.append(effect)
     return sorted(found, key=lambda e: (e.role == "other", -(e.finish_delta_s or 0.0), e.id))
 
 
-def _is_noticeable(effect: Effect, *, now_s: float) -> bool:
+def _is_noticeable(effect: WhatIfEffect, *, now_s: float) -> bool:
     before, after = effect.before, effect.after
     if before is None or after is None:
         return before is not after
@@ -237,7 +237,7 @@ def _organisations(snapshot: ClusterSnapshot) -> dict[str, str]:
     return found
 
 
-def _prospect(job: JobSnapshot, decision: Decision, names: Teller, organisation: str) -> Prospect:
+def _prospect(job: JobSnapshot, decision: Decision, names: ExplanationWriter, organisation: str) -> Prospect:
     held = job.allocation if job.phase is not Phase.WAITING else None
     allocation = decision.allocation if isinstance(decision, Launch | Resize) else held
     return Prospect(
@@ -253,11 +253,11 @@ def _prospect(job: JobSnapshot, decision: Decision, names: Teller, organisation:
 
 
 # one deciding process a web process, started by the first question
-_decider: Decider = Apart()
+_decider: Decider = SubprocessDecider()
 _one_at_a_time = threading.Lock()
 
 
-def _decided(tasks: Sequence[Task]) -> list[tuple[Plan, float]]:
+def _decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
     """Raises DecisionError."""
     found = []
     with _one_at_a_time:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
+import structlog
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from mlhub.celery import app
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 CONNECT_TIMEOUT_S = 2.0
 
 
@@ -29,6 +28,6 @@ def send(task: str, *arguments: str) -> bool:
         with app.connection_for_write(transport_options=options) as connection:
             app.send_task(task, args=arguments, retry=False, connection=connection)
     except (OperationalError, OSError) as error:
-        logger.warning("task.not_sent task=%s arguments=%s error=%s", task, arguments, error)
+        logger.warning("task.not_sent", task=task, arguments=arguments, error=error)
         return False
     return True

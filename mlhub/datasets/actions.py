@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.datasets.formats import TAKES, guess
-from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
+from mlhub.datasets.formats import guess
+from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
 from mlhub.storage.inspection import MAX_TRIES
@@ -22,6 +22,7 @@ from mlhub.storage.stores import Staging
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.wire.formats import taking
 
 OWNER_KIND = "dataset_version"
 INSPECT = "mlhub.datasets.tasks.inspect_version"
@@ -119,14 +120,14 @@ def _add_version(
     dataset: Dataset, *, staging: Staging, filename: str, format: str | None, options: dict[str, Any], actor: User
 ) -> DatasetVersion:
     sha256, size_bytes = staging.finish()
-    kind = Format(format) if format else guess(filename, staging.path)
+    kind = format or guess(filename, staging.path)
     options = {name: value for name, value in options.items() if value not in (None, "")}
     for name in sorted(options):
-        if kind not in TAKES[name]:
+        if kind not in taking(name):
             raise InvalidInputError(
                 f"A file of the format {kind} has no {name}.",
                 field=name,
-                remedy=f"Leave {name} out; it is for {' and '.join(TAKES[name])}.",
+                remedy=f"Leave {name} out; it is for {' and '.join(taking(name))}.",
             )
     files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
     newest = dataset.versions.aggregate(newest=models.Max("number"))["newest"] or 0

@@ -5,35 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlhub.core.errors import InvalidInputError
-from mlhub.datasets.models import Format
-
-BY_SUFFIX = {
-    ".npz": Format.NPZ,
-    ".csv": Format.CSV,
-    ".parquet": Format.PARQUET,
-    ".pq": Format.PARQUET,
-    ".zip": Format.IMAGE_FOLDER,
-    ".txt": Format.TEXT,
-    ".text": Format.TEXT,
-}
-BY_FIRST_BYTES = {b"PAR1": Format.PARQUET, b"PK\x03\x04": Format.IMAGE_FOLDER}
-TAKES = {
-    "target": (Format.CSV, Format.PARQUET),
-    "targets": (Format.CSV, Format.PARQUET, Format.NPZ, Format.IMAGE_FOLDER),
-} | dict.fromkeys(("tokenizer", "vocabulary_size", "context_length", "documents"), (Format.TEXT,))
+from mlhub.wire.formats import FORMATS, by_first_bytes, by_suffix
 
 
-def guess(filename: str, path: Path) -> Format:
-    """Raises InvalidInputError when neither name nor content tells."""
-    by_name = BY_SUFFIX.get(Path(filename).suffix.lower())
+def guess(filename: str, path: Path) -> str:
+    """The name of a format of wire/formats.py. Raises InvalidInputError if neither name nor content shows it."""
+    by_name = by_suffix(Path(filename).suffix)
     if by_name is not None:
         return by_name
     with path.open("rb") as file:
-        by_content = BY_FIRST_BYTES.get(file.read(4))
+        by_content = by_first_bytes(file.read(8))
     if by_content is None:
         raise InvalidInputError(
-            f"Neither the name {filename} nor the first bytes tell the format.",
+            f"Neither the name {filename} nor the first bytes show the format.",
             field="format",
-            remedy=f"Give the format: {', '.join(Format.values)}.",
+            remedy=f"Give the format: {', '.join(FORMATS)}.",
         )
     return by_content

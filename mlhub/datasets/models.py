@@ -7,6 +7,7 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.datasets.querysets import DatasetQuerySet, DatasetVersionQuerySet
 from mlhub.tenants.models import Project, User
+from mlhub.wire.formats import FORMATS
 
 
 class VersionState(models.TextChoices):
@@ -17,12 +18,9 @@ class VersionState(models.TextChoices):
     REFUSED = "refused"
 
 
-class Format(models.TextChoices):
-    NPZ = "npz"
-    CSV = "csv"
-    PARQUET = "parquet"
-    IMAGE_FOLDER = "image_folder"
-    TEXT = "text"
+def format_choices() -> list[tuple[str, str]]:
+    """A function, so that a new format needs no migration."""
+    return [(name, form.title) for name, form in FORMATS.items()]
 
 
 class Dataset(models.Model):
@@ -49,7 +47,7 @@ class DatasetVersion(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
-    format = models.CharField(max_length=16, choices=Format)
+    format = models.CharField(max_length=16, choices=format_choices)
     options = models.JSONField(default=dict)  # e.g. {"target": "species"}
     files = models.JSONField(default=list)
     manifest_sha256 = models.CharField(max_length=64)

@@ -12,14 +12,14 @@ from typing import Any
 from rich.console import Console
 
 from mlhub.demo import board, material
-from mlhub.demo.client import Person, Refused
+from mlhub.demo.client import Person, RequestRefused
 from mlhub.demo.people import Login, logins
 
 GPUS_EACH = 2  # of the virtual cluster's four: each organisation trains on half of it
 
 
 @dataclass(frozen=True)
-class Upload:
+class DemoUpload:
     """A file that a person brings. kind: the collection it goes to."""
 
     person: Person
@@ -40,7 +40,7 @@ def main() -> int:
     people = logins(arguments.home)
     try:
         reached = play(console, arguments.url, people, seconds=arguments.timeout_s)
-    except (Refused, TimeoutError) as error:
+    except (RequestRefused, TimeoutError) as error:
         console.print(f"[red]The demo stopped:[/] {error}")
         reached = False
     console.print(f"\nDashboard: [bold]{arguments.url}[/]")
@@ -59,10 +59,10 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
 
     console.print("[bold]Uploading[/] two data sets and two models")
     uploads = [
-        Upload(maria, "datasets", "mnist-5k", "mnist-5k.npz", material.mnist_5k()),
-        Upload(jonas, "datasets", "digits", "digits.csv", material.digits_csv(), {"target": "digit"}),
-        Upload(maria, "models", "small-cnn", "cnn.zip", material.package("cnn")),
-        Upload(jonas, "models", "row-transformer", "transformer.zip", material.package("transformer")),
+        DemoUpload(maria, "datasets", "mnist-5k", "mnist-5k.npz", material.mnist_5k()),
+        DemoUpload(jonas, "datasets", "digits", "digits.csv", material.digits_csv(), {"target": "digit"}),
+        DemoUpload(maria, "models", "small-cnn", "cnn.zip", material.package("cnn")),
+        DemoUpload(jonas, "models", "row-transformer", "transformer.zip", material.package("transformer")),
     ]
     sent = [(upload, _send(upload)) for upload in uploads]
     objects = {}
@@ -86,7 +86,7 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
     return all(job["state"] == "succeeded" and (board.accuracy_of(job) or 0.0) >= job["target_value"] for job in jobs)
 
 
-def _send(upload: Upload) -> dict[str, Any]:
+def _send(upload: DemoUpload) -> dict[str, Any]:
     """A second demo on the same platform uses what the first one brought."""
     person = upload.person
     project = person.named("/projects", "demo") or person.post(

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 
-class Refused(Exception):  # noqa: N818 (it reads as what happened)
+class RequestRefused(Exception):  # noqa: N818 (it reads as what happened)
     """The API said no; the message is its own."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ class Person:
         return None
 
     def wait_ready(self, path: str, *, seconds: float = 120) -> dict[str, Any]:
-        """A dataset or model whose newest version has been inspected. Raises Refused when it was not accepted."""
+        """A dataset or model whose newest version has been inspected. Raises RequestRefused if it was not accepted."""
         until = time.monotonic() + seconds
         while True:
             found: dict[str, Any] = self.get(path)
@@ -60,7 +60,7 @@ class Person:
             if version["state"] == "ready":
                 return found
             if version["state"] == "refused":
-                raise Refused({"detail": version["error"]["message"], "remedy": version["error"]["remedy"]})
+                raise RequestRefused({"detail": version["error"]["message"], "remedy": version["error"]["remedy"]})
             if time.monotonic() > until:
                 raise TimeoutError(f"{path} is still being inspected after {seconds:.0f} s")
             time.sleep(0.5)
@@ -77,4 +77,4 @@ class Person:
             problem = answer.json()
         except ValueError:
             problem = {"detail": f"{verb} {path}: HTTP {answer.status_code}"}
-        raise Refused(problem)
+        raise RequestRefused(problem)

@@ -36,11 +36,10 @@ def logins(home: Path) -> list[Login]:
 
 
 def _create(login: Login) -> None:
-    argv = [sys.executable, "manage.py", "create_user", login.username, "--password-env", "MLHUB_DEMO_PASSWORD"]
+    argv = [sys.executable, "-m", "django", "create_user", login.username, "--password-env", "MLHUB_DEMO_PASSWORD"]
     if login.organisation and login.role:
         argv += ["--organisation", login.organisation, "--role", login.role]
     else:
         argv += ["--staff"]
-    subprocess.run(
-        argv, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MLHUB_DEMO_PASSWORD": login.password}
-    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "mlhub.settings", "MLHUB_DEMO_PASSWORD": login.password}
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=environment)

@@ -8,9 +8,10 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from mlhub import _installation
 from mlhub.embedded.ports import free_port, is_free
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = _installation.ROOT
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Home:
 
     @classmethod
     def of_environment(cls) -> Home:
-        """$MLHUB_HOME, or .mlhub in the project."""
-        return cls(Path(os.environ.get("MLHUB_HOME") or PROJECT / ".mlhub").resolve())
+        """$MLHUB_HOME, or .mlhub in the checkout, or in the working directory when MLHub is installed."""
+        return cls(Path(os.environ.get("MLHUB_HOME") or _installation.default_home()).resolve())
 
     @property
     def lock(self) -> Path:
@@ -84,6 +85,7 @@ class Home:
         """What Django's processes are told, on top of the environment that there is."""
         return {
             **os.environ,
+            "DJANGO_SETTINGS_MODULE": "mlhub.settings",
             "MLHUB_HOME": str(self.path),
             "MLHUB_SECRET_KEY": self.secret("django"),
             "MLHUB_PUBLIC_URL": url,

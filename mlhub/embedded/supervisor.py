@@ -21,6 +21,8 @@ from typing import TextIO
 
 from rich.console import Console
 
+from mlhub import _installation
+from mlhub._version import __version__
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.embedded.children import Child
 from mlhub.embedded.home import PROJECT, Home, Platform
@@ -52,7 +54,7 @@ def listen_host() -> str:
 def django_commands(port: int) -> dict[str, Sequence[str]]:
     """The platform's own processes, by name, in the order of starting."""
     python = sys.executable
-    celery = [python, "-m", "celery", "-A", "mlhub.celery"]
+    celery = [python, "-m", "celery", "--quiet", "-A", "mlhub.celery"]  # no banner between the entries of the log
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
         "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],
@@ -67,7 +69,7 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
             "--without-mingle",
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""],
-        "control": [python, "manage.py", "control"],
+        "control": [python, "-m", "django", "control"],
     }
 
 
@@ -210,7 +212,7 @@ class Supervisor:
             self._say("stopped")
 
     def _stop_pods(self) -> None:
-        cluster_file = os.environ.get("MLHUB_CLUSTER_FILE") or PROJECT / "deploy" / "local" / "cluster.yaml"
+        cluster_file = os.environ.get("MLHUB_CLUSTER_FILE") or _installation.default_cluster_file()
         backend = LocalBackend(self.home.path, read_cluster(Path(cluster_file)))
         running = [s.attempt_id for s in backend.observe() if not s.phase.is_ended]
         if not running:
@@ -263,16 +265,18 @@ def _wait_for_old_postgres(data: Path, *, seconds: float = 20.0) -> None:
 def _migrate(home: Home, environment: dict[str, str]) -> None:
     """Skipped when neither a migration nor a requirement nor the database has changed since the last time."""
     migrations = sorted((PROJECT / "mlhub").glob("*/migrations/*.py"))
-    content = b"".join(p.read_bytes() for p in [*migrations, PROJECT / "requirements.txt"])
+    pins = PROJECT / "requirements.txt"  # an installed package has none; its version stands for them
+    content = b"".join(p.read_bytes() for p in [*migrations, *([pins] if pins.is_file() else [])])
+    content += __version__.encode()
     stamp = hashlib.sha256(content + environment["DATABASE_URL"].rpartition("@")[2].encode()).hexdigest()
     remembered = home.path / "migrated"
     if remembered.exists() and remembered.read_text() == stamp:
         return
     for command in (["migrate", "--verbosity", "0"], ["ensure_builtins"]):
         done = subprocess.run(
-            [sys.executable, "manage.py", *command],
+            [sys.executable, "-m", "django", *command],
             cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
-            raise StartError(f"manage.py {command[0]} failed:\n{(done.stdout + done.stderr)[-1500:]}")
+            raise StartError(f"django {command[0]} failed:\n{(done.stdout + done.stderr)[-1500:]}")
     remembered.write_text(stamp)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mlhub.core.locks import lock_until_commit
 from mlhub.events.models import Event
-from mlhub.events.wakes import EVENTS, job_topic, wake_on_commit
+from mlhub.events.wakeups import EVENTS, job_topic, wake_on_commit
 from mlhub.tenants.models import Organisation, User
 
 

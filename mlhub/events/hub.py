@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import weakref
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,14 @@ from itertools import cycle
 from typing import TypeVar
 
 import redis.asyncio
+import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
-from mlhub.events.wakes import PREFIX
+from mlhub.events.wakeups import PREFIX
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 POLL_S = 2.0
 RECONNECT_S = 3.0
 N_READERS = 4
@@ -121,7 +121,7 @@ class Hub:
                         if message["type"] == "pmessage":
                             self._wake(message["channel"].decode().removeprefix(PREFIX))
             except (RedisError, OSError) as error:
-                logger.warning("stream.redis_away error=%s", error)
+                logger.warning("stream.redis_away", error=error)
             finally:
                 if self._task is None or self._is_wanted():
                     self.is_connected = False

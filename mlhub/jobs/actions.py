@@ -13,11 +13,11 @@ from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_room, check_versions
-from mlhub.jobs.courses import with_usual_course
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.jobs.training_defaults import with_usual_course
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
@@ -26,9 +26,9 @@ from mlhub.tenants.roles import Role
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
-    "target_metric", "target_value",
+    "resources", "limits", "target_metric", "target_value",
 )  # fmt: skip
-CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority")
+CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits")
 
 
 def submit_job(

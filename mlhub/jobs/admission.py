@@ -10,13 +10,13 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
 from mlhub.datasets.models import DatasetVersion, VersionState
-from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import ModeChoice
+from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.prediction.likeness import has_targets
-from mlhub.runtime.settings import check_limits, read_settings
-from mlhub.runtime.strategies.schema import COUNTED, StrategySpec, parse
+from mlhub.runtime.model.hyperparameters import read_settings
+from mlhub.runtime.prediction.schema_compatibility import has_targets
+from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
@@ -100,16 +100,15 @@ def check_request(
 
 
 def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
-    """The hyperparameters that the platform and the training loop read; the model's own are tried out by preflight."""
-    given = request.get("hyperparameters") or {}
+    """The hyperparameters that the training loop reads; the dry run tries out the model's own."""
+    if model.kind == Kind.SCRIPT:
+        return
     try:
-        check_limits(given)
-        if model.kind != Kind.SCRIPT:
-            read_settings(
-                given,
-                target_metric=request.get("target_metric") or None,
-                target_value=request.get("target_value"),
-            )
+        read_settings(
+            request.get("hyperparameters") or {},
+            target_metric=request.get("target_metric") or None,
+            target_value=request.get("target_value"),
+        )
     except BadInputError as error:
         raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 

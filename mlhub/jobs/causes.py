@@ -38,15 +38,15 @@ MEANINGS: Mapping[Cause, Meaning] = {
     Cause.OUT_OF_MEMORY: Meaning(
         _U,
         "A pod ran out of memory.",
-        "Use a smaller batch_size or model, or more workers (min_workers); or ask for more with the hyperparameter "
-        "memory_gib. The last checkpoint is kept for a day.",
+        "Use a smaller batch_size or model, or more workers (min_workers); or ask for more "
+        "memory (resources.memory_gib). The last checkpoint is kept for a day.",
     ),
     Cause.STALLED: Meaning(
         _U,
         "It stood still for too long and was ended.",
         "Look for an endless loop, a deadlock or a wait for something that never comes. A script must report now and "
-        "then (mlhub.runtime.report, TensorBoard or MLflow); where steps take long by nature, raise the hyperparameter "
-        "stall_limit_s. The last checkpoint is kept for a day.",
+        "then (mlhub.runtime.report, TensorBoard or MLflow); where steps take long by nature, raise "
+        "limits.stall_s. The last checkpoint is kept for a day.",
     ),
     Cause.BAD_SPEC: Meaning(_P, "A pod could not read its specification.", _AGAIN),
     Cause.INPUT_UNAVAILABLE: Meaning(_P, "A dataset or package could not be brought to a pod.", _AGAIN),

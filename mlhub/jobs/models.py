@@ -60,6 +60,10 @@ class Job(models.Model):
     min_workers = models.PositiveIntegerField(default=1)
     max_workers = models.PositiveIntegerField(default=64)
     priority = models.SmallIntegerField(default=0)
+    resources = models.JSONField(
+        default=dict
+    )  # what pods get, where the user asked for it: cpus, memory_gib, n_servers, ...
+    limits = models.JSONField(default=dict)  # when the platform ends the job: stall_s
     target_metric = models.CharField(max_length=100, blank=True)
     target_value = models.FloatField(null=True, blank=True)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.courses import n_held_out
 from mlhub.jobs.models import Job, JobKind, ModeChoice
 from mlhub.jobs.states import JobState
+from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.prediction.likeness import Known, as_learnt
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
 from mlhub.tenants.models import User
 
 LEAST_BATCH, MOST_BATCH, N_PARTS = 256, 4096, 64  # a few examples are not worth another worker's start
-COMMON = ("name", "priority", "min_workers", "max_workers", "batch_size")
+COMMON = ("name", "priority", "min_workers", "max_workers", "batch_size", "resources", "limits")
 ASKED = {"features": [], "output": "parquet", "examples": "all"}
 
 
@@ -60,8 +60,8 @@ def check_prediction(
         )
     try:
         schema = as_learnt(
-            Known(learnt.format, learnt.schema or {}),
-            Known(dataset.format, dataset.schema or {}),
+            TrainedSchema(learnt.format, learnt.schema or {}),
+            TrainedSchema(dataset.format, dataset.schema or {}),
             needs_targets=kind == JobKind.EVALUATE,
         )
     except BadInputError as error:

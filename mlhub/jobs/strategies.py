@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.runtime.strategies.schema import PRESETS, SCHEMES, Parameter
+from mlhub.runtime.strategies.catalogue.schema import PRESETS, SCHEMES, Parameter
 
 
 def strategies() -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 import tempfile
 from datetime import timedelta
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import structlog
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
@@ -25,7 +25,7 @@ from mlhub.storage.inspection import inspect
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Input, Mode, PodSpec, Role
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
 CHECKPOINTS_KEPT_FOR = timedelta(days=1)
 CAUSES = {
@@ -45,6 +45,7 @@ def hand_off_job(job_id: str) -> None:
         )  # fmt: skip
         job = jobs.filter(pk=job_id, preflight=Preflight.PENDING).exclude(state__in=ENDED).first()
         if is_mine and job is not None:
+            structlog.contextvars.bind_contextvars(organisation=str(job.project.organisation_id))
             _try_out(job)
 
 
@@ -84,7 +85,7 @@ def _try_out(job: Job) -> None:
         "remedy": error["remedy"] or told["remedy"],
         "traceback": error.get("traceback") or None,
     }
-    logger.info("job.preflight_failed job=%s error=%s", job.id, json.dumps(error)[:500])
+    logger.info("job.preflight_failed", job=job.id, error=json.dumps(error)[:500])
     actions.fail_preflight(job, failure={**told, "field": error["field"]})
 
 

@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
-from mlhub.events.wakes import job_topic, wake_on_commit
+from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
 from mlhub.metrics.reports import at, read_report
-from mlhub.metrics.returns import tell_return
+from mlhub.metrics.server_restarts import tell_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
-from mlhub.metrics.standstills import note_standstill
+from mlhub.metrics.stalls import note_standstill
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -43,7 +43,7 @@ TOLD_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
 
 @dataclass(frozen=True)
-class Pod:
+class ReportingPod:
     """Who is speaking, as the launch specification numbers it."""
 
     role: str
@@ -68,7 +68,7 @@ def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
     return attempt
 
 
-def store_lines(attempt: Attempt, pod: Pod, *, stream: str, first: int, lines: Sequence[Any]) -> int:
+def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int, lines: Sequence[Any]) -> int:
     """Stores what is new of the lines numbered first, first + 1 ...; returns the number that is wanted next.
 
     Lines below that number were stored before and are passed over. Raises ConflictError with the fact `next` when
@@ -133,13 +133,13 @@ def _metadata(staging: Staging, size_bytes: int) -> dict[str, Any]:
     return found
 
 
-def _check_pod(attempt: Attempt, pod: Pod) -> None:
+def _check_pod(attempt: Attempt, pod: ReportingPod) -> None:
     n = {"worker": attempt.n_workers, "server": attempt.n_servers}.get(pod.role, 0)
     if not 0 <= pod.index < n:
         raise InvalidInputError(f"The attempt has no {pod.role} {pod.index}.", field="index", code="no_such_pod")
 
 
-def _store_log(attempt: Attempt, pod: Pod, number: int, lines: Sequence[Any], seq: int) -> int:
+def _store_log(attempt: Attempt, pod: ReportingPod, number: int, lines: Sequence[Any], seq: int) -> int:
     for i, line in enumerate(lines):
         if not isinstance(line, str) or len(line) > MAX_LOG_LINE or "\x00" in line:
             raise InvalidInputError(
@@ -152,7 +152,7 @@ def _store_log(attempt: Attempt, pod: Pod, number: int, lines: Sequence[Any], se
     return seq + len(lines)
 
 
-def _store_reports(attempt: Attempt, pod: Pod, reports: Sequence[Report], seq: int) -> int:
+def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report], seq: int) -> int:
     points: list[MetricPoint] = []
     series: dict[str, Series] = {}
     for report in reports:
@@ -251,7 +251,7 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
         )
 
 
-def _store_failure(attempt: Attempt, pod: Pod, report: FailureReport) -> None:
+def _store_failure(attempt: Attempt, pod: ReportingPod, report: FailureReport) -> None:
     """The first that is no mere consequence of another one counts."""
     stands = attempt.cause not in SECONDARY or (attempt.cause and report.cause in SECONDARY)
     if stands:

@@ -68,7 +68,7 @@ class LogLine(models.Model):
 
 class SpeedSample(models.Model):
     """What an attempt measured of itself: a mean step time on a real allocation, for the scheduler's speed model, and
-    the newest of everything else. family = model code + dataset. NULL: not known."""
+    the newest of everything else. family: see jobs/families.py."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="speed_sample")
@@ -87,12 +87,7 @@ class SpeedSample(models.Model):
     wait_s = models.FloatField(default=0.0)  # of sync_s
     n_steps = models.PositiveBigIntegerField()
     updated_at = models.DateTimeField()
-    bytes_sent = models.FloatField(default=0.0)  # a step, by rank 0
-    bytes_received = models.FloatField(default=0.0)
-    peak_memory_bytes = models.PositiveBigIntegerField(default=0)
-    noise_scale = models.FloatField(null=True, blank=True)  # of the gradient, in examples
-    gpu_utilisation = models.FloatField(null=True, blank=True)
-    gpu_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    measured = models.JSONField(default=dict)  # the newest values, by the names of wire/measurements.py
 
 
 class Staleness(models.Model):

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.wire.exits import Cause
+from mlhub.wire.measurements import MEASUREMENTS, known
 from mlhub.wire.report import (
     MAX_STALENESS,
     CheckpointReport,
@@ -80,7 +81,13 @@ def _check_content(report: Report, number: int) -> None:
                 raise _bad(number, "counts", f"They must be a list of at most {MAX_STALENESS + 1} numbers.")
             for place, count in enumerate(counts):
                 _check_count(number, f"counts.{place}", count)
-        case ProgressReport() | CheckpointReport():
+        case ProgressReport(measured=measured):
+            if not isinstance(measured, dict):
+                raise _bad(number, "measured", "It must be an object of numbers.")
+            for key, value in known(measured).items():
+                if not MEASUREMENTS[key].accepts(value):
+                    raise _bad(number, f"measured.{key}", "It must be a finite number within its bounds, 0 or more.")
+        case CheckpointReport():
             pass
 
 

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.jobs.models import Attempt, Job, JobKind
+from mlhub.jobs.families import family_of
+from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample, Staleness
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.wire.measurements import known
 from mlhub.wire.report import ProgressReport, StalenessReport
 
 PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
-NEWEST = ("bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes")
 MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
-
-
-def family_of(job: Job) -> str:
-    """Jobs of one family do the same with the same code and dataset, in step alike: they are expected to be as fast."""
-    code = job.model_version.code_version_id or job.model_version_id
-    shape = json.dumps(job.hyperparameters, sort_keys=True)
-    if job.kind != JobKind.TRAIN:
-        shape += json.dumps([job.kind, job.prediction], sort_keys=True)
-    if job.strategy:
-        shape += json.dumps(job.strategy, sort_keys=True)
-    return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
 
 
 def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
@@ -58,9 +46,7 @@ def learn(attempt: Attempt, report: ProgressReport) -> None:
     for part in PARTS:
         mean = (getattr(sample, part) * n_old + getattr(report, part) * n_new) / (n_old + n_new)
         setattr(sample, part, mean)
-    for name in NEWEST:
-        if getattr(report, name) is not None:
-            setattr(sample, name, getattr(report, name))
+    sample.measured = {**sample.measured, **known(report.measured)}
     sample.n_steps += n_new
     sample.updated_at = timezone.now()
     sample.save()
@@ -75,15 +61,16 @@ def keep_staleness(attempt: Attempt, report: StalenessReport, *, shard: int) -> 
 
 def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
     nodes = {a.node for a in attempt.allocations.all() if a.slots}
-    known = Node.objects.filter(name__in=nodes)
+    found = Node.objects.filter(name__in=nodes)
     return {
         "family": family_of(attempt.job),
         "mode": attempt.mode,
         "n_workers": attempt.n_workers,
         "n_servers": attempt.n_servers,
         "n_nodes": max(1, len(nodes)),
-        "n_racks": max(1, len({n.rack_id for n in known})),
-        "gpu_type": next((n.gpu_type for n in known), ""),
+        "n_racks": max(1, len({n.rack_id for n in found})),
+        "gpu_type": next((n.gpu_type for n in found), ""),
         "batch_size": attempt.job.batch_size,
-        **{name: getattr(report, name) for name in (*PARTS, *NEWEST)},
+        "measured": known(report.measured),
+        **{name: getattr(report, name) for name in PARTS},
     }

@@ -4,8 +4,7 @@ For scripts that train by themselves (docs/guides/scripts.md) it offers a few fu
 hvd, kv and tables.
 """
 
-from mlhub.runtime.keeping import checkpoint, latest_checkpoint
-from mlhub.runtime.script import (
+from mlhub.runtime.scripts.api import (
     checkpoint_folder,
     dataset_path,
     examples,
@@ -16,6 +15,7 @@ from mlhub.runtime.script import (
     report_validation,
     should_preempt,
 )
+from mlhub.runtime.scripts.script_checkpoints import checkpoint, latest_checkpoint
 
 __all__ = [
     "checkpoint",

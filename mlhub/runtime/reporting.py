@@ -42,7 +42,7 @@ class Reporter:
         self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))
 
 
-class Telling(threading.Thread):
+class ReportStream(threading.Thread):
     """Sends a report every few seconds while it says something new, and once more at the end."""
 
     def __init__(self, report: Callable[[], StalenessReport], reporter: Reporter) -> None:

@@ -7,13 +7,17 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-env = environ.Env()
-BASE_DIR = Path(__file__).resolve().parents[2]
+from mlhub import _installation
+from mlhub._version import __version__
+from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
+from mlhub.core.logs import logging_settings
 
-MLHUB_HOME = Path(env("MLHUB_HOME", default=str(BASE_DIR / ".mlhub"))).resolve()
+env = environ.Env()
+MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
 SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+IS_HTTPS = PUBLIC_URL.startswith("https://")
 METRICS_TOKEN = env("MLHUB_METRICS_TOKEN", default="")  # what Prometheus shows at /metrics; without one: only locally
 POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its address
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
@@ -33,6 +37,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    "csp",
     "mlhub.core",
     "mlhub.tenants",
     "mlhub.clusters",
@@ -46,7 +51,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "mlhub.core.headers.security_headers_middleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -90,7 +98,14 @@ AXES_ENABLE_ADMIN = False
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# Browsers then refuse plain HTTP for so long, whatever happens to the certificate: 0 until the administrator is sure
+HSTS_SECONDS = env.int("MLHUB_HSTS_SECONDS", default=0)
+if HSTS_SECONDS and not IS_HTTPS:
+    raise ImproperlyConfigured("MLHUB_HSTS_SECONDS needs an MLHUB_PUBLIC_URL that begins with https://.")
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
@@ -99,7 +114,7 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = MLHUB_HOME / "static"
-FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
+FRONTEND_DIST = _installation.dashboard_build()
 WHITENOISE_ROOT = FRONTEND_DIST if FRONTEND_DIST.is_dir() else None
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
@@ -128,7 +143,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "MLHub",
     "DESCRIPTION": "Bring data and a model; MLHub decides the rest.",
-    "VERSION": "1.0.0",
+    "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
@@ -178,7 +193,7 @@ CHECKPOINT_ROOT = Path(env("MLHUB_CHECKPOINT_ROOT", default=str(MLHUB_HOME / "ch
 SANDBOX_ROOT = MLHUB_HOME / "sandbox"
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
-CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(BASE_DIR / "deploy" / "local" / "cluster.yaml")))
+CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
 LIFELINE = env("MLHUB_LIFELINE", default="")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
@@ -198,11 +213,10 @@ SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
 MAX_PLATFORM_RETRIES = 5
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": env("MLHUB_LOG_LEVEL", default="INFO")},
-    "loggers": {"axes": {"level": "WARNING"}},
-}
+# json, console, or auto: console in a terminal
+try:
+    LOGGING = logging_settings(
+        form=env("MLHUB_LOG_FORMAT", default="auto"), level=env("MLHUB_LOG_LEVEL", default="INFO").upper()
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error

@@ -6,10 +6,10 @@ upload is about to hold. Order of locks: the organisation's quota row, then the 
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
@@ -20,7 +20,7 @@ from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.models import Organisation, Quota
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
 BATCH = 1000
 
@@ -92,7 +92,7 @@ def collect(sha256: str) -> bool:
         try:
             Blob.objects.filter(pk=sha256).delete()
         except ProtectedError:
-            logger.warning("storage.named_but_not_held sha256=%s", sha256)
+            logger.warning("storage.named_but_not_held", sha256=sha256)
             return False
         # before the commit: should it fail, a row without bytes is left, which the next collection takes
         store.delete(sha256)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import logging
 import re
 from collections.abc import AsyncIterator, Iterator
 from typing import BinaryIO
 
+import structlog
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -17,7 +17,7 @@ from mlhub.core.problems import problem
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
@@ -31,7 +31,7 @@ def blob_response(
     try:
         file = blob_store().open(blob.sha256)
     except FileNotFoundError:
-        logger.exception("storage.bytes_lost sha256=%s", blob.sha256)
+        logger.exception("storage.bytes_lost", sha256=blob.sha256)
         return problem(500, "bytes_lost", "The bytes of this file are gone from the store. Ask an administrator.")
     return _response(
         request, file, etag=blob.sha256, size_bytes=blob.size_bytes, filename=filename, content_type=content_type

@@ -1,4 +1,4 @@
-"""What is inside an untrusted file: asked of `python -m mlhub.runtime.inspect` in the sandbox, not of this process.
+"""What is inside an untrusted file: `python -m mlhub.runtime.sandbox.inspect` answers in the sandbox, not this process.
 
 Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that
 can be stored. Only what is the platform's own fault, such as a full disk, is raised: then one tries again.
@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from mlhub.runtime import sandbox
+from mlhub.runtime.sandbox import process
 
 TIMEOUT_S = 300.0
 MEMORY_BYTES = 6 * 2**30
@@ -24,7 +24,7 @@ MAX_TRIES = 3  # of a verdict that the platform itself failed to give
 
 LATE = "Send less at once, or make what runs while it is read or imported quicker."
 LARGE = "Send a smaller file, or split it; trials have less memory than training."
-ENDED = "Try it on your own machine with python -m mlhub.runtime.inspect, then upload it again."
+ENDED = "Try it on your own machine with python -m mlhub.runtime.sandbox.inspect, then upload it again."
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Verdict:
 
 
 def inspect(*argv: str, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES) -> Verdict:
-    """argv: of mlhub.runtime.inspect. Raises OSError when the sandbox itself cannot be set up."""
-    ended = sandbox.run(
-        ["-m", "mlhub.runtime.inspect", *argv],
+    """argv: of mlhub.runtime.sandbox.inspect. Raises OSError when the sandbox itself cannot be set up."""
+    ended = process.run(
+        ["-m", "mlhub.runtime.sandbox.inspect", *argv],
         folder=settings.SANDBOX_ROOT,
         timeout_s=timeout_s,
         memory_bytes=memory_bytes,
@@ -82,7 +82,7 @@ def _of_answer(answer: Any) -> Verdict:
     return Verdict(error={**known, **said})
 
 
-def _of_early_end(ended: sandbox.Ended) -> Verdict:
+def _of_early_end(ended: process.Ended) -> Verdict:
     last = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip()), "")
     if "MemoryError" in last or "bad_alloc" in ended.errors or ended.exit_code == -signal.SIGKILL:
         return _refused("out_of_memory", "Looking into it took more memory than there is for that.", LARGE)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
+import structlog
 from celery import shared_task
 
 from mlhub.storage import actions
 from mlhub.storage.stores import blob_store
 
-logger = logging.getLogger(__name__)
+logger = structlog.stdlib.get_logger(__name__)
 
 
 @shared_task
@@ -18,5 +17,5 @@ def collect_unheld_blobs() -> int:
     found = actions.collectable()
     removed = sum(actions.collect(sha256) for sha256 in found)
     stale = blob_store().sweep_staging(older_than_s=actions.UNHELD_FOR.total_seconds())
-    logger.info("storage.collected blobs=%d staged=%d", removed, stale)
+    logger.info("storage.collected", blobs=removed, staged=stale)
     return removed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+import structlog
 from django.utils import timezone
 from rest_framework import authentication, exceptions
 
@@ -41,6 +42,7 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         now = timezone.now()
         if found.last_used_at is None or (now - found.last_used_at).total_seconds() > 60:
             ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+        structlog.contextvars.bind_contextvars(user=str(found.user_id), token_id=str(found.pk))
         return found.user, found
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
@@ -49,6 +51,12 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
 
 class SessionAuthentication(authentication.SessionAuthentication):
     """Django's session with CSRF; 401 rather than 403 when signed out, so that the dashboard knows to sign in."""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        found: tuple[User, None] | None = super().authenticate(request)
+        if found is not None:
+            structlog.contextvars.bind_contextvars(user=str(found[0].pk))
+        return found
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
         return "Session"

@@ -57,7 +57,7 @@ class Resources:
 class DatasetSpec:
     """A dataset version as the runtime reads it.
 
-    format: "npz" | "csv" | "parquet" | "image_folder" | "text".
+    format: a name of wire/formats.py.
     files: names of Inputs. schema: what inspection found: target, classes, shape, columns, counts
     (mlhub/runtime/readers/ writes and reads it).
     """
@@ -89,7 +89,9 @@ class TrainingSpec:
     target_metric: str | None = None
     target_value: float | None = None
     checkpoint_every_s: float = 30.0
-    strategy: dict[str, Any] = field(default_factory=dict)  # mlhub/runtime/strategies/schema.py; empty: MLHub chooses
+    strategy: dict[str, Any] = field(
+        default_factory=dict
+    )  # mlhub/runtime/strategies/catalogue/schema.py; empty: MLHub chooses
 
 
 @dataclass(frozen=True)

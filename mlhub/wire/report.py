@@ -46,8 +46,7 @@ class ProgressReport:
     steps_done and steps_total count optimiser steps of the global batch. step_s is the mean of the steps since the
     last report, split into its parts (seconds): input, compute and sync add up to step_s within rounding; wait_s is the
     part of sync_s that went by before anything of the others' came.
-    bytes_sent and bytes_received: per step, of this rank, as the kernel counted them on its TCP connections.
-    noise_scale: of the gradient, in examples, smoothed. GPU: of this rank's; utilisation from 0 to 1. None: not known.
+    measured: further values of rank 0 by the names of wire/measurements.py; what is absent was not measured.
     """
 
     type: ClassVar[str] = "progress"
@@ -62,14 +61,9 @@ class ProgressReport:
     compute_s: float
     sync_s: float
     input_s: float
-    bytes_sent: float = 0.0
-    bytes_received: float = 0.0
     parameters_bytes: int = 0
-    peak_memory_bytes: int = 0
     wait_s: float = 0.0
-    noise_scale: float | None = None
-    gpu_utilisation: float | None = None
-    gpu_memory_bytes: int | None = None
+    measured: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.api.snapshot import PolicyMemory
 from scheduler.commands.files import check_can_write, write_json
 from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
 from scheduler.policies import policy_named
-from scheduler.round import decide
-from scheduler.simulator.busy import BusyCluster
-from scheduler.snapshot import PolicyMemory
+from scheduler.round.decide import decide
+from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
 PERIOD_S = 60.0
 MOST = 1_000_000  # GPUs or jobs; more would take hours to make up

@@ -14,10 +14,10 @@ from typing import Any
 from scheduler.commands.files import check_can_fill, fill, has_matplotlib
 from scheduler.commands.options import add_world, count, parameters_in, setting_of
 from scheduler.commands.progress import Bars
-from scheduler.simulator.comparison import Contestant, Played, alone_times, contestants_in, play, table
-from scheduler.simulator.figures import averages, can_draw, compared, gantt
-from scheduler.simulator.report import csv_of, curve_rows, markdown_of
-from scheduler.simulator.worlds import WORLDS, Setting
+from scheduler.simulator.environments.registry import ENVIRONMENTS, Setting
+from scheduler.simulator.reports.comparison import Contestant, PolicyRun, alone_times, contestants_in, play, table
+from scheduler.simulator.reports.figures import averages, can_draw, compared, gantt
+from scheduler.simulator.reports.summary import csv_of, curve_rows, markdown_of
 
 
 def add(commands: Any) -> None:
@@ -50,7 +50,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     contestants = contestants_in(arguments.policies, parameters_in(arguments.param))
     if len(set(arguments.trace)) < len(arguments.trace):
         raise ValueError("a trace is named twice after --trace; name each once")
-    kind = WORLDS[arguments.world]
+    kind = ENVIRONMENTS[arguments.world]
     for trace in arguments.trace:  # whatever is wrong with them is told before anything runs
         setting = setting_of(arguments, policy="fifo", trace=trace, seed=0)
         for contestant in contestants:
@@ -62,7 +62,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         )
     ]
     files: dict[str, str | bytes] = {}
-    played: list[Played] = []
+    played: list[PolicyRun] = []
     for one, pictures in _played(cells, arguments):
         played.append(one)
         files |= pictures
@@ -79,11 +79,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _marks(one: Played) -> dict[str, Any]:
+def _marks(one: PolicyRun) -> dict[str, Any]:
     return {"policy": one.label, "trace": one.trace, "seed": one.seed}
 
 
-def _runs(played: Sequence[Played]) -> list[dict[str, Any]]:
+def _runs(played: Sequence[PolicyRun]) -> list[dict[str, Any]]:
     return [
         _marks(one)
         | {key: value for key, value in one.figures.items() if not isinstance(value, Mapping)}
@@ -94,7 +94,7 @@ def _runs(played: Sequence[Played]) -> list[dict[str, Any]]:
 
 # playing, in this process or in several
 
-_Found = tuple[Played, dict[str, bytes]]
+_Found = tuple[PolicyRun, dict[str, bytes]]
 
 
 def _played(cells: Sequence[_Cell], arguments: argparse.Namespace) -> Iterator[_Found]:
@@ -135,7 +135,7 @@ def _begin(arguments: argparse.Namespace, progress: Any) -> None:
 
 def _play(cell: _Cell, draw: Any = None) -> _Found:
     arguments, progress = _Process.arguments, _Process.progress
-    kind = WORLDS[arguments.world]
+    kind = ENVIRONMENTS[arguments.world]
     period_s = kind.period_s if arguments.period is None else arguments.period
     setting: Setting = setting_of(arguments, policy=cell.contestant.policy, trace=cell.trace, seed=cell.seed)
     key = (cell.trace, cell.seed)

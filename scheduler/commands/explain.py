@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from scheduler.commands.files import read_rounds
-from scheduler.simulator.rounds import story_of
+from scheduler.simulator.recorded_rounds import story_of
 
 
 def add(commands: Any) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from scheduler.simulator.clusters import Cluster, cluster_from_mapping, read_nxgy
-from scheduler.simulator.figures import can_draw
-from scheduler.simulator.rounds import RecordedRound, rounds_from_json
-from scheduler.simulator.trace import BadInput
-from scheduler.simulator.worlds import Data
+from scheduler.simulator.environments.registry import Data
+from scheduler.simulator.recorded_rounds import RecordedRound, rounds_from_json
+from scheduler.simulator.reports.figures import can_draw
+from scheduler.simulator.traces.clusters import Cluster, cluster_from_mapping, read_nxgy
+from scheduler.simulator.traces.trace import BadInput
 
 
 def read_text(path: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from scheduler.commands.files import check_can_write, read_text, write_json
 from scheduler.commands.options import add_json, count
-from scheduler.models.interference_folds import evaluate
-from scheduler.models.interference_pairs import read_pairs
+from scheduler.models.interference.cross_validation import evaluate
+from scheduler.models.interference.pairs_file import read_pairs
 
 
 def add(commands: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from scheduler.commands.files import data_in, read_cluster, read_text
 from scheduler.policies import POLICIES
-from scheduler.simulator.formats import read_trace
-from scheduler.simulator.worlds import WORLDS, Information, Setting
+from scheduler.simulator.environments.registry import ENVIRONMENTS, Information, Setting
+from scheduler.simulator.traces.formats import read_trace
 
 
 def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
@@ -28,7 +28,9 @@ def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None
 
 def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """several: traces and seeds instead of one each."""
-    parser.add_argument("--world", choices=sorted(WORLDS), default="counting", help="what is true in the simulation")
+    parser.add_argument(
+        "--world", choices=sorted(ENVIRONMENTS), default="counting", help="what is true in the simulation"
+    )
     parser.add_argument("--trace", required=True, metavar="FILE", nargs="+" if several else None)
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
     parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")

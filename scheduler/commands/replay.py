@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from scheduler.api.records import plan_to_json
 from scheduler.commands.files import check_can_write, read_rounds, write_json
 from scheduler.commands.options import add_json, parameters_in
 from scheduler.policies import policy_named
-from scheduler.records import plan_to_json
-from scheduler.simulator.rounds import replay_round
+from scheduler.simulator.recorded_rounds import replay_round
 
 
 def add(commands: Any) -> None:

@@ -7,16 +7,16 @@ import json
 import time
 from typing import Any
 
+from scheduler.commands.failures import add_mishaps, struck_by
 from scheduler.commands.files import check_can_fill, check_can_write, fill, has_matplotlib, write_json
-from scheduler.commands.mishaps import add_mishaps, struck_by
 from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
 from scheduler.policies import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.comparison import alone_times, fairness_of
-from scheduler.simulator.figures import compared, gantt
-from scheduler.simulator.guarantees import BROKEN_COLUMNS, broken_guarantees, guarantees_of
-from scheduler.simulator.report import csv_of, curve_rows, curves_of, job_rows, summary
-from scheduler.simulator.worlds import WORLDS
+from scheduler.simulator.environments.registry import ENVIRONMENTS
+from scheduler.simulator.reports.broken_guarantees import BROKEN_COLUMNS, broken_guarantees, guarantees_of
+from scheduler.simulator.reports.comparison import alone_times, fairness_of
+from scheduler.simulator.reports.figures import compared, gantt
+from scheduler.simulator.reports.summary import csv_of, curve_rows, curves_of, job_rows, summary
 
 
 def add(commands: Any) -> None:
@@ -36,7 +36,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     check_can_write(arguments.json)
     check_can_fill(arguments.report)
     policy = policy_named(arguments.policy, parameters_in(arguments.param))
-    kind = WORLDS[arguments.world]
+    kind = ENVIRONMENTS[arguments.world]
     setting = setting_of(arguments, policy=arguments.policy)
     world = struck_by(arguments, kind.make(setting), name=setting.trace.name)
     nodes = world.nodes

@@ -16,14 +16,14 @@ RANGE = 20.0  # it levels out within so many times the range that was seen
 
 
 @dataclass(frozen=True)
-class Reaching:
+class TargetPrediction:
     """step: where the curve is expected to reach the target. error: relative error of the steps still to go."""
 
     step: float
     error: float
 
 
-def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: bool) -> Reaching | None:
+def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: bool) -> TargetPrediction | None:
     """When the curve reaches the target; None when the points do not say: too few, too noisy, or never.
 
     points: (step, value), steps rising. falls: lower is better.
@@ -35,7 +35,7 @@ def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: boo
     gaps_P = sign * values_P  # falls in any case
     goal = sign * target
     if gaps_P.min() <= goal:
-        return Reaching(float(steps_P[int(np.argmax(gaps_P <= goal))]), 0.0)
+        return TargetPrediction(float(steps_P[int(np.argmax(gaps_P <= goal))]), 0.0)
     fits = _fits(steps_P, gaps_P)
     best = min(fits, default=None)
     spread = float(np.ptp(gaps_P))
@@ -49,7 +49,7 @@ def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: boo
     if expected is None or len(known) < 0.5 * len(good):
         return None
     left = np.maximum(np.array(known) - now, 1.0)
-    return Reaching(max(expected, now + 1.0), float(np.std(np.log(left))))
+    return TargetPrediction(max(expected, now + 1.0), float(np.std(np.log(left))))
 
 
 Fit = tuple[float, float, float, float]  # mean squared error, a, b, limit

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from scheduler.snapshot import JobSnapshot
+from scheduler.api.snapshot import JobSnapshot
 
 NEWEST = 20  # observations of a family and a kind count; what they cost changes with code and images
 FEWEST = 3  # of its own, below which a family's estimate says that it has few
@@ -26,7 +26,7 @@ _PRIOR_WITHIN, _PRIOR_BETWEEN = 0.3**2, 0.8**2  # variances of logarithms, each 
 _WORTH = 4.0
 
 
-class Kind(StrEnum):
+class CostKind(StrEnum):
     """What was measured."""
 
     START = "start"
@@ -48,7 +48,7 @@ class CostObservation:
     """Seconds that one attempt took, as its pods told; newest first where order matters."""
 
     family: str
-    kind: Kind
+    kind: CostKind
     seconds: float
 
 
@@ -128,17 +128,17 @@ class CostModel:
     """observations: newest first; of each family and kind the NEWEST count."""
 
     def __init__(self, observations: Collection[CostObservation]) -> None:
-        self._kinds = {kind: _Kind(kind, [o for o in observations if o.kind is kind]) for kind in Kind}
+        self._kinds = {kind: _Kind(kind, [o for o in observations if o.kind is kind]) for kind in CostKind}
 
     def of(self, family: str) -> Costs:
-        start, leave, loss = (self._kinds[kind].of(family) for kind in (Kind.START, Kind.LEAVE, Kind.LOSS))
+        start, leave, loss = (self._kinds[kind].of(family) for kind in (CostKind.START, CostKind.LEAVE, CostKind.LOSS))
         return Costs(start, leave, loss)
 
 
 class _Kind:
     """One kind of cost. _logs: by family; mean, between, within: of all families' logarithms."""
 
-    def __init__(self, kind: Kind, observations: Collection[CostObservation]) -> None:
+    def __init__(self, kind: CostKind, observations: Collection[CostObservation]) -> None:
         self._logs: dict[str, list[float]] = {}
         for each in observations:
             mine = self._logs.setdefault(each.family, [])

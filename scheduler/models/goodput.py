@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.snapshot import JobSnapshot
+from scheduler.api.snapshot import JobSnapshot
 
 Floats = NDArray[np.float64]
 N_BATCHES = 24  # sizes that are tried between the smallest and the largest, in geometric steps
@@ -64,7 +64,7 @@ def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_
 
 
 @dataclass(frozen=True)
-class Course:
+class BatchSchedule:
     """Seconds of training by declared steps, on one layout: at steps_K, ascending from 0, seconds_K have passed.
 
     Beyond the last a step takes last_step_s.
@@ -90,7 +90,7 @@ def course_of(
     size_B: Floats,
     step_s_B: Floats,
     batch_size: int,
-) -> Course:
+) -> BatchSchedule:
     """How long steps take as the gradient's noise scale grows and larger batches become worth their while.
 
     noise_ahead: (steps done, noise scale then), ascending. size_B, step_s_B: batches and step times on one layout.
@@ -103,4 +103,4 @@ def course_of(
     if steps_K[0] > 0:
         steps_K, each_K = np.insert(steps_K, 0, 0.0), np.insert(each_K, 0, each_K[0])
     seconds_K = np.concatenate([[0.0], np.cumsum(np.diff(steps_K) * (each_K[1:] + each_K[:-1]) / 2)])
-    return Course(steps_K, seconds_K, float(each_K[-1]))
+    return BatchSchedule(steps_K, seconds_K, float(each_K[-1]))

@@ -9,23 +9,23 @@ from functools import cached_property
 from itertools import count
 from typing import cast
 
-from scheduler.snapshot import Allocation, JobSnapshot, Mode
-from scheduler.topology import Node, Rack
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
+from scheduler.api.topology import Node, Rack
 
 _SERIALS = count()
 
 
-_NEWEST: list[tuple[tuple[Node, ...], tuple[Rack, ...], Terrain]] = []
+_NEWEST: list[tuple[tuple[Node, ...], tuple[Rack, ...], ClusterTopology]] = []
 _MOST_TERRAINS = 4
 _MOST_LAYOUTS = 100_000  # of real allocations that are remembered
 
 
-def terrain_of(nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> Terrain:
+def terrain_of(nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> ClusterTopology:
     """The terrain of a cluster; that of the rounds before, as long as nothing changed."""
     for known_nodes, known_racks, terrain in _NEWEST:
         if known_nodes == nodes and known_racks == racks:
             return terrain
-    terrain = Terrain(nodes, racks)
+    terrain = ClusterTopology(nodes, racks)
     _NEWEST.insert(0, (nodes, racks, terrain))
     del _NEWEST[_MOST_TERRAINS:]
     return terrain
@@ -93,7 +93,7 @@ def servings(layout: Layout) -> tuple[Layout, ...]:
     return cast("tuple[Layout, ...]", found)
 
 
-class Terrain:
+class ClusterTopology:
     """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
 
     serial: no two terrains of a process have the same, so that what was worked out for one can be remembered. memo: for
@@ -112,17 +112,17 @@ class Terrain:
             nodes_of_type.sort(key=lambda node: (node.rack, node.name))
         self._typical: dict[tuple[str, int, int], Layout] = {}
         self._spreads: dict[tuple[str, int], tuple[int, ...]] = {}
-        self._known: dict[Allocation, Layout] = {}
+        self._known: dict[GangAllocation, Layout] = {}
         self._alike: dict[Layout, Layout] = {}  # one of those that are equal, for its memo
         self.memo: dict[object, object] = {}
         self.waiting_s: dict[int, tuple[JobSnapshot, float]] = {}
-        self.on_place: dict[str, tuple[Allocation, object, float]] = {}
+        self.on_place: dict[str, tuple[GangAllocation, object, float]] = {}
         uplink_bps = min(self._uplinks.values(), default=float("inf"))
         kinds = [_usual_node(alike) for alike in self._by_type.values()]
         self.nic_bps = min((nic_bps for _, nic_bps, _ in kinds), default=10e9)
         self._usual = {kind: (*_usual_node(alike), uplink_bps) for kind, alike in self._by_type.items()}
 
-    def layout_of(self, allocation: Allocation) -> Layout:
+    def layout_of(self, allocation: GangAllocation) -> Layout:
         """The layout of a real allocation. A node that left counts with an infinitely fast NIC."""
         found = self._known.get(allocation)
         if found is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scheduler.snapshot import JobSnapshot
+from scheduler.api.snapshot import JobSnapshot
 
 P90_SIGMAS = 1.2816
 

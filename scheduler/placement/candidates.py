@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.gangs import Spot, fill, place_workers
-from scheduler.placement.ground import Ints
-from scheduler.placement.room import Room
-from scheduler.snapshot import JobSnapshot
+from scheduler.placement.node_arrays import Ints
 
 Busy = Callable[[str, str], float]  # (kind of link, name) -> how many gangs send over it on average
 
@@ -18,7 +18,7 @@ MOST_PLACES = 10
 
 
 def candidate_places(
-    room: Room,
+    room: FreeResources,
     job: JobSnapshot,
     *,
     n_workers: int,
@@ -64,7 +64,7 @@ def candidate_places(
     return list(different.values())[:MOST_PLACES]
 
 
-def _spots(room: Room, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[Spot]:
+def _spots(room: FreeResources, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[Spot]:
     each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
     return [(room.ground.node_N[i], k) for i, k in each]
 

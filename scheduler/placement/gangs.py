@@ -9,10 +9,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.placement.ground import Ground, Ints
-from scheduler.placement.room import Room
-from scheduler.snapshot import Allocation, JobSnapshot, Mode, Share
-from scheduler.topology import Node
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
+from scheduler.api.topology import Node
+from scheduler.placement.free_resources import FreeResources
+from scheduler.placement.node_arrays import Ints, NodeArrays
 
 Spot = tuple[Node, int]  # a node and how many workers go there
 
@@ -29,7 +29,7 @@ class Packing(StrEnum):
 
 
 def place_workers(
-    room: Room,
+    room: FreeResources,
     job: JobSnapshot,
     *,
     n_workers: int,
@@ -69,14 +69,16 @@ def place_workers(
     return fill(spots, n_workers=n_workers, near=near)
 
 
-def place_on(room: Room, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
+def place_on(room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
     """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
     spots = tuple((room.nodes[name], k) for name, k in wished if name in room.nodes)
     has_room = len(spots) == len(wished) and all(room.workers_on(job, node) >= k for node, k in spots)
     return spots if has_room else None
 
 
-def place_servers(room: Room, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int) -> dict[str, int] | None:
+def place_servers(
+    room: FreeResources, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int
+) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 
     The workers themselves are not in the room yet.
@@ -104,14 +106,14 @@ def _deal(room_on: dict[str, int], n_servers: int, placed: dict[str, int]) -> No
 
 
 def build_allocation(
-    room: Room,
+    room: FreeResources,
     job: JobSnapshot,
     *,
     spots: tuple[Spot, ...],
     mode: Mode,
     n_servers: int,
-    keep: Allocation | None = None,
-) -> Allocation | None:
+    keep: GangAllocation | None = None,
+) -> GangAllocation | None:
     """The allocation on these spots, the lowest free GPUs (those of keep first); None if the servers do not fit."""
     own = {share.node: set(share.gpus) for share in keep.shares} if keep else {}
     gpus = {
@@ -120,15 +122,17 @@ def build_allocation(
         )
         for node, k in spots
     }
-    workers = Allocation(mode, sum(k for _, k in spots), 0, tuple(Share(name, gpus[name]) for name in gpus))
+    workers = GangAllocation(
+        mode, sum(k for _, k in spots), 0, tuple(NodeAllocation(name, gpus[name]) for name in gpus)
+    )
     if n_servers == 0:
         return workers
     servers = place_servers(room, job, spots=spots, n_servers=n_servers)
     if servers is None:
         return None
     names = [*gpus, *(name for name in servers if name not in gpus)]
-    shares = tuple(Share(name, gpus.get(name, ()), servers.get(name, 0)) for name in names)
-    return Allocation(mode, workers.n_workers, n_servers, shares)
+    shares = tuple(NodeAllocation(name, gpus.get(name, ()), servers.get(name, 0)) for name in names)
+    return GangAllocation(mode, workers.n_workers, n_servers, shares)
 
 
 def fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
@@ -148,7 +152,7 @@ def fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[S
     return None
 
 
-def _tightest_first(ground: Ground, node_S: Ints, k_S: Ints, near: Collection[str]) -> Ints:
+def _tightest_first(ground: NodeArrays, node_S: Ints, k_S: Ints, near: Collection[str]) -> Ints:
     """A number for each node, smallest for a near one, then for the one with the least room, then by name."""
     key_S = k_S * len(ground.node_N) + ground.rank_N[node_S]
     if near:
@@ -159,7 +163,7 @@ def _tightest_first(ground: Ground, node_S: Ints, k_S: Ints, near: Collection[st
 
 
 def _evenly(
-    ground: Ground, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
+    ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
 ) -> tuple[Spot, ...] | None:
     """The tightest nodes that take their equal part; racks are not regarded."""
     each, more = divmod(n_workers, n_nodes)
@@ -172,7 +176,7 @@ def _evenly(
 
 
 def _loosely(
-    ground: Ground, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
+    ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
 ) -> tuple[Spot, ...] | None:
     """Over the roomiest nodes, as few workers as can be on the fullest; None if these nodes are not enough."""
     first_F = np.lexsort((key_S, -k_S))[:n_nodes]
@@ -187,7 +191,7 @@ def _loosely(
     return tuple(sorted(chosen, key=lambda spot: (-spot[1], spot[0].name)))
 
 
-def _best_rack(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int, near: Collection[str]) -> int | None:
+def _best_rack(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int, near: Collection[str]) -> int | None:
     """Of the racks with room for all: one with near nodes, then one where the fewest nodes are enough, then by name.
 
     No node takes all of them. Racks with near nodes: the fewest nodes, if the near ones are taken first.
@@ -227,7 +231,7 @@ def _roomiest_racks(rack_S: Ints, k_S: Ints, *, n_workers: int) -> NDArray[np.bo
     return chosen_R[rack_S]
 
 
-def _roomiest(ground: Ground, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
+def _roomiest(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
     """Of equally empty nodes, the first of the cluster. There must be room for all."""
     chosen: list[Spot] = []
     missing = n_workers

@@ -9,23 +9,23 @@ from typing import Any
 from scheduler.policies.antman import Antman
 from scheduler.policies.backfill import Backfill
 from scheduler.policies.capacity import Capacity
-from scheduler.policies.dl2 import Dl2
+from scheduler.policies.dl2.policy import Dl2
 from scheduler.policies.drf import Drf
 from scheduler.policies.fair import Fair
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.gandiva import Gandiva
-from scheduler.policies.gavel import Gavel
+from scheduler.policies.gavel.policy import Gavel
 from scheduler.policies.las import Las
-from scheduler.policies.mlhub import Mlhub
+from scheduler.policies.mlhub.policy import Mlhub
 from scheduler.policies.muri import Muri
 from scheduler.policies.optimus import Optimus
-from scheduler.policies.policy import Grant, Policy, Proposal, View
-from scheduler.policies.pollux import Pollux
+from scheduler.policies.pollux.policy import Pollux
 from scheduler.policies.priority import Priority
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
 from scheduler.policies.themis import Themis
 from scheduler.policies.tiresias import Tiresias
+from scheduler.policies.toolkit.policy import Grant, Policy, Proposal, View
 
 POLICIES: Mapping[str, Callable[..., Policy]] = {
     "fifo": Fifo,

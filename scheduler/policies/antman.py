@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, View, longest_run_first, n_held
-from scheduler.snapshot import JobSnapshot, Phase
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, longest_run_first, n_held
+from scheduler.quota.budget import Budget
 
 Spot = tuple[str, int]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
-from scheduler.quota import name_of
-from scheduler.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
+from scheduler.quota.budget import Budget
+from scheduler.quota.ledger import name_of
 
 INSIDE = ("fifo", "fair")
 

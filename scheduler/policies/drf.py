@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, View, by_submission, n_held
-from scheduler.snapshot import JobSnapshot, TenantSnapshot
-from scheduler.topology import Node
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.api.topology import Node
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
+from scheduler.quota.budget import Budget
 
 RESOURCES = ("GPUs", "CPUs", "memory")
 Floats = NDArray[np.float64]  # shape (R,), in the order of RESOURCES

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, View, by_submission, n_held
-from scheduler.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.policies.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
+from scheduler.api.plan import Explanation, Reason
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.gangs import Packing
-from scheduler.policies.ordered import serve_in_order
-from scheduler.policies.policy import Proposal, View, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Proposal, View, n_held
+from scheduler.policies.toolkit.strict_order import serve_in_order
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import networkx
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
-from scheduler.models.interleaving import CONTENTION, efficiency, joint_step_s, stages_of
-from scheduler.policies.policy import Grant, Proposal, View, n_held
-from scheduler.snapshot import Allocation, JobSnapshot, Mode
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
+from scheduler.models.interference.interleaving import CONTENTION, efficiency, joint_step_s, stages_of
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
+from scheduler.quota.budget import Budget
 
 Group = tuple[JobSnapshot, ...]
 
@@ -135,14 +135,14 @@ class _Case:
                     grants.append(Grant(job.id, _size(job), gpu_type, self._why(job, group), beside=(host.id,)))
         return grants
 
-    def _places(self, groups: Sequence[Group]) -> dict[int, Allocation]:
+    def _places(self, groups: Sequence[Group]) -> dict[int, GangAllocation]:
         """What each group keeps of the places held now: where most of its members are, if no other group keeps that."""
-        claims: dict[tuple[int, Allocation], int] = {}
+        claims: dict[tuple[int, GangAllocation], int] = {}
         for i, group in enumerate(groups):
             for job in group:
                 if job.allocation is not None and n_held(job):
                     claims[i, job.allocation] = claims.get((i, job.allocation), 0) + 1
-        places: dict[int, Allocation] = {}
+        places: dict[int, GangAllocation] = {}
         for i, allocation in sorted(claims, key=lambda claim: -claims[claim]):
             if i not in places and allocation not in places.values():
                 places[i] = allocation

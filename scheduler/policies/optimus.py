@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.progress import steps_left
 from scheduler.placement.gangs import Packing
-from scheduler.policies.policy import Grant, Proposal, View, by_submission, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.gangs import Packing
-from scheduler.policies.policy import Grant, Proposal, View, longest_run_first, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, longest_run_first, n_held
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.progress import remaining_s
-from scheduler.policies.ordered import in_order, serve_in_order
-from scheduler.policies.policy import Proposal, View, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Proposal, View, n_held
+from scheduler.policies.toolkit.strict_order import in_order, serve_in_order
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

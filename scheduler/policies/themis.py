@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.decisions import Explanation, Reason
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import steps_left
-from scheduler.policies.policy import Grant, Proposal, View, n_held
-from scheduler.policies.waterfill import waterfill
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
+from scheduler.policies.toolkit.waterfill import waterfill
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

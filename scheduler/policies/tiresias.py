@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.budget import Budget
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.policies.las import Las, Queues
-from scheduler.policies.policy import Proposal, View, n_held
-from scheduler.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Proposal, View, n_held
+from scheduler.quota.budget import Budget
 
 LEAST_SAMPLES = 30  # fewer jobs that ended tell nothing of the next
 MOST_SAMPLES = 1000

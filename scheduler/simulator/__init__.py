@@ -4,7 +4,7 @@ Reads no files: texts come in, results go out; scheduler/commands/ touches the d
 """
 
 from scheduler.simulator.engine import simulate
-from scheduler.simulator.outcome import Outcome
-from scheduler.simulator.world import Arrival, World
+from scheduler.simulator.environments.environment import Arrival, Environment
+from scheduler.simulator.outcome import SimulationOutcome
 
-__all__ = ["Arrival", "Outcome", "World", "simulate"]
+__all__ = ["Arrival", "Environment", "SimulationOutcome", "simulate"]

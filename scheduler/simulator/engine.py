@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.decisions import Keep, Launch, Plan, Preempt, Resize, Wait
+from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
+from scheduler.api.snapshot import ClusterSnapshot, Phase, PolicyMemory
 from scheduler.policies import Policy
-from scheduler.round import decide
-from scheduler.simulator.agenda import Agenda, Event, Happening
-from scheduler.simulator.failing import FailingWorld
-from scheduler.simulator.outcome import Outcome
-from scheduler.simulator.training import Training
-from scheduler.simulator.world import Arrival, World
-from scheduler.snapshot import ClusterSnapshot, Phase, PolicyMemory
+from scheduler.round.decide import decide
+from scheduler.simulator.environments.environment import Arrival, Environment
+from scheduler.simulator.environments.failing import FailingEnvironment
+from scheduler.simulator.event_queue import EventKind, EventQueue, SimulationEvent
+from scheduler.simulator.job_execution import JobExecution
+from scheduler.simulator.outcome import SimulationOutcome
 
 MOST_ROUNDS_AT_ONCE = 100  # a policy that is not quiet after so many rounds at one instant never will be
 MOST_IDLE_ROUNDS = 10_000  # periodic rounds in which nothing at all happens: the jobs left can never run
 
 
 def simulate(
-    world: World,
+    world: Environment,
     *,
     policy: Policy,
     period_s: float | None = None,
@@ -27,7 +27,7 @@ def simulate(
     stopwatch: Callable[[], float] | None = None,
     on_round: Callable[[ClusterSnapshot, Plan], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Outcome:
+) -> SimulationOutcome:
     """Play the world's arrivals to the end under the policy.
 
     period_s: None decides at every event; otherwise at whole multiples of the period only, and things that happen in
@@ -41,7 +41,7 @@ def simulate(
 class _Engine:
     def __init__(
         self,
-        world: World,
+        world: Environment,
         policy: Policy,
         period_s: float | None,
         seed: int,
@@ -52,19 +52,19 @@ class _Engine:
         self.world, self.policy, self.period_s, self.seed = world, policy, period_s, seed
         self.stopwatch, self.on_round, self.on_progress = stopwatch or (lambda: 0.0), on_round, on_progress
         self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: arrival.at_s)
-        self.agenda = Agenda()
-        self.training = Training(world, self.agenda)
+        self.agenda = EventQueue()
+        self.training = JobExecution(world, self.agenda)
         self.memory = PolicyMemory()
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0
-        self.failing = world if isinstance(world, FailingWorld) else None
+        self.failing = world if isinstance(world, FailingEnvironment) else None
         self.n_failures, self.lost_gpu_s = 0, 0.0
 
-    def play(self) -> Outcome:
+    def play(self) -> SimulationOutcome:
         agenda, jobs = self.agenda, self.training.jobs
         for i, arrival in enumerate(self.arrivals):
-            agenda.push(arrival.at_s, Happening.SUBMITTED, arrival.job.id, i)
+            agenda.push(arrival.at_s, EventKind.SUBMITTED, arrival.job.id, i)
         now_s = 0.0
         self._await_mishap()
         while agenda and (self.failing is None or self.n_done < len(self.arrivals)):
@@ -79,26 +79,26 @@ class _Engine:
             if not agenda and jobs:
                 raise RuntimeError(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")
         n_rounds, decision_s = len(self.decision_s), tuple(self.decision_s)
-        return Outcome(self.training.lives, n_rounds, decision_s, now_s, self.n_failures, self.lost_gpu_s)
+        return SimulationOutcome(self.training.lives, n_rounds, decision_s, now_s, self.n_failures, self.lost_gpu_s)
 
     # events
 
-    def _happens(self, event: Event) -> bool:
+    def _happens(self, event: SimulationEvent) -> bool:
         """Carry the event out; True if a round is due."""
         now_s, kind, job_id = event.at_s, event.kind, event.job_id
-        if kind is Happening.TICK:
+        if kind is EventKind.TICK:
             return self.period_s is not None or event.version == len(self.decision_s)
-        if kind is Happening.MISHAP:
+        if kind is EventKind.MISHAP:
             self._strike(now_s)
-        elif kind is Happening.SUBMITTED:
+        elif kind is EventKind.SUBMITTED:
             self.training.submit(self.arrivals[event.version])
         elif self.training.is_void(job_id, event.version):
             return False
-        elif kind is Happening.LEG:
+        elif kind is EventKind.LEG:
             if not self.training.finish_leg(job_id):
                 return False
             self._count_end()
-        elif kind is Happening.LEFT:
+        elif kind is EventKind.LEFT:
             self.training.leave(job_id, now_s)
         else:
             self.training.train(job_id, now_s)
@@ -106,7 +106,7 @@ class _Engine:
         if self.period_s is None:
             return True
         multiple = -(-now_s // self.period_s)  # the next whole multiple of the period; now, if it is one
-        self.agenda.push(multiple * self.period_s, Happening.TICK)
+        self.agenda.push(multiple * self.period_s, EventKind.TICK)
         return False
 
     def _count_end(self) -> None:
@@ -118,7 +118,7 @@ class _Engine:
 
     def _await_mishap(self) -> None:
         if self.failing is not None and self.failing.next_at_s is not None:
-            self.agenda.push(self.failing.next_at_s, Happening.MISHAP)
+            self.agenda.push(self.failing.next_at_s, EventKind.MISHAP)
 
     def _strike(self, now_s: float) -> None:
         """Nodes go, come back, or change their pace; who lies on a lost one waits again, from its last checkpoint."""
@@ -145,10 +145,10 @@ class _Engine:
         else:
             raise RuntimeError(f"policy {self.policy.name!r} does not come to rest at {now_s} s")
         if self.period_s is not None and self.training.jobs:
-            self.agenda.push(now_s + self.period_s, Happening.TICK)
+            self.agenda.push(now_s + self.period_s, EventKind.TICK)
         elif plan.wake_at_s is not None and plan.wake_at_s > now_s:
             # void if there is a round before
-            self.agenda.push(plan.wake_at_s, Happening.TICK, version=len(self.decision_s))
+            self.agenda.push(plan.wake_at_s, EventKind.TICK, version=len(self.decision_s))
 
     def _decide(self, now_s: float) -> Plan:
         snapshot = ClusterSnapshot(

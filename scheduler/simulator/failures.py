@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.simulator.trace import BadInput
+from scheduler.simulator.traces.trace import BadInput
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """LOST and BACK of a node; SLOW and WELL of its pace."""
 
     LOST = "lost"
@@ -23,12 +23,12 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Mishap:
+class Failure:
     """pace: how many times longer a step takes on a slow node."""
 
     at_s: float
     node: str
-    kind: Kind
+    kind: FailureKind
     pace: float = 1.0
 
 
@@ -44,52 +44,55 @@ class Odds:
     pace: float = 2.0
 
 
-def drawn(odds: Odds, nodes: Sequence[str], *, seed: int) -> Iterator[Mishap]:
+def drawn(odds: Odds, nodes: Sequence[str], *, seed: int) -> Iterator[Failure]:
     """Without end, in order of time. Each node has its own dice: one more node changes nothing for the others."""
-    heap: list[tuple[float, int, int, Mishap]] = []
-    spells = [(Kind.LOST, Kind.BACK, odds.mtbf_s, odds.mttr_s, 1.0)]
-    spells += [(Kind.SLOW, Kind.WELL, odds.slow_every_s, odds.slow_for_s, odds.pace)]
+    heap: list[tuple[float, int, int, Failure]] = []
+    spells = [(FailureKind.LOST, FailureKind.BACK, odds.mtbf_s, odds.mttr_s, 1.0)]
+    spells += [(FailureKind.SLOW, FailureKind.WELL, odds.slow_every_s, odds.slow_for_s, odds.pace)]
     dice = {(i, j): np.random.default_rng([seed, i, j]) for i in range(len(nodes)) for j in range(2)}
     for i, node in enumerate(nodes):
         for j, (begins, _, every_s, _, pace) in enumerate(spells):
             if every_s is not None:
-                heapq.heappush(heap, (_draw(dice[i, j], every_s), i, j, Mishap(0.0, node, begins, pace)))
+                heapq.heappush(heap, (_draw(dice[i, j], every_s), i, j, Failure(0.0, node, begins, pace)))
     while heap:
         at_s, i, j, mishap = heapq.heappop(heap)
-        yield Mishap(at_s, mishap.node, mishap.kind, mishap.pace)
+        yield Failure(at_s, mishap.node, mishap.kind, mishap.pace)
         begins, ends, every_s, for_s, pace = spells[j]
         is_over = mishap.kind is ends
-        follows = Mishap(0.0, mishap.node, begins if is_over else ends, pace if is_over else 1.0)
+        follows = Failure(0.0, mishap.node, begins if is_over else ends, pace if is_over else 1.0)
         assert every_s is not None
         heapq.heappush(heap, (at_s + _draw(dice[i, j], every_s if is_over else for_s), i, j, follows))
 
 
-def mishaps_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Mishap]:
+def mishaps_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Failure]:
     """Of a file: {lost: [{node, at_s, for_s}], slow: [{node, at_s, for_s, pace}]}; without for_s it is for ever.
 
     Raises BadInput that names the entry and what is wrong with it.
     """
     if not isinstance(value, Mapping) or not value or not set(value) <= {"lost", "slow"}:
         raise BadInput(name, None, "expected lost: and slow:, each with a list of {node, at_s, for_s}")
-    found: list[Mishap] = []
-    for kind, begins, ends in (("lost", Kind.LOST, Kind.BACK), ("slow", Kind.SLOW, Kind.WELL)):
+    found: list[Failure] = []
+    for kind, begins, ends in (
+        ("lost", FailureKind.LOST, FailureKind.BACK),
+        ("slow", FailureKind.SLOW, FailureKind.WELL),
+    ):
         ended: dict[str, float] = {}
         entries = value.get(kind) or []
         if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
             raise BadInput(name, None, f"{kind} must be a list of {{node, at_s, for_s}}")
         for entry in sorted(entries, key=lambda entry: _number(entry, "at_s", kind, name, least=0.0)):
             at_s = _number(entry, "at_s", kind, name, least=0.0)
-            pace = _number(entry, "pace", kind, name, least=1.0) if begins is Kind.SLOW else 1.0
+            pace = _number(entry, "pace", kind, name, least=1.0) if begins is FailureKind.SLOW else 1.0
             node = str(entry.get("node"))
             if node not in nodes:
                 raise BadInput(name, None, f"{kind} names the node {node!r}, which the cluster does not have")
             if at_s < ended.get(node, 0.0):
                 raise BadInput(name, None, f"{kind}: node {node!r} is {kind} twice at {at_s:g} s; join the two spells")
-            found.append(Mishap(at_s, node, begins, pace))
+            found.append(Failure(at_s, node, begins, pace))
             ended[node] = float("inf")
             if "for_s" in entry:
                 ended[node] = at_s + _number(entry, "for_s", kind, name, least=1e-9)
-                found.append(Mishap(ended[node], node, ends))
+                found.append(Failure(ended[node], node, ends))
     return sorted(found, key=lambda mishap: mishap.at_s)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from scheduler.simulator.world import Leg
-from scheduler.snapshot import Allocation, JobSnapshot
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.simulator.environments.environment import Leg
 
 
 @dataclass
-class Life:
+class JobHistory:
     """A job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
 
     leg: what it trains on now, since leg_at_s. version: events that were foretold of an older one are void.
@@ -20,7 +20,7 @@ class Life:
     started_at_s: float | None = None
     ended_at_s: float | None = None
     n_restarts: int = 0
-    spans: list[tuple[float, float, Allocation]] = field(default_factory=list)
+    spans: list[tuple[float, float, GangAllocation]] = field(default_factory=list)
     leg: Leg | None = None
     leg_at_s: float = 0.0
     version: int = 0
@@ -31,13 +31,13 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationOutcome:
     """What a simulation gave. lives by job id, in the order of submission; decision_s: seconds of every round.
 
     n_failures: nodes that were lost; lost_gpu_s: GPU-seconds that jobs on them held since their last checkpoints.
     """
 
-    lives: dict[str, Life]
+    lives: dict[str, JobHistory]
     n_rounds: int
     decision_s: tuple[float, ...]
     ended_at_s: float

@@ -16,7 +16,7 @@ import pytest
 
 from mlhub.client import Estimator, Model, Refused
 from mlhub.demo.client import Person
-from mlhub.demo.client import Refused as Problem
+from mlhub.demo.client import RequestRefused as Problem
 from tests.platform import RunningPlatform, running, wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]

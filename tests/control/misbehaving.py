@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.budget import Budget
-from scheduler.policies.policy import Proposal, View
+from scheduler.policies.toolkit.policy import Proposal, View
+from scheduler.quota.budget import Budget
 
 
 @dataclass(frozen=True)

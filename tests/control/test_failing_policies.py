@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.deciders import Apart, DecisionError
-from mlhub.control.deciding import Task
+from mlhub.control.deciders import DecisionError, SubprocessDecider
+from mlhub.control.decision_process import DecisionRequest
 from mlhub.control.models import Round, SchedulerState
 from mlhub.events.models import Event
 from scheduler import PolicyMemory, decide, policy_named
@@ -35,8 +35,8 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Apart]:
-    found = Apart()
+def apart() -> Iterator[SubprocessDecider]:
+    found = SubprocessDecider()
     yield found
     found.close()
 
@@ -106,7 +106,7 @@ def test_a_parameter_that_is_gone_since_it_was_set_is_named(world: World) -> Non
     assert "no parameter 'luck'" in record.error
 
 
-def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(apart: Apart) -> None:
+def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(apart: SubprocessDecider) -> None:
     world = World(make_cast(), loop_with={"decider": apart})
     running = world.job()
     world.rounds(2)
@@ -122,7 +122,7 @@ def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(apar
     assert after.error == ""
 
 
-def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: Apart) -> None:
+def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: SubprocessDecider) -> None:
     world = World(make_cast(), loop_with={"decider": apart})
     waiting = world.job()
     world.settle(policy="deadly")
@@ -134,17 +134,17 @@ def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: Apart) -
     assert state(waiting) == "starting"
 
 
-def test_a_process_apart_decides_as_this_one_does(apart: Apart) -> None:
+def test_a_process_apart_decides_as_this_one_does(apart: SubprocessDecider) -> None:
     case = cases.cluster(nodes=2, gpus=2).running(cases.job("a"), n=1).waiting(cases.job("b")).snapshot
-    task = Task(case, policy_named("mlhub", {}), PolicyMemory({}), 30.0)
+    task = DecisionRequest(case, policy_named("mlhub", {}), PolicyMemory({}), 30.0)
     apart.submit(task)
     decided = apart.result(waits=True)
     assert decided is not None
     assert decided.plan == decide(case, policy=task.policy, memory=task.memory)
 
 
-def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: Apart) -> None:
-    task = Task(
+def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: SubprocessDecider) -> None:
+    task = DecisionRequest(
         cases.cluster(nodes=1, gpus=1).waiting(cases.job("a")).snapshot,
         policy_named("fifo", {}),
         PolicyMemory({}),
@@ -159,8 +159,8 @@ def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: Apart) 
     assert apart.result(waits=True) is not None
 
 
-def test_an_unknown_answer_is_no_plan(apart: Apart) -> None:
-    task = Task(SMALL, Broken(), PolicyMemory({}), 30.0)
+def test_an_unknown_answer_is_no_plan(apart: SubprocessDecider) -> None:
+    task = DecisionRequest(SMALL, Broken(), PolicyMemory({}), 30.0)
     apart.submit(task)
     with pytest.raises(DecisionError, match="ZeroDivisionError"):
         apart.result(waits=True)

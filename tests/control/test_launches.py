@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.launches import data_plane_of
+from mlhub.control.launch_specs import data_plane_of
 from mlhub.wire.launch import DataPlane, PodPlacement, Resources, Role
 
 SIZE = Resources(gpus=1, cpus=1.0, memory_bytes=1)

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from mlhub.control.convergence import expected_steps
-from mlhub.control.costs import costs_of, costs_of_newest
-from mlhub.control.learnt import learnt_of
+from mlhub.control.learned_models import learnt_of
+from mlhub.control.restart_costs import costs_of, costs_of_newest
 from mlhub.control.snapshots import take_snapshot
+from mlhub.control.target_prediction import expected_steps
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, SpeedSample
-from mlhub.metrics.speeds import family_of
 from tests.cast import make_cast
 from tests.control.worlds import World
 from tests.jobs.builders import live_attempt
@@ -39,7 +39,7 @@ def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = N
     SpeedSample.objects.create(
         attempt=attempt, family=family_of(job), mode="all_reduce", n_workers=1, n_servers=0, n_nodes=1, n_racks=1,
         gpu_type="cpu-slot", batch_size=32, step_s=0.3, compute_s=0.2, sync_s=0.06, input_s=0.04, n_steps=500,
-        updated_at=world.now, noise_scale=512.0,
+        updated_at=world.now, measured={"noise_scale": 512.0},
     )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_without_attempts_there_are_priors(world: World) -> None:
 
 def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran(world: World) -> None:
     slow = world.job(name="slow", max_workers=1)
-    quick = world.job(name="quick", max_workers=1, hyperparameters={"lr": 0.5})
+    quick = world.job(name="quick", max_workers=1, hyperparameters={"width": 5})
     world.rounds(2)
     trained(world, slow, start_s=40, leave_s=9)
     trained(world, quick, start_s=4)
@@ -108,7 +108,10 @@ def test_a_curve_that_nears_its_target_shortens_what_is_expected_of_the_job(worl
 
 
 def test_pages_show_what_a_restart_of_a_family_costs_and_on_how_much_that_rests(world: World) -> None:
-    one, other = world.job(name="one", max_workers=1), world.job(name="other", max_workers=1, hyperparameters={"lr": 2})
+    one, other = (
+        world.job(name="one", max_workers=1),
+        world.job(name="other", max_workers=1, hyperparameters={"width": 2}),
+    )
     world.rounds(2)
     trained(world, one, start_s=40, leave_s=2)
     shown = costs_of(one)

@@ -15,8 +15,8 @@ from mlhub.tenants.actions import set_quota
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import Mode
 from scheduler import decide, policy_named
-from scheduler.records import plan_to_json, snapshot_from_json
-from scheduler.snapshot import PolicyMemory
+from scheduler.api.records import plan_to_json, snapshot_from_json
+from scheduler.api.snapshot import PolicyMemory
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import job, live_attempt
@@ -95,9 +95,7 @@ def test_pinned_modes_are_kept(world: World) -> None:
 
 
 def test_a_job_has_as_many_servers_as_it_asks_for(world: World) -> None:
-    world.job(
-        mode="parameter_server", max_workers=1, hyperparameters={"n_servers": 3, "server_memory_gib": 2}, profile={}
-    )
+    world.job(mode="parameter_server", max_workers=1, resources={"n_servers": 3, "server_memory_gib": 2}, profile={})
     world.round()
     (launch,) = world.backend.launches
     assert len(launch.servers) == 3

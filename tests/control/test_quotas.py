@@ -128,7 +128,7 @@ def _decided(*jobs: Job) -> tuple[str, ...]:
 
 
 def test_a_project_s_part_counts_where_it_has_one_and_its_organisation_s_elsewhere(cast: Cast) -> None:
-    from mlhub.control.quotas import tree_of
+    from mlhub.control.quota_tree import tree_of
 
     other: Project = create_project(cast.a, name="speech", actor=cast.alice)
     set_quota(cast.project_a, max_gpus=1, actor=cast.alice)
@@ -170,7 +170,7 @@ def test_projects_of_an_organisation_that_shares_fairly_get_their_parts_by_weigh
 
 
 def test_organisations_share_fairly_where_the_platform_says_so(cast: Cast) -> None:
-    from mlhub.control.quotas import PLATFORM, tree_of
+    from mlhub.control.quota_tree import PLATFORM, tree_of
 
     for i in range(4):
         job(cast.project_a, cast.bob, name=f"a{i}", max_workers=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.deciders import Apart, Here
+from mlhub.control.deciders import InProcessDecider, SubprocessDecider
 from mlhub.control.models import Round, SchedulerState, ShadowDecision
 from mlhub.control.shadow import Shadow
 from scheduler.policies import POLICIES
@@ -70,7 +70,7 @@ def test_a_shadow_that_fails_is_recorded_and_the_round_stands(
 
 def test_a_shadow_that_never_answers_holds_nobody_up_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(POLICIES, "endless", Endless)  # type: ignore[arg-type]
-    decider = Apart()
+    decider = SubprocessDecider()
     try:
         world = World(make_cast(), loop_with={"shadow": Shadow(decider)})
         world.settle(shadow_policy="endless", budget_s=0.2)
@@ -90,6 +90,6 @@ def test_a_shadow_that_never_answers_holds_nobody_up_and_is_ended(monkeypatch: p
 def test_no_shadow_is_asked_where_none_is_wanted(world: World) -> None:
     world.job()
     world.round()
-    assert isinstance(world.loop.shadow.decider, Here)
+    assert isinstance(world.loop.shadow.decider, InProcessDecider)
     assert Round.objects.count() == 1
     assert not ShadowDecision.objects.exists()

@@ -67,7 +67,7 @@ def test_code_that_hangs_ends_the_job_with_cause_and_remedy_and_keeps_its_checkp
     assert job.failure is not None
     assert (job.failure["cause"], job.failure["fault"]) == ("stalled", "user")
     assert "worker 0 in its own code" in job.failure["message"]
-    assert "stall_limit_s" in job.failure["remedy"]
+    assert "limits.stall_s" in job.failure["remedy"]
     world.round()
     assert world.backend.observe() == []
 
@@ -83,7 +83,7 @@ def test_a_gang_that_waits_for_one_that_vanished_starts_anew(world: World) -> No
 
 
 def test_the_job_itself_says_how_long_it_may_stand_still(world: World) -> None:
-    job, attempt = running(world, hyperparameters={"stall_limit_s": 4000})
+    job, attempt = running(world, limits={"stall_s": 4000})
     still(world, attempt, worker=0, doing="compute", since_s=3900)
     world.round()
     assert state(job) == "running"

@@ -59,6 +59,11 @@ def model_zip() -> bytes:
     return out.getvalue()
 
 
+def violations(text: str) -> list[str]:
+    """The text, when it is Chromium's complaint that a page broke its Content-Security-Policy."""
+    return [text] if "Content Security Policy" in text else []
+
+
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
     with running(tmp_path_factory.mktemp("e2e")) as found:
@@ -79,6 +84,8 @@ def page(platform: RunningPlatform) -> Iterator[Any]:
         opened.set_default_timeout(30_000)
         complaints: list[str] = []
         opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.complaints_listener = lambda message: complaints.extend(violations(message.text))
+        opened.on("console", opened.complaints_listener)
         yield opened
         assert not complaints
         browser.close()
@@ -154,3 +161,46 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     assert {name: w.shape for name, w in weights.items()} == {
         "0.weight": (32, 2), "0.bias": (32,), "2.weight": (2, 32), "2.bias": (2,),
     }  # fmt: skip
+
+
+PAGES = ["/jobs", "/jobs/new", "/datasets", "/models", "/queue", "/scheduler", "/cluster", "/quotas", "/tokens",
+         "/nowhere"]  # fmt: skip
+STYLE = "document.head.append(Object.assign(document.createElement('style'), {textContent: 'body { color: red }'}))"
+SCRIPT = "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.injected = 1'}))"
+
+
+def test_every_page_works_within_its_content_security_policy(platform: RunningPlatform, page: Any) -> None:
+    from playwright.sync_api import expect
+
+    root = platform.person("root")
+    root.post("/organisations", name="B")
+    page.goto("/sign-in")
+    page.get_by_label("User name").fill("root")
+    page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Jobs", exact=True)).to_be_visible()
+    for address in PAGES:
+        page.goto(address)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        # the components' own <style> elements apply: they carry the page's nonce
+        assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--mantine-color-body')"), address
+    # a dialog locks scrolling by a <style> of its own
+    page.goto("/datasets")
+    page.get_by_role("button", name="Upload a dataset").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.goto("/api/v1/docs")
+    expect(page.get_by_text("/api/v1/jobs", exact=True).first).to_be_visible()
+    page.goto("/admin/")
+    expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+
+
+def test_the_policy_stops_scripts_and_styles_that_are_not_the_page_s_own(platform: RunningPlatform, page: Any) -> None:
+    seen: list[str] = []
+    page.remove_listener("console", page.complaints_listener)
+    page.on("console", lambda message: seen.extend(violations(message.text)))
+    page.goto("/sign-in")
+    page.evaluate(STYLE)
+    page.evaluate(SCRIPT)
+    assert page.evaluate("window.injected") is None
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+    assert len(seen) == 2

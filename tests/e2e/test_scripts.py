@@ -19,7 +19,8 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from mlhub.runtime import finish, kv, report, tables
+from mlhub.runtime import finish, report
+from mlhub.runtime.compat import kv, tables
 
 store = kv.create("dist_sync")
 store.init("w", torch.zeros(4))

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from mlhub.events.actions import append
 from mlhub.events.models import Event
-from mlhub.events.wakes import wake
+from mlhub.events.wakeups import wake
 from mlhub.tenants.models import Organisation
 
 

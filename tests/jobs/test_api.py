@@ -130,16 +130,16 @@ def test_a_strategy_is_checked_completed_and_brings_its_mode(cast: Cast) -> None
 
 def test_a_script_may_ask_for_servers_and_for_nothing_else_of_a_strategy(cast: Cast) -> None:
     ModelVersion.objects.filter(pk=builtin().pk).update(kind=Kind.SCRIPT)
-    taken = submit(cast, mode="parameter_server", hyperparameters={"n_servers": 2}).json()
+    taken = submit(cast, mode="parameter_server", resources={"n_servers": 2}).json()
     assert (taken["mode"], taken["strategy"]) == ("parameter_server", {})
     taken = submit(cast, strategy={"name": "ssp", "staleness": 2}).json()
     assert (taken["mode"], taken["strategy"]["staleness"]) == ("parameter_server", 2)
     for fields, field in (
         ({"strategy": {"name": "all_reduce"}}, "strategy"),
         ({"strategy": {"name": "asp", "compression": "one_bit"}}, "strategy.compression"),
-        ({"hyperparameters": {"n_servers": 0}}, "hyperparameters.n_servers"),
-        ({"hyperparameters": {"n_servers": 1.5}}, "hyperparameters.n_servers"),
-        ({"hyperparameters": {"server_memory_gib": 0.1}}, "hyperparameters.server_memory_gib"),
+        ({"resources": {"n_servers": 0}}, "resources.n_servers"),
+        ({"resources": {"n_servers": 1.5}}, "resources.n_servers"),
+        ({"resources": {"server_memory_gib": 0.1}}, "resources.server_memory_gib"),
     ):
         refused = submit(cast, **fields)
         assert refused.status_code == 422, fields

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.launches import launch_spec
+from mlhub.control.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Artifact, Attempt, Job
 from mlhub.jobs.states import JobState
-from mlhub.metrics.speeds import family_of
 from mlhub.registry.actions import register_trained
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.storage.models import Blob

@@ -14,7 +14,7 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
 from mlhub.metrics.reads import Point, effective, thin
-from mlhub.metrics.standstills import Waited, waited_for
+from mlhub.metrics.stalls import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -239,8 +239,9 @@ def test_what_an_attempt_measured_of_itself_is_kept_and_shown(cast: Cast) -> Non
     of = job(cast.project_a, cast.bob)
     attempt = opened(of)
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
-    told = {"wait_s": 0.01, "noise_scale": 480.0, "gpu_utilisation": 0.75, "gpu_memory_bytes": 2**30, "bytes_sent": 9.0}
-    post(attempt, 0, progress(10) | told, progress(20) | told | {"noise_scale": 500.0, "gpu_utilisation": None})
+    first = {"noise_scale": 480.0, "gpu_utilisation": 0.75, "gpu_memory_bytes": 2**30, "of_a_newer_pod": 3}
+    later = {"noise_scale": 500.0, "bytes_sent": 9.0}
+    post(attempt, 0, *(progress(n) | {"wait_s": 0.01, "measured": m} for n, m in ((10, first), (20, later))))
     staleness = {"type": "staleness", "at": 1.7e9}
     post(attempt, 0, staleness | {"counts": [1]}, staleness | {"counts": [5, 3]}, role="server", index=0)
     answer = post(attempt, 0, staleness | {"counts": [4, 3, 1], "n_discarded": 2}, role="server", index=1)
@@ -248,9 +249,24 @@ def test_what_an_attempt_measured_of_itself_is_kept_and_shown(cast: Cast) -> Non
     client = APIClient()
     client.force_authenticate(cast.bob)
     (sample,) = client.get(f"/api/v1/jobs/{of.id}/speed").json()["samples"]
-    assert (sample["noise_scale"], sample["gpu_utilisation"], sample["gpu_memory_bytes"]) == (500.0, 0.75, 2**30)
-    assert (sample["wait_s"], sample["bytes_sent"]) == (0.01, 9.0)
+    shown = {one["title"]: (one["value"], one["unit"]) for one in sample["measured"]}
+    assert shown == {
+        "Gradient noise scale": (500.0, "examples"),
+        "GPU utilisation": (0.75, "share"),
+        "GPU memory": (2**30, "bytes"),
+        "Sent per step": (9.0, "bytes"),
+    }
+    assert sample["wait_s"] == 0.01
     assert (sample["staleness"], sample["n_discarded"]) == ([9, 6, 1], 2)
+
+
+@pytest.mark.parametrize("value", [-1, "many", True, 1.5, None])
+def test_a_measurement_outside_its_bounds_is_refused_by_its_name(attempt: Attempt, value: Any) -> None:
+    answer = post(attempt, 0, progress(10) | {"measured": {"gpu_utilisation": value}})
+    if value is None:  # not measured
+        assert answer.status_code == 200
+    else:
+        assert answer.json()["errors"][0]["field"] == "lines.0.measured.gpu_utilisation"
 
 
 def test_only_servers_tell_of_staleness_and_in_whole_numbers(attempt: Attempt) -> None:

@@ -53,7 +53,7 @@ class Viewer:
 
 
 def say(attempt: Any, first: int, *lines: Any, stream: str = "reports") -> None:
-    metrics.store_lines(attempt, metrics.Pod("worker", 0), stream=stream, first=first, lines=lines)
+    metrics.store_lines(attempt, metrics.ReportingPod("worker", 0), stream=stream, first=first, lines=lines)
 
 
 async def say_beside(*arguments: Any, **options: Any) -> None:

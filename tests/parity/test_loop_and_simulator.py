@@ -16,10 +16,10 @@ from mlhub.control.models import Round, SchedulerSettings
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from scheduler import Launch, Plan, Preempt, Resize, policy_named
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
 from scheduler.simulator.engine import simulate
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import PROFILE, job
 
@@ -46,7 +46,7 @@ def simulated(trace: Trace, policy: str) -> Story:
     story: Story = []
     names = {j.id: j.id for j in trace.jobs}
     simulate(
-        CountingWorld(trace, CLUSTER, stop_s=PERIOD_S),
+        CountingEnvironment(trace, CLUSTER, stop_s=PERIOD_S),
         policy=policy_named(policy, {}),
         period_s=PERIOD_S,
         on_round=lambda snapshot, plan: story.extend(told(snapshot.now_s, plan, names)),

@@ -11,7 +11,7 @@ from mlhub.events.models import Event
 from mlhub.registry.actions import ensure_builtins
 from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Model, ModelVersion
-from mlhub.runtime.builtin import BUILTINS as RUNNABLE
+from mlhub.runtime.model.builtin import BUILTINS as RUNNABLE
 from mlhub.storage.actions import used_bytes
 from mlhub.tenants.actions import set_quota
 from tests.datasets.files import form

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 from mlhub.wire import environment as names
 from mlhub.wire.launch import (
     AttemptId,
@@ -198,7 +198,10 @@ class Gang:
         """By worker 0 a step, on the wire: as the kernel counted, evaluations and meetings included."""
         told, sent, before = self.reports("progress"), 0.0, 0
         for report in told:
-            sent, before = sent + report["bytes_sent"] * (report["steps_done"] - before), report["steps_done"]
+            sent, before = (
+                sent + report["measured"]["bytes_sent"] * (report["steps_done"] - before),
+                report["steps_done"],
+            )
         return sent / before
 
     def processor_s(self) -> float:

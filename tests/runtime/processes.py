@@ -59,7 +59,7 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    from mlhub.runtime.trainer import main
+    from mlhub.runtime.trainer.__main__ import main
 
     status = main()
     used = os.times()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlhub.runtime.ps.rules import Answer, Apply, Discard, Instruction, Push, Rule
+from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Instruction, Push, Rule, SendAnswer
 
 Made = tuple[int, int]  # worker, its how-many-th push
 
@@ -138,16 +138,16 @@ class ReturningGang:
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
-            if isinstance(instruction, Apply):
+            if isinstance(instruction, ApplyUpdate):
                 made = {self._pushed[c.serial] for c in instruction.contributions}
                 assert not made & self.used, "applied twice"
                 self.used |= made
             elif isinstance(instruction, Discard):
                 self.discarded.add(self._pushed[instruction.serial])
-            elif isinstance(instruction, Answer):
+            elif isinstance(instruction, SendAnswer):
                 self._answer(instruction)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: SendAnswer) -> None:
         worker = self._workers[answer.worker]
         worker.version, worker.clock = max(worker.version, answer.version), self.rule.clock(answer.worker)
         if worker.waits:

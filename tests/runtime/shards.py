@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from mlhub.runtime.compression import ErrorFeedback, codec_for
-from mlhub.runtime.ps.client import Client
+from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.leases import Work
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.sharing import shared_or_none
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.ps.leases import BatchLease
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.wire.shared_memory import shared_or_none
+from mlhub.runtime.strategies.catalogue.schema import parse
 
 SECRET = b"secret" * 5
 
@@ -26,7 +26,7 @@ class Gang:
 
     def __init__(
         self, strategy: dict[str, Any], *, n_workers: int = 2, n_shards: int = 1, n_elements: int = 10,
-        work: Work | None = None, is_encrypted: bool = False, tcp_only: bool = False,
+        work: BatchLease | None = None, is_encrypted: bool = False, tcp_only: bool = False,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, **options: Any,
     ) -> None:  # fmt: skip
         self.strategy, self.work = parse(strategy).to_json(), work

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.arguments import command_line, declared
+from mlhub.runtime.scripts.arguments import command_line, declared
 
 SCRIPT = """
 import argparse

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlhub.runtime.ps import rules
-from mlhub.runtime.ps.leases import Grant, Leases, Work
-from mlhub.runtime.ps.pipeline import Pipeline
+from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue
+from mlhub.runtime.ps.leases import BatchLease, LeasedWork, Leases
 from mlhub.runtime.ps.rules import Outstanding, Push
 from tests.runtime.shards import Gang
 
@@ -50,7 +50,7 @@ def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: 
         {"name": "bounded_delay", "max_outstanding": bound, "staleness_scaling": "none"}, n_workers=1, n_shards=2
     )
     client, weights, gradient = gang.client(0)
-    pipeline = Pipeline(client, weights, max_outstanding=bound)
+    pipeline = BoundedDelayQueue(client, weights, max_outstanding=bound)
     gate, blocked = threading.Event(), client.exchange
 
     def slow(*arguments, **named):
@@ -81,7 +81,7 @@ def test_two_workers_lose_no_push() -> None:
     gang = Gang({"name": "bounded_delay", "max_outstanding": 2, "staleness_scaling": "none"}, n_workers=2)
 
     def act(worker, client, weights, gradient):
-        pipeline = Pipeline(client, weights, max_outstanding=3)
+        pipeline = BoundedDelayQueue(client, weights, max_outstanding=3)
         gradient[:] = 1.0
         for _ in range(50):
             pipeline.push(gradient, weight=1.0)
@@ -99,14 +99,14 @@ def test_two_workers_lose_no_push() -> None:
 
 
 def test_what_was_under_way_when_a_worker_died_is_done_by_others() -> None:
-    leases = Leases(Work(steps=10, steps_per_epoch=10), n_expected=2)
+    leases = Leases(BatchLease(steps=10, steps_per_epoch=10), n_expected=2)
     for worker in (0, 1):
         leases.members.add(worker)
         granted = leases.attend(worker)
-    assert granted == {0: Grant(0, 0), 1: Grant(1, 0)}
-    assert leases.ask(0, n_under_way=1) == Grant(2, 0)
-    assert leases.ask(0, n_under_way=2) == Grant(3, 0)
-    assert leases.ask(0, n_under_way=2) == Grant(4, 0)  # step 0 has arrived; 2, 3 and 4 are held
+    assert granted == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
+    assert leases.ask(0, n_under_way=1) == LeasedWork(2, 0)
+    assert leases.ask(0, n_under_way=2) == LeasedWork(3, 0)
+    assert leases.ask(0, n_under_way=2) == LeasedWork(4, 0)  # step 0 has arrived; 2, 3 and 4 are held
     leases.leave(0)
     rest = list(itertools.islice(iter(lambda: leases.ask(1), None), 8))
     assert [grant.step for grant in rest] == [2, 3, 4, 5, 6, 7, 8, 9]

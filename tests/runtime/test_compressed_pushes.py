@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mlhub.runtime.optimizer_state import join, owed, owed_by_all
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
+from mlhub.runtime.checkpoints.optimizer_state import join, owed, owed_by_all
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime import gang as processes

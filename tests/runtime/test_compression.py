@@ -7,9 +7,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlhub.runtime.compression import Codec, ErrorFeedback, Half, OneBit, RandomK, ScaledSign, TopK, TwoBit, codec_for
-from mlhub.runtime.dithering import Dithering
-from mlhub.runtime.strategies.declarations import COMPRESSIONS
+from mlhub.runtime.compression.codecs import (
+    Codec,
+    ErrorFeedback,
+    Half,
+    OneBit,
+    RandomK,
+    ScaledSign,
+    TopK,
+    TwoBit,
+    codec_for,
+)
+from mlhub.runtime.compression.dithering import Dithering
+from mlhub.runtime.strategies.catalogue.declarations import COMPRESSIONS
 
 CODECS: dict[str, Codec] = {
     "fp16": Half(),

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from mlhub.runtime.checkpoints import latest
-from mlhub.runtime.strategies.debt import Debt, mean_owed
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.checkpoints.step_folders import latest
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual, mean_owed
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -39,7 +39,7 @@ PLAIN = {"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.0}
 
 
 def test_a_debt_is_paid_in_shares_and_settled_once() -> None:
-    debt = Debt({"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)})
+    debt = ErrorFeedbackResidual({"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)})
     whole, second_half, other = torch.zeros(2, 3), torch.zeros(3), torch.zeros(2)
     debt.pay([("a", 0, whole), ("a", 3, second_half), ("c", 0, other), ("b", 0, None)], share=0.5)
     assert whole.tolist() == [[0.0, 0.5, 1.0], [1.5, 2.0, 2.5]]
@@ -49,7 +49,7 @@ def test_a_debt_is_paid_in_shares_and_settled_once() -> None:
     debt.pay([("a", 0, whole)])
     assert not debt
     assert whole.sum() == 7.5
-    assert not Debt.of(None)
+    assert not ErrorFeedbackResidual.of(None)
 
 
 @pytest.fixture(scope="module")

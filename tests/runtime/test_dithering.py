@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlhub.runtime.compression import ErrorFeedback
-from mlhub.runtime.dithering import Dithering
+from mlhub.runtime.compression.codecs import ErrorFeedback
+from mlhub.runtime.compression.dithering import Dithering
 
 FORMS = list(itertools.product((1, 5, 127), ("linear", "natural"), ("max", "l2")))
 forms = pytest.mark.parametrize(("levels", "partition", "norm"), FORMS)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from mlhub.runtime.checkpoints import latest
+from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.mixing import ElasticCentre
-from mlhub.runtime.strategies.schema import most_elastic_workers, parse
+from mlhub.runtime.strategies.averaging.mixing import ElasticCentre
+from mlhub.runtime.strategies.catalogue.schema import most_elastic_workers, parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

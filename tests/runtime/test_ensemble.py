@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from mlhub.runtime.strategies.ensemble import Committee
+from mlhub.runtime.strategies.synchronous.ensemble import Committee
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlhub.runtime.launcher import inputs
-from mlhub.runtime.launcher.api import IngestApi
+from mlhub.runtime.launcher.ingest_api import IngestApi
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.wire.launch import Input
 

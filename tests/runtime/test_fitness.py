@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.fitness import possible_workers
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.runtime.strategies.feasibility import possible_workers
 
 
 def possible(name: str, model: nn.Module, kind: str = "Adam", **given: object) -> list[int] | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from mlhub.runtime.ftrl import FTRL
-from mlhub.runtime.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.model.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import nn
 
-from mlhub.runtime.compression import ErrorFeedback, codec_for
+from mlhub.runtime.checkpoints.optimizer_state import join, owed_by_all
+from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.optimizer_state import join, owed_by_all
-from mlhub.runtime.ps.client import Client
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.leaf import Leaf, leaf_plan
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.tree import Tree
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.ps.server.aggregator import AggregatorShard, leaf_plan
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.tree import AggregationTree
+from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime import gang as processes
@@ -35,7 +35,7 @@ N_WORKERS, N_ROOTS, N_LEAVES = 5, 2, 2
 
 @given(st.integers(1, 20), st.integers(1, 9), st.integers(0, 9))
 def test_every_worker_has_one_leaf_and_no_leaf_is_without_workers(n_workers: int, n_servers: int, asked: int) -> None:
-    tree = Tree.of({"leaves": asked}, n_workers=n_workers, n_servers=n_servers)
+    tree = AggregationTree.of({"leaves": asked}, n_workers=n_workers, n_servers=n_servers)
     addresses = [str(i) for i in range(n_servers)]
     assert tree.n_roots >= 1
     if not tree.n_leaves:
@@ -55,11 +55,13 @@ class TreeGang:
 
     def __init__(self, n_elements: int, **strategy: Any) -> None:
         self.strategy = parse({"name": "hierarchical", **strategy}).to_json()
-        self.tree = Tree(N_WORKERS, N_ROOTS + N_LEAVES, N_LEAVES)
+        self.tree = AggregationTree(N_WORKERS, N_ROOTS + N_LEAVES, N_LEAVES)
         self.n_elements, self.errors = n_elements, []
         self.servers: list[Server] = []
         for index in range(N_ROOTS + N_LEAVES):
-            shard = Leaf(self.tree.n_clients(index), self._to_roots(index)) if self.tree.is_leaf(index) else None
+            shard = (
+                AggregatorShard(self.tree.n_clients(index), self._to_roots(index)) if self.tree.is_leaf(index) else None
+            )
             self.servers.append(
                 Server(
                     ("127.0.0.1", 0),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mlhub.runtime import hvd
+from mlhub.runtime.compat import hvd
 from mlhub.wire.exits import ExitCode
 from tests.runtime.test_script import gang
 

@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from mlhub.runtime import sandbox
-from mlhub.runtime.readers import tables
+from mlhub.runtime.data.readers import tables
+from mlhub.runtime.sandbox import process
 from tests.runtime.gang import write_blobs
 
 GIB = 2**30
 
 
 def ask(tmp_path: Path, *argv: str) -> dict[str, Any]:
-    ended = sandbox.run(
-        ["-m", "mlhub.runtime.inspect", *argv], folder=tmp_path / "sandbox", timeout_s=60, memory_bytes=4 * GIB
+    ended = process.run(
+        ["-m", "mlhub.runtime.sandbox.inspect", *argv], folder=tmp_path / "sandbox", timeout_s=60, memory_bytes=4 * GIB
     )
     assert ended.exit_code == 0, ended.errors
     answer: dict[str, Any] = json.loads(ended.output)
@@ -166,15 +166,15 @@ def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_
 
 
 def test_the_sandbox_ends_what_takes_too_long_or_too_much(tmp_path: Path) -> None:
-    late = sandbox.run(["-c", "while True: pass"], folder=tmp_path, timeout_s=0.5, memory_bytes=GIB)
+    late = process.run(["-c", "while True: pass"], folder=tmp_path, timeout_s=0.5, memory_bytes=GIB)
     assert late.is_too_late
-    greedy = sandbox.run(["-c", "x = bytearray(2**31)"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
+    greedy = process.run(["-c", "x = bytearray(2**31)"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
     assert "MemoryError" in greedy.errors
 
 
 def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLHUB_SECRET_KEY", "very secret")
-    ended = sandbox.run(["-c", "import os; print(dict(os.environ))"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
+    ended = process.run(["-c", "import os; print(dict(os.environ))"], folder=tmp_path, timeout_s=20, memory_bytes=GIB)
     assert "very secret" not in ended.output
     assert os.environ["MLHUB_SECRET_KEY"] == "very secret"
     assert list(tmp_path.iterdir()) == []
@@ -183,7 +183,7 @@ def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: 
 LOOKING = """
 import json, sys
 from pathlib import Path
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 
 def most():  # a child's ru_maxrss would count what its parent held
     told = Path("/proc/self/status").read_text()

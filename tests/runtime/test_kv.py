@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import torch
 
-from mlhub.runtime import kv
-from mlhub.runtime.ftrl import FTRL
-from mlhub.runtime.kv.optimizers import read_off
-from mlhub.runtime.kv.sending import Sender
-from mlhub.runtime.kv.store import KVStore
+from mlhub.runtime.compat import kv
+from mlhub.runtime.compat.kv.optimizers import read_off
+from mlhub.runtime.compat.kv.sending import Sender
+from mlhub.runtime.compat.kv.store import KVStore
+from mlhub.runtime.model.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode
 from tests.runtime.gang import Gang
@@ -28,7 +28,8 @@ from tests.runtime.test_script import gang
 LOOP = """
 import json, os
 import torch
-from mlhub.runtime import hyperparameters, kv
+from mlhub.runtime import hyperparameters
+from mlhub.runtime.compat import kv
 
 given = hyperparameters()
 store = kv.create("dist_sync")
@@ -93,7 +94,7 @@ def _alone(momentum: float) -> list[list[float]]:
 
 @pytest.mark.dist
 def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp_path: Path) -> None:
-    found = gang(tmp_path, "from mlhub.runtime import kv\nkv.create('dist_sync')")
+    found = gang(tmp_path, "from mlhub.runtime.compat import kv\nkv.create('dist_sync')")
     found.start(n_workers=2)
     assert ExitCode.USER_CODE in found.wait().values(), found.said()
     (failure,) = found.reports("failure")
@@ -109,7 +110,8 @@ def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) 
 
 ENDLESS = """
 import time
-from mlhub.runtime import kv, job, report, tables
+from mlhub.runtime import job, report
+from mlhub.runtime.compat import kv, tables
 import torch
 
 table = tables.table("t", (2,))
@@ -211,7 +213,7 @@ def test_what_was_pushed_last_is_sent_before_the_goodbye() -> None:
 
 @pytest.mark.parametrize("n_servers", [1, 3])
 def test_sparse_rows_are_pushed_and_pulled_alone(n_servers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.kv.store.LARGE", 1)  # cut over all servers, where some get no row
+    monkeypatch.setattr("mlhub.runtime.compat.kv.store.LARGE", 1)  # cut over all servers, where some get no row
 
     def act(store: KVStore) -> None:
         store.init("e", torch.zeros(6, 2))
@@ -229,7 +231,7 @@ def test_sparse_rows_are_pushed_and_pulled_alone(n_servers: int, monkeypatch: py
 
 
 def test_two_bit_pushes_owe_what_they_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.kv.store.LARGE", 1)
+    monkeypatch.setattr("mlhub.runtime.compat.kv.store.LARGE", 1)
 
     def act(store: KVStore) -> list[list[float]]:
         store.init("w", torch.zeros(5))

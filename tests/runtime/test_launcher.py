@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.launcher.api import IngestApi
+from mlhub.runtime.launcher.ingest_api import IngestApi
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec

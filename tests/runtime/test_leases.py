@@ -1,4 +1,4 @@
-"""Work at everyone's own pace: each unit once an epoch, whoever dies or joins, and meetings that nobody misses."""
+"""Leases of batches: each unit once an epoch, whichever worker dies or joins, and barriers that all workers reach."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
+from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
 
 
 def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, int], stop_at: int | None = None):
     """Workers take turns at random. deaths, joins: turn -> worker. Returns finished units and meetings."""
     dice = random.Random(seed)
     alive = set(range(leases.n_expected))
-    holds: dict[int, Grant | None] = dict.fromkeys(alive)
+    holds: dict[int, LeasedWork | None] = dict.fromkeys(alive)
     attending: set[int] = set()
     done: list[tuple[int, int]] = []
-    meetings: list[Meet] = []
+    meetings: list[WaitAtBarrier] = []
 
-    def answered(answers: dict[int, Grant | Meet]) -> None:
+    def answered(answers: dict[int, LeasedWork | WaitAtBarrier]) -> None:
         for worker, answer in answers.items():
             attending.discard(worker)
-            if isinstance(answer, Meet):
+            if isinstance(answer, WaitAtBarrier):
                 assert not any(holds.values())
                 if not meetings or meetings[-1] is not answer:
                     meetings.append(answer)
@@ -50,7 +50,7 @@ def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, 
             done.append((unit.step, unit.part))
             holds[worker] = None
         answer = leases.ask(worker, stop=turn == stop_at)
-        if isinstance(answer, Hold):
+        if isinstance(answer, Backoff):
             attending.add(worker)
             answered(leases.attend(worker))
         else:
@@ -58,12 +58,12 @@ def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, 
     raise AssertionError("it does not end")
 
 
-WORK = st.builds(Work, steps=st.just(12), steps_per_epoch=st.integers(1, 5), parts=st.integers(1, 3))
+WORK = st.builds(BatchLease, steps=st.just(12), steps_per_epoch=st.integers(1, 5), parts=st.integers(1, 3))
 
 
 @given(WORK, st.integers(1, 4), st.integers(0, 99))
 @settings(max_examples=50, deadline=None)
-def test_every_unit_is_done_once_and_all_meet_at_the_end_of_every_epoch(work: Work, n: int, seed: int) -> None:
+def test_every_unit_is_done_once_and_all_meet_at_the_end_of_every_epoch(work: BatchLease, n: int, seed: int) -> None:
     done, meetings = play(Leases(work, n), seed=seed, deaths={}, joins={})
     assert sorted(done) == [(step, part) for step in range(work.steps) for part in range(work.parts)]
     ends = sorted({*range(work.steps_per_epoch, work.steps, work.steps_per_epoch), work.steps})
@@ -73,15 +73,15 @@ def test_every_unit_is_done_once_and_all_meet_at_the_end_of_every_epoch(work: Wo
 @given(WORK, st.integers(1, 4), st.integers(0, 99), st.integers(1, 11), st.integers(0, 3))
 @settings(max_examples=50, deadline=None)
 def test_one_worker_warms_up_alone_in_order_and_all_meet_before_the_others_begin(
-    work: Work, n: int, seed: int, warmup: int, start: int
+    work: BatchLease, n: int, seed: int, warmup: int, start: int
 ) -> None:
     work = replace(work, warmup_steps=warmup, start=start)
     leases, by = Leases(work, n), dict[int, set[int]]()
     ask = leases.ask
 
-    def told(worker: int, **more: bool) -> Grant | Hold:
+    def told(worker: int, **more: bool) -> LeasedWork | Backoff:
         given = ask(worker, **more)
-        if isinstance(given, Grant):
+        if isinstance(given, LeasedWork):
             by.setdefault(given.step, set()).add(worker)
         return given
 
@@ -98,7 +98,9 @@ def test_one_worker_warms_up_alone_in_order_and_all_meet_before_the_others_begin
 
 @given(WORK, st.integers(0, 99), st.dictionaries(st.integers(5, 60), st.integers(0, 2), max_size=2))
 @settings(max_examples=50, deadline=None)
-def test_when_the_worker_that_warms_up_dies_another_goes_on(work: Work, seed: int, deaths: dict[int, int]) -> None:
+def test_when_the_worker_that_warms_up_dies_another_goes_on(
+    work: BatchLease, seed: int, deaths: dict[int, int]
+) -> None:
     done, meetings = play(Leases(replace(work, warmup_steps=8), 3), seed=seed, deaths=deaths, joins={30: 3})
     assert set(done) == {(step, part) for step in range(work.steps) for part in range(work.parts)}
     assert meetings[-1].step == work.steps
@@ -106,7 +108,7 @@ def test_when_the_worker_that_warms_up_dies_another_goes_on(work: Work, seed: in
 
 @given(WORK, st.integers(0, 99), st.dictionaries(st.integers(5, 60), st.integers(0, 2), max_size=2))
 @settings(max_examples=50, deadline=None)
-def test_what_a_dead_worker_had_taken_is_done_by_others(work: Work, seed: int, deaths: dict[int, int]) -> None:
+def test_what_a_dead_worker_had_taken_is_done_by_others(work: BatchLease, seed: int, deaths: dict[int, int]) -> None:
     done, meetings = play(Leases(work, 3), seed=seed, deaths=deaths, joins={30: 3})
     assert set(done) == {(step, part) for step in range(work.steps) for part in range(work.parts)}
     assert meetings[-1].step == work.steps
@@ -114,30 +116,32 @@ def test_what_a_dead_worker_had_taken_is_done_by_others(work: Work, seed: int, d
 
 @given(WORK, st.integers(0, 99), st.integers(4, 30))
 @settings(max_examples=50, deadline=None)
-def test_a_wish_to_stop_ends_at_a_whole_step_with_everything_before_it_done(work: Work, seed: int, turn: int) -> None:
+def test_a_wish_to_stop_ends_at_a_whole_step_with_everything_before_it_done(
+    work: BatchLease, seed: int, turn: int
+) -> None:
     done, meetings = play(Leases(work, 3), seed=seed, deaths={}, joins={}, stop_at=turn)
     last = meetings[-1].step
     assert sorted(done) == [(step, part) for step in range(last) for part in range(work.parts)]
 
 
 def test_nothing_is_given_out_before_everybody_is_there() -> None:
-    leases = Leases(Work(steps=3, steps_per_epoch=3), 2)
-    assert leases.ask(0) == Hold()
+    leases = Leases(BatchLease(steps=3, steps_per_epoch=3), 2)
+    assert leases.ask(0) == Backoff()
     assert leases.attend(0) == {}
-    assert leases.ask(1) == Hold()
-    assert leases.attend(1) == {0: Grant(0, 0), 1: Grant(1, 0)}
+    assert leases.ask(1) == Backoff()
+    assert leases.attend(1) == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
 
 
 def test_a_checkpoint_is_asked_for_once() -> None:
-    leases = Leases(Work(steps=9, steps_per_epoch=9, start=4), 1)
-    assert leases.ask(0) == Hold()
-    assert leases.attend(0) == {0: Grant(4, 0)}
-    assert leases.ask(0, checkpoint=True) == Hold()
-    assert leases.attend(0) == {0: Meet(5, stop=False, checkpoint=True, members=(0,))}
-    assert leases.ask(0) == Grant(5, 0)
+    leases = Leases(BatchLease(steps=9, steps_per_epoch=9, start=4), 1)
+    assert leases.ask(0) == Backoff()
+    assert leases.attend(0) == {0: LeasedWork(4, 0)}
+    assert leases.ask(0, checkpoint=True) == Backoff()
+    assert leases.attend(0) == {0: WaitAtBarrier(5, stop=False, checkpoint=True, members=(0,))}
+    assert leases.ask(0) == LeasedWork(5, 0)
 
 
 @pytest.mark.parametrize("start", [0, 7])
 def test_a_resumed_training_goes_on_where_it_was(start: int) -> None:
-    done, _ = play(Leases(Work(12, 4, parts=2, start=start), 2), seed=0, deaths={}, joins={})
+    done, _ = play(Leases(BatchLease(12, 4, parts=2, start=start), 2), seed=0, deaths={}, joins={})
     assert min(done) == (start, 0)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from mlhub.runtime import beats
-from mlhub.runtime.beats import Pulse
-from mlhub.runtime.gpu import Gpu, GpuUse
-from mlhub.runtime.noise import Gauge, Jury, NoiseScale, Sample
-from mlhub.runtime.traffic import Traffic
+from mlhub.runtime import heartbeat
+from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.trainer.gpu_usage import Gpu, GpuUse
+from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator, NoiseScale, Sample
+from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -33,9 +33,9 @@ def gradient(random: torch.Generator, n_examples: int) -> torch.Tensor:
 
 
 def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.noise.COST", 1e9)
-    random, gauge, scale = torch.Generator().manual_seed(1), Gauge(), NoiseScale()
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
+    random, gauge, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
         gauge.look([gradient(random, BATCH)], weight=1.0, is_first=True, is_last=True)
         if (sample := gauge.take()) is not None:
@@ -44,9 +44,9 @@ def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.Mon
 
 
 def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.noise.COST", 1e9)
-    random, gauge, scale = torch.Generator().manual_seed(2), Gauge(), NoiseScale()
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
+    random, gauge, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
         summed = torch.zeros(DIMENSIONS)
         for micro in range(4):  # a worker's half of the batch in four parts, gradients times 2 as under averaging
@@ -58,10 +58,10 @@ def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pyte
 
 
 def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.noise.COST", 1e9)
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
     random, scale = torch.Generator().manual_seed(3), NoiseScale()
-    juries = [Jury(4) for _ in range(4)]
+    juries = [GradientNoiseEstimator(4) for _ in range(4)]
     for _ in range(200):
         gradients = [gradient(random, BATCH // 4) for _ in juries]
         mean = torch.stack(gradients).mean(0)
@@ -81,7 +81,7 @@ def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.Mon
 
 
 def test_noise_is_looked_at_seldom_where_looking_is_dear() -> None:
-    gauge, jury = Gauge(), Jury(2)
+    gauge, jury = LocalNoiseEstimator(), GradientNoiseEstimator(2)
     for _ in range(2):
         gauge.look([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
     assert gauge.take() is not None
@@ -164,17 +164,17 @@ def _has(line: socket.socket) -> bool:
 
 
 def test_a_pulse_can_be_felt_by_another_process(tmp_path: Path) -> None:
-    assert beats.read(tmp_path / "pulse") is None
-    pulse = Pulse(tmp_path / "pulse")
-    first = beats.read(tmp_path / "pulse")
+    assert heartbeat.read(tmp_path / "pulse") is None
+    pulse = Heartbeat(tmp_path / "pulse")
+    first = heartbeat.read(tmp_path / "pulse")
     pulse.beat("compute", step=7)
     pulse.beat("sync")
-    last = beats.read(tmp_path / "pulse")
+    last = heartbeat.read(tmp_path / "pulse")
     assert first is not None
     assert last is not None
     assert (first.doing, last.step, last.doing) == ("start", 7, "sync")
     assert last.at >= first.at
-    Pulse(None).beat("input", step=3)
+    Heartbeat(None).beat("input", step=3)
 
 
 @pytest.mark.dist
@@ -192,10 +192,10 @@ def test_a_gang_measures_itself(mode: Mode, tmp_path: Path) -> None:
         assert 0 <= report["wait_s"] <= report["sync_s"]
     steady = told[len(told) // 2]
     # two ranks exchange the gradient once in a ring, or push and pull it; headers and small sums come on top
-    assert 0.9 * n_bytes < steady["bytes_sent"] < 1.6 * n_bytes
-    assert 0.9 * n_bytes < steady["bytes_received"] < 1.6 * n_bytes
-    assert told[-1]["noise_scale"] is None or told[-1]["noise_scale"] > 0
-    assert any(report["noise_scale"] for report in told)
+    assert 0.9 * n_bytes < steady["measured"]["bytes_sent"] < 1.6 * n_bytes
+    assert 0.9 * n_bytes < steady["measured"]["bytes_received"] < 1.6 * n_bytes
+    assert told[-1]["measured"].get("noise_scale", 1.0) > 0
+    assert any(report["measured"].get("noise_scale") for report in told)
     if mode is Mode.PARAMETER_SERVER:
         assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * told[-1]["steps_total"]]
 

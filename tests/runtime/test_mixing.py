@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mlhub.runtime.ps.updates import AddDelta, Elastic, GradientStep
-from mlhub.runtime.strategies import mixing, partners
+from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep
+from mlhub.runtime.strategies.averaging import mixing
+from mlhub.runtime.strategies.decentralised import peer_selection
 
 GENERATOR = torch.Generator().manual_seed(1)
 
@@ -152,33 +153,33 @@ def test_random_pairs_are_mutual_keep_the_sum_and_bring_all_together(n: int) -> 
     values = random(n, 3)
     mean = values.mean(0)
     for exchange in range(120):
-        partner = partners.pairs(seed=5, exchange=exchange, n_workers=n)
-        assert partner == partners.pairs(seed=5, exchange=exchange, n_workers=n)
+        partner = peer_selection.pairs(seed=5, exchange=exchange, n_workers=n)
+        assert partner == peer_selection.pairs(seed=5, exchange=exchange, n_workers=n)
         assert [partner[other] for other in partner] == list(range(n))
         assert sum(other == rank for rank, other in enumerate(partner)) == n % 2
         values = (values + values[partner]) / 2
     torch.testing.assert_close(values, mean.expand(n, 3), rtol=0, atol=1e-6)
     assert n < 3 or any(
-        partners.pairs(seed=5, exchange=e, n_workers=n) != partners.pairs(seed=6, exchange=e, n_workers=n)
+        peer_selection.pairs(seed=5, exchange=e, n_workers=n) != peer_selection.pairs(seed=6, exchange=e, n_workers=n)
         for e in range(5)
     )
 
 
 def test_nobody_sends_to_itself_and_as_often_as_the_probability_says() -> None:
-    drawn = [partners.senders(seed=1, exchange=e, n_workers=4, probability=0.25) for e in range(1000)]
+    drawn = [peer_selection.senders(seed=1, exchange=e, n_workers=4, probability=0.25) for e in range(1000)]
     sent = [(rank, to) for receivers in drawn for rank, to in enumerate(receivers) if to is not None]
     assert all(rank != to for rank, to in sent)
     assert {to for _, to in sent} == {0, 1, 2, 3}
     assert len(sent) == pytest.approx(1000, rel=0.1)
-    assert partners.senders(seed=1, exchange=0, n_workers=1, probability=1.0) == [None]
+    assert peer_selection.senders(seed=1, exchange=0, n_workers=1, probability=1.0) == [None]
 
 
 def test_sums_of_shares_and_of_models_by_shares_are_conserved() -> None:
     values, n = random(4, 3), 4
-    nodes = [mixing.Shared(value.clone(), 1.0 / n) for value in values]
+    nodes = [mixing.SharedMean(value.clone(), 1.0 / n) for value in values]
     for exchange in range(300):
         messages = []
-        for rank, to in enumerate(partners.senders(seed=3, exchange=exchange, n_workers=n, probability=0.4)):
+        for rank, to in enumerate(peer_selection.senders(seed=3, exchange=exchange, n_workers=n, probability=0.4)):
             if to is not None:
                 messages.append((to, nodes[rank].weights.clone(), nodes[rank].send()))
         for to, weights, share in messages:

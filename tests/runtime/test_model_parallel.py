@@ -11,7 +11,7 @@ import pytest
 from torch import nn
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.layers import layers_of, most_stages, stages
+from mlhub.runtime.strategies.model_parallel.stages import layers_of, most_stages, stages
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

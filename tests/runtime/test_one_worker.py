@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.strategies.protocol import Course, Meeting, StepResult, Wishes
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, StepResult, TrainingPosition
 from mlhub.runtime.strategies.registry import STRATEGIES
-from mlhub.runtime.strategies.schema import parse
 from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
 from tests.runtime.shards import SECRET, Gang
 
@@ -57,10 +57,10 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
     )  # fmt: skip
     worker = STRATEGIES[spec.name](Pod(told, tmp_path, "", "", SECRET, tmp_path), spec)
     model, points = Point(), targets(n_steps)
-    course = Course(steps=n_steps, steps_per_epoch=n_steps)
+    course = TrainingPosition(steps=n_steps, steps_per_epoch=n_steps)
     worker.prepare(model, optimizer([model.at]), resume=None, course=course)
     found = Trained([], [], torch.empty(0), 0)
-    while not isinstance(order := worker.next(Wishes()), Meeting):
+    while not isinstance(order := worker.next(ControlFlags()), Barrier):
         loss = 0.5 * (model.at - points[order.step]).square().sum()
         found.results.append(worker.step(iter([(loss, 1.0)]), n=1))  # type: ignore[arg-type]
         found.trail.append(model.at.detach().clone())

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from mlhub.runtime.strategies.outer_products import Layer, linear_layers, pays
+from mlhub.runtime.strategies.synchronous.sufficient_factor_broadcasting import FactoredLayer, linear_layers, pays
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -25,7 +25,7 @@ def test_rows_pay_where_they_are_less_than_the_gradient() -> None:
 def test_inputs_and_errors_make_the_gradient() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3, bias=False))
-    layers = [Layer(layer) for layer in linear_layers(model)]
+    layers = [FactoredLayer(layer) for layer in linear_layers(model)]
     for _ in range(2):  # micro-batches
         model(torch.randn(4, 6, 5)).square().mean().backward()  # positions, too
     for layer in layers:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
-from mlhub.runtime.launcher.pickup import MLFLOW_STORE, Pickup, variables
+from mlhub.runtime.launcher.tracking_files import MLFLOW_STORE, Pickup, variables
 from mlhub.runtime.reporting import Reporter
 
 

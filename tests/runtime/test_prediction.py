@@ -17,13 +17,13 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from mlhub.runtime import readers
-from mlhub.runtime.contract import load_contract
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.evaluation import BATCH
-from mlhub.runtime.node_cache import NodeCache
-from mlhub.runtime.prediction.likeness import Known, as_learnt
-from mlhub.runtime.prediction.parts import order_of
+from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.prediction.output_parts import order_of
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
+from mlhub.runtime.trainer.evaluation import BATCH
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, PredictionSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -74,9 +74,9 @@ def trained(gang: Gang) -> Gang:
 def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **changes: Any) -> Gang:
     """What a trained gang's model says, about the same dataset if nothing else is said."""
     format, data = changes.pop("format", gang.format), changes.pop("dataset", gang.dataset)
-    learnt = Known(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
+    learnt = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
     options = changes.pop("options", gang.options)
-    given = Known(format, readers.inspect(format, data, options).schema)
+    given = TrainedSchema(format, readers.inspect(format, data, options).schema)
     schema = as_learnt(learnt, given, needs_targets=prediction.kind == "evaluate")
     return Gang(
         gang.folder / f"asked-{len(list(gang.folder.glob('asked-*')))}",
@@ -274,7 +274,7 @@ def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
     learnt = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
     if format == "csv":
         learnt = readers.inspect(format, path, {"target": "b"}).schema
-    schema = as_learnt(Known(format, learnt), Known(format, found.schema), needs_targets=False)
+    schema = as_learnt(TrainedSchema(format, learnt), TrainedSchema(format, found.schema), needs_targets=False)
     at_once = readers.open_all(format, path, schema)
     monkeypatch.setattr(readers.prepared, "SMALL_BYTES", 0)
     mapped = readers.open_all(format, path, schema, cache=NodeCache(tmp_path / "cache"), sha256="0" * 64)
@@ -318,11 +318,11 @@ def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
     format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, told: str
 ) -> None:
     with pytest.raises(BadInputError, match=told) as refused:
-        as_learnt(Known(format, learnt), Known(format, learnt | changes), needs_targets=needs_targets)
+        as_learnt(TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets)
     assert refused.value.field == "dataset"
     assert refused.value.remedy
 
 
 def test_another_kind_of_file_is_refused() -> None:
     with pytest.raises(BadInputError, match="learnt from csv, and the dataset is npz"):
-        as_learnt(Known("csv", CSV_SCHEMA), Known("npz", NPZ_SCHEMA), needs_targets=False)
+        as_learnt(TrainedSchema("csv", CSV_SCHEMA), TrainedSchema("npz", NPZ_SCHEMA), needs_targets=False)

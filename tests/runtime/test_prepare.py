@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.runtime import barrier, prepare
-from mlhub.runtime.barrier import BarrierError, assemble
+from mlhub.runtime.launcher import pod_barrier, prepare
+from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Input, PodSpec
@@ -156,4 +156,4 @@ def test_a_stranger_does_not_count_as_a_member() -> None:
 
 
 def test_nobody_waits_for_a_gang_of_one() -> None:
-    assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=barrier.EVERY_S)
+    assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=pod_barrier.EVERY_S)

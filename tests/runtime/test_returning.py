@@ -20,21 +20,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from mlhub.runtime.checkpoints.optimizer_state import Owned, join, restore
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.guarding import Guard, Life
-from mlhub.runtime.optimizer_state import Owned, join, restore
+from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.ps import rules
-from mlhub.runtime.ps.assembly import Assembly
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.journal import Journal
-from mlhub.runtime.ps.keeping import Keeper, has_kept
+from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.ps.leases import Grant, Hold, Leases, Meet, Work
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS, cut
-from mlhub.runtime.ps.requests import Numbers, is_heard
-from mlhub.runtime.ps.server import Server
-from mlhub.runtime.ps.waiting import Waiting
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, cut
+from mlhub.runtime.ps.server.coordination import WorkerCoordination
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
+from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
+from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, is_heard
+from mlhub.runtime.strategies.catalogue.schema import parse
 from tests.runtime.gang import free_ports
 from tests.runtime.processes import _fork_server
 from tests.runtime.returning import ReturningGang
@@ -84,17 +84,17 @@ def test_no_push_counts_twice_and_only_those_since_the_last_copy_are_lost(
 class Reborn:
     """An assembly that dies and comes back from its journal, now and then just when it was about to answer."""
 
-    def __init__(self, work: Work, n_workers: int, folder: Path, *, seed: int) -> None:
+    def __init__(self, work: BatchLease, n_workers: int, folder: Path, *, seed: int) -> None:
         self.work, self.n_workers, self.path, self.dice = work, n_workers, folder / "journal", random.Random(seed)
         self.now = self._born()
-        self.now.keep(Journal(self.path))
+        self.now.keep(WriteAheadLog(self.path))
 
-    def _born(self) -> Assembly:
-        assembly = Assembly(self.n_workers, Waiting())
+    def _born(self) -> WorkerCoordination:
+        assembly = WorkerCoordination(self.n_workers, ShardCondition())
         assembly.leases = Leases(self.work, self.n_workers)
         return assembly
 
-    def say(self, act: Callable[[Assembly], Any]) -> Any:
+    def say(self, act: Callable[[WorkerCoordination], Any]) -> Any:
         while True:
             assembly = self.now
             try:
@@ -106,13 +106,13 @@ class Reborn:
             if assembly is self.now:
                 return answer
 
-    def _die(self, assembly: Assembly) -> None:
+    def _die(self, assembly: WorkerCoordination) -> None:
         with assembly._waiting.changed:
             if assembly is not self.now:
                 return
             successor = self._born()
-            successor.restore(Journal(self.path))
-            successor.keep(Journal(self.path))
+            successor.restore(WriteAheadLog(self.path))
+            successor.keep(WriteAheadLog(self.path))
             self.now = successor
             assembly._waiting.fail("died")
 
@@ -120,27 +120,27 @@ class Reborn:
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 2))
 @settings(max_examples=40, deadline=None)
 def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: int, per_epoch: int, parts: int) -> None:
-    work, n_workers = Work(steps=12, steps_per_epoch=per_epoch, parts=parts), 3
+    work, n_workers = BatchLease(steps=12, steps_per_epoch=per_epoch, parts=parts), 3
     with tempfile.TemporaryDirectory() as folder:
         server = Reborn(work, n_workers, Path(folder), seed=seed)
-        done: list[Grant] = []
+        done: list[LeasedWork] = []
         sums: list[list[float]] = [[] for _ in range(n_workers)]
 
         def train(worker: int) -> None:
-            numbers, met = Numbers(), 0
+            numbers, met = RequestNumbers(), 0
             own = torch.tensor([worker + 1.0]).double().numpy().tobytes()
             while met < work.steps:
                 about = {"stop": False, "checkpoint": False, "n_under_way": 0}
-                order = server.say(partial(Assembly.ask, worker=worker, number=numbers.next(), **about))
-                if isinstance(order, Hold):
-                    order = server.say(partial(Assembly.attend, worker=worker, number=numbers.next()))
-                if isinstance(order, Grant):
+                order = server.say(partial(WorkerCoordination.ask, worker=worker, number=numbers.next(), **about))
+                if isinstance(order, Backoff):
+                    order = server.say(partial(WorkerCoordination.attend, worker=worker, number=numbers.next()))
+                if isinstance(order, LeasedWork):
                     done.append(order)
                     continue
-                assert isinstance(order, Meet)
+                assert isinstance(order, WaitAtBarrier)
                 assert len(done) == order.step * parts
                 met = order.step
-                summed = server.say(partial(Assembly.total, worker=worker, values=own, number=numbers.next()))
+                summed = server.say(partial(WorkerCoordination.total, worker=worker, values=own, number=numbers.next()))
                 sums[worker].append(torch.frombuffer(bytearray(summed), dtype=torch.float64).item())
 
         threads = [threading.Thread(target=train, args=(worker,), daemon=True) for worker in range(n_workers)]
@@ -154,8 +154,8 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
 
 
 def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.ps.journal.MAX_LINES", 3)
-    server = Reborn(Work(steps=12, steps_per_epoch=6), 1, tmp_path, seed=0)
+    monkeypatch.setattr("mlhub.runtime.ps.server.write_ahead_log.MAX_LINES", 3)
+    server = Reborn(BatchLease(steps=12, steps_per_epoch=6), 1, tmp_path, seed=0)
     server.now.attend(0, 1)
     for number in range(2, 7):
         server.now.ask(0, number, stop=False, checkpoint=False, n_under_way=0)
@@ -168,7 +168,7 @@ def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: 
 
 
 def test_another_life_of_a_worker_repeats_nothing() -> None:
-    first, second = Numbers(), Numbers()
+    first, second = RequestNumbers(), RequestNumbers()
     numbers = [first.next() for _ in range(3)]
     assert [is_heard(n, numbers[1]) for n in numbers] == [True, True, False]
     assert not is_heard(second.next(), numbers[2])
@@ -180,8 +180,8 @@ N = 2 * PIECE_ELEMENTS + 7
 def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> None:
     """One server with its guard, in a process of its own; keeps what it has several times a second."""
 
-    def live(life: Life) -> int:
-        keeper = Keeper(Path(folder), every_s=0.05)
+    def live(life: Incarnation) -> int:
+        keeper = SnapshotWriter(Path(folder), every_s=0.05)
         address = ("127.0.0.1", port)
         told = Path(folder, f"lost-{life.number}")
         server = Server(
@@ -191,7 +191,7 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
         server.serve(start_timeout_s=30)
         return 0
 
-    os._exit(Guard(live, lambda: has_kept(Path(folder))).run())
+    os._exit(ForkSupervisor(live, lambda: has_kept(Path(folder))).run())
 
 
 @pytest.mark.dist
@@ -267,7 +267,7 @@ def test_pushes_that_are_used_out_of_turn_all_count() -> None:
         [("w", parameter)], torch.optim.SGD([parameter], lr=1.0), n_shards=1, n_workers=1, resume_from=None,
         strategy=parse({"name": "softsync"}).to_json(),
     )  # fmt: skip
-    numbers, (piece,) = Numbers(), cut(plan, torch.zeros(4))
+    numbers, (piece,) = RequestNumbers(), cut(plan, torch.zeros(4))
     first, second = numbers.next(), numbers.next()
     piece.apply([(0, 1.0, torch.ones(4), second)], version=2)
     piece.apply([(0, 1.0, torch.ones(4), first)], version=1)

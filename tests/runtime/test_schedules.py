@@ -8,8 +8,8 @@ import pytest
 from torch import nn
 from torch.distributed.pipelining.schedules import _Action, _ComputationType
 
-from mlhub.runtime.strategies.schedules import OF_ONE, OF_SEVERAL, Ordering, replicas_for
-from mlhub.runtime.strategies.schema import micro_batches_fit, parse
+from mlhub.runtime.strategies.catalogue.schema import micro_batches_fit, parse
+from mlhub.runtime.strategies.model_parallel.pipeline_schedules import OF_ONE, OF_SEVERAL, Ordering, replicas_for
 
 FORWARD, BACKWARD = _ComputationType.FORWARD, _ComputationType.FULL_BACKWARD
 OF_INPUT, OF_WEIGHT = _ComputationType.BACKWARD_INPUT, _ComputationType.BACKWARD_WEIGHT

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlhub.runtime.strategies.catalogue.schema import AUTO, SCHEMES, parse
 from mlhub.runtime.strategies.registry import STRATEGIES
-from mlhub.runtime.strategies.schema import AUTO, SCHEMES, parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

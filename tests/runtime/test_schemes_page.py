@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from mlhub.runtime.strategies.schema import AUTO, PRESETS, SCHEMES
+from mlhub.runtime.strategies.catalogue.schema import AUTO, PRESETS, SCHEMES
 
 HERE = Path(__file__).parent
 ROWS = [

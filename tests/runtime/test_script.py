@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.runtime import checkpoint, latest_checkpoint, script
+from mlhub.runtime import checkpoint, latest_checkpoint
+from mlhub.runtime.scripts import api
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -204,13 +205,13 @@ def test_a_checkpoint_is_there_whole_or_not_at_all_and_old_ones_go(
 
 
 def test_outside_a_pod_a_script_runs_as_it_is() -> None:
-    assert script.hyperparameters() == {}
-    assert script.dataset_path() is None
-    assert script.checkpoint_folder() is None
-    assert not script.should_preempt()
-    assert not script.should_preempt(together=True)
-    assert (script.job().rank, script.job().n_workers) == (0, 1)
-    assert script.examples() is None
-    script.report_validation(1, accuracy=0.5)
-    script.report(1, total_steps=3, loss=0.5)
-    script.finish(step=1, metrics={}, weights="nowhere")
+    assert api.hyperparameters() == {}
+    assert api.dataset_path() is None
+    assert api.checkpoint_folder() is None
+    assert not api.should_preempt()
+    assert not api.should_preempt(together=True)
+    assert (api.job().rank, api.job().n_workers) == (0, 1)
+    assert api.examples() is None
+    api.report_validation(1, accuracy=0.5)
+    api.report(1, total_steps=3, loss=0.5)
+    api.finish(step=1, metrics={}, weights="nowhere")

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.ps import frames
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.handshake import StrangerError
-from mlhub.runtime.ps.leases import Hold, Meet, Work
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.leases import Backoff, BatchLease, WaitAtBarrier
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.wire import frames
+from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.handshake import StrangerError
 from tests.runtime.shards import SECRET, Gang
 
 SIZES = [10, 2 * PIECE_ELEMENTS + 17]
@@ -168,16 +168,16 @@ def test_the_death_of_a_worker_under_bsp_ends_everybodys_wait() -> None:
 
 
 def test_leased_batches_are_all_trained_on_and_all_workers_meet() -> None:
-    work = Work(steps=20, steps_per_epoch=10)
+    work = BatchLease(steps=20, steps_per_epoch=10)
     gang = Gang({"name": "asp"}, n_workers=3, n_shards=2, work=work)
 
     def act(worker, client, weights, gradient):
         done, meetings = [], []
         while not meetings or meetings[-1].step < 20:
             order = client.ask(flags=0)
-            if isinstance(order, Hold):
+            if isinstance(order, Backoff):
                 order = client.attend()
-            if isinstance(order, Meet):
+            if isinstance(order, WaitAtBarrier):
                 meetings.append(order)
                 assert client.total([1.0]) == [3.0]
                 continue

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mlhub.runtime import augmentation
-from mlhub.runtime.contract import default_optimizer
+from mlhub.runtime.data import augmentation
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.progress import Goal
+from mlhub.runtime.model.contract import default_optimizer
+from mlhub.runtime.model.hyperparameters import Settings, check_declared, read_settings
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.rates import Rates, Scheduled
-from mlhub.runtime.settings import Settings, check_declared, read_settings
+from mlhub.runtime.trainer.learning_rates import Rates, Scheduled
+from mlhub.runtime.trainer.progress import Goal
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from mlhub.runtime.ps import frames, sharing
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
-from mlhub.runtime.ps.sharing import Shared
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.wire import frames, shared_memory
+from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.shared_memory import SharedBuffer
 from tests.runtime.shards import Gang
 
 SEVERAL_PIECES = 2 * PIECE_ELEMENTS + 100
@@ -98,7 +98,7 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
     """What a server says to memory of so many bytes, offered as that."""
     ours, theirs = socket.socketpair()
-    file = Shared(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
+    file = SharedBuffer(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
     if not is_sealed:
         os.ftruncate(file, n_bytes)
     with ours, theirs:
@@ -106,7 +106,7 @@ def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameE
         socket.send_fds(ours, [b"\0"], [file])
         header = frames.receive_header(theirs, Operation.SHARE)
         with pytest.raises(FrameError) as refused:
-            sharing.take(theirs, header)
+            shared_memory.take(theirs, header)
     os.close(file)
     return refused.value
 

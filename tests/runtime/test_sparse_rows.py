@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
+from mlhub.runtime.checkpoints.optimizer_state import join
 from mlhub.runtime.errors import BadInputError, PeerLostError
-from mlhub.runtime.optimizer_state import join
-from mlhub.runtime.ps.frames import HEADER_BYTES
+from mlhub.runtime.ps.embedding_tables import EmbeddingTable, EmbeddingTablePlan
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.tables import Table, TablePlan
-from mlhub.runtime.strategies.sparse_rows import tables_of
+from mlhub.runtime.ps.wire.frames import HEADER_BYTES
+from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang as Processes
@@ -25,14 +25,14 @@ from tests.runtime.shards import Gang
 N_ROWS, WIDTH = 40, 3
 
 
-def plan(optimizer: str = "SGD", **options: object) -> TablePlan:
-    return TablePlan("e", 0, N_ROWS, WIDTH, optimizer, {"lr": 0.1, **options})
+def plan(optimizer: str = "SGD", **options: object) -> EmbeddingTablePlan:
+    return EmbeddingTablePlan("e", 0, N_ROWS, WIDTH, optimizer, {"lr": 0.1, **options})
 
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 @pytest.mark.parametrize("kind", ["SGD", "Adagrad"])
 def test_steps_of_rows_are_those_of_torch(kind: str) -> None:
-    table = Table(plan(kind), torch.zeros(N_ROWS, WIDTH), None)
+    table = EmbeddingTable(plan(kind), torch.zeros(N_ROWS, WIDTH), None)
     embedding = nn.Embedding(N_ROWS, WIDTH, sparse=True, _weight=torch.zeros(N_ROWS, WIDTH))
     optimizer = getattr(torch.optim, kind)(embedding.parameters(), lr=0.1)
     random = torch.Generator().manual_seed(0)
@@ -43,14 +43,14 @@ def test_steps_of_rows_are_those_of_torch(kind: str) -> None:
         embedding.weight.grad = torch.sparse_coo_tensor(ids[None], gradient, (N_ROWS, WIDTH), check_invariants=True)
         optimizer.step()
     torch.testing.assert_close(table.rows, embedding.weight.detach(), rtol=0, atol=1e-6)
-    again = Table(plan(kind), table.rows.clone(), join(table.collect(n_steps=6)))
+    again = EmbeddingTable(plan(kind), table.rows.clone(), join(table.collect(n_steps=6)))
     for half in (table, again):
         half.push(torch.tensor([3]), torch.ones(1, WIDTH), factor=1.0)
     assert torch.equal(table.rows, again.rows)
 
 
 def test_workers_with_rows_of_their_own_lose_no_update() -> None:
-    table = Table(plan(lr=0.5), torch.zeros(N_ROWS, WIDTH), None)
+    table = EmbeddingTable(plan(lr=0.5), torch.zeros(N_ROWS, WIDTH), None)
     gradients = torch.randint(-9, 9, (4, 50, WIDTH)).float()  # sums of which are exact
 
     def push(worker: int) -> None:
@@ -70,7 +70,7 @@ def test_workers_with_rows_of_their_own_lose_no_update() -> None:
 
 
 def test_rows_elsewhere_and_other_optimisers_are_refused() -> None:
-    table = Table(plan(), torch.zeros(N_ROWS, WIDTH), None)
+    table = EmbeddingTable(plan(), torch.zeros(N_ROWS, WIDTH), None)
     for ids in ([N_ROWS], [-1]):
         with pytest.raises(ValueError, match="outside"):
             table.pull(torch.tensor(ids))
@@ -83,7 +83,7 @@ def test_over_sockets_a_step_moves_only_the_bytes_of_its_rows() -> None:
     gang = Gang({"name": "sparse_rows"}, n_workers=1, n_shards=2, n_elements=4)
     whole = torch.arange(float(N_ROWS * WIDTH)).view(N_ROWS, WIDTH)
     cuts = [(0, 20), (20, 20)]
-    gang.tables = [(TablePlan("e", begin, n, WIDTH, "SGD", {"lr": 1.0}),) for begin, n in cuts], [whole]
+    gang.tables = [(EmbeddingTablePlan("e", begin, n, WIDTH, "SGD", {"lr": 1.0}),) for begin, n in cuts], [whole]
     client, _, _ = gang.client(0)
     rows, mine = client.rows(0, n_rows=N_ROWS), torch.zeros(N_ROWS, WIDTH)
     ids = torch.tensor([1, 19, 20, 39])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.launcher.watching import Watch
+from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -60,7 +60,7 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: Mode, tmp_path: Path) -
     try:
         gang.wait_for(lambda: all((gang.work(name) / "pulse").exists() for name in names))
         tolds = {name: Told() for name in names}
-        watches = {name: Watch(tolds[name], pulse=gang.work(name) / "pulse", still_s=3.0) for name in names}
+        watches = {name: Watchdog(tolds[name], pulse=gang.work(name) / "pulse", still_s=3.0) for name in names}
 
         def both_are_told() -> bool:
             for watch in watches.values():
@@ -79,7 +79,7 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: Mode, tmp_path: Path) -
 
 def watched(tmp_path: Path, **of: Path) -> tuple[Told, Callable[[float], None]]:
     told = Told()
-    watch, began = Watch(told, still_s=10.0, **of), time.monotonic()
+    watch, began = Watchdog(told, still_s=10.0, **of), time.monotonic()
     return told, lambda seconds: watch.look(began + seconds)
 
 

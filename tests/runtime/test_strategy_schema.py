@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.schema import PRESETS, SCHEMES, parse
+from mlhub.runtime.strategies.catalogue.schema import PRESETS, SCHEMES, parse
 from mlhub.wire.launch import Mode
 
 
@@ -110,5 +110,6 @@ def test_what_means_nothing_is_refused_with_field_and_remedy(raw: object, field:
 
 
 def test_whoever_accepts_a_job_needs_no_torch() -> None:
-    code = "import sys, mlhub.runtime.strategies.schema, mlhub.runtime.settings; sys.exit('torch' in sys.modules)"
+    modules = "mlhub.runtime.strategies.catalogue.schema, mlhub.runtime.model.hyperparameters"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

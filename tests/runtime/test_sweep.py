@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mlhub.runtime import sweep
+from mlhub.runtime.checkpoints import sweep
 
 
 def folder(root: Path, name: str, *, is_old: bool = True) -> Path:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from mlhub.runtime.ps import frames
-from mlhub.runtime.ps.client import Client
-from mlhub.runtime.ps.handshake import StrangerError
-from mlhub.runtime.ps.pieces import PIECE_ELEMENTS
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.wire import frames
+from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DataPlane, Mode, TrainingSpec
 from tests.runtime import gang as processes

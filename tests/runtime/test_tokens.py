@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlhub.runtime.data.readers import open_split, text, text_file, tokens
+from mlhub.runtime.data.readers.text_file import TextFile
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.readers import open_split, text, text_file, tokens
-from mlhub.runtime.readers.text_file import TextFile
 
 
 class Held:

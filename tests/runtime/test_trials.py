@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mlhub.runtime.errors import BadInputError, NotANumberError
-from mlhub.runtime.preflight import try_out
-from mlhub.runtime.trials import tried
+from mlhub.runtime.sandbox.dry_run import try_out
+from mlhub.runtime.sandbox.trials import tried
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from mlhub.runtime import readers
-from mlhub.runtime.contract import Contract, load_contract
-from mlhub.runtime.readers.moments import Moments, trained
-from mlhub.runtime.units import Standardised, Unit
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.normalisation import ColumnScale, Standardised
+from mlhub.runtime.data.readers.moments import Moments, trained
+from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
@@ -91,7 +91,7 @@ def test_a_package_may_take_its_numbers_as_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_own", [True, False])
 def test_a_regression_is_judged_alike_in_either_unit(is_own: bool) -> None:
-    unit, targets = Unit(mean=200.0, std=50.0, is_own=is_own), torch.tensor([150.0, 250.0])
+    unit, targets = ColumnScale(mean=200.0, std=50.0, is_own=is_own), torch.tensor([150.0, 250.0])
     at_mean = torch.tensor([[200.0], [200.0]]) if is_own else torch.zeros(2, 1)
     assert float(unit.loss(at_mean, targets)) == 1.0
     assert float(unit.metrics(at_mean, targets)["mean_absolute_error"]) == 50.0

@@ -13,10 +13,10 @@ from torch import nn
 from torch.testing._internal.distributed.multi_threaded_pg import _install_threaded_pg, _uninstall_threaded_pg
 
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.strategies.grouped import Grouped
-from mlhub.runtime.strategies.protocol import Batch, Course, Meeting, Wishes
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPosition
 from mlhub.runtime.strategies.registry import STRATEGIES
-from mlhub.runtime.strategies.schema import parse
+from mlhub.runtime.strategies.toolkit.process_group import ProcessGroupStrategy
 from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
 
 
@@ -26,7 +26,7 @@ class Point(nn.Module):
         self.at = nn.Parameter(torch.zeros(4))
 
 
-Look = Callable[[int, Any, Batch | Meeting, nn.Module], object]
+Look = Callable[[int, Any, Batch | Barrier, nn.Module], object]
 
 
 def together(
@@ -47,10 +47,12 @@ def together(
         worker = _worker(strategy, rank, n_workers, folder, store)
         model = Point()
         optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
-        called = worker.prepare(model, optimizer, resume=None, course=Course(steps=steps, steps_per_epoch=steps))
+        called = worker.prepare(
+            model, optimizer, resume=None, course=TrainingPosition(steps=steps, steps_per_epoch=steps)
+        )
         while True:
-            order = worker.next(Wishes())
-            if isinstance(order, Meeting):
+            order = worker.next(ControlFlags())
+            if isinstance(order, Barrier):
                 found[rank].append(look(rank, worker, order, model))
                 return
             worker.step(iter([(loss(rank, order.step, called), 1.0 / n_workers)]), n=1)
@@ -88,7 +90,7 @@ def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path
     )  # fmt: skip
     kind = STRATEGIES[spec.name]
     assert isinstance(kind, type)
-    assert issubclass(kind, Grouped)
+    assert issubclass(kind, ProcessGroupStrategy)
 
     class InThread(kind):  # type: ignore[misc, valid-type]
         def join_group(self) -> None:

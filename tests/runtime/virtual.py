@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from mlhub.runtime.ps.rules import Answer, Apply, Fail, Instruction, Push, Rule
-from mlhub.runtime.ps.staleness import compensate
+from mlhub.runtime.ps.rules import ApplyUpdate, Fail, Instruction, Push, Rule, SendAnswer
+from mlhub.runtime.ps.server.staleness import compensate
 
 Gradient = Callable[[int, int, Tensor], Tensor]  # worker, its how-many-th push, weights
 Delay = Callable[[int, int], float]  # worker, its how-many-th push -> seconds of computing
@@ -36,7 +36,7 @@ class VirtualGang:
     dc_strength: float | None = None
     max_pushes: int = 40
     now: float = 0.0
-    applied: list[Apply] = field(default_factory=list)
+    applied: list[ApplyUpdate] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     leads: list[int] = field(default_factory=list)
     failure: str | None = None
@@ -94,14 +94,14 @@ class VirtualGang:
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
-            if isinstance(instruction, Apply):
+            if isinstance(instruction, ApplyUpdate):
                 self._apply(instruction)
-            elif isinstance(instruction, Answer):
+            elif isinstance(instruction, SendAnswer):
                 self._answer(instruction)
             elif isinstance(instruction, Fail):
                 self.failure = instruction.reason
 
-    def _apply(self, apply: Apply) -> None:
+    def _apply(self, apply: ApplyUpdate) -> None:
         self.applied.append(apply)
         total = torch.zeros_like(self.weights)
         for part in apply.contributions:
@@ -114,7 +114,7 @@ class VirtualGang:
         self.weights = self.weights - self.rate * total
         self.trace.append(self.weights)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: SendAnswer) -> None:
         if answer.worker not in self._alive:
             return
         self._held[answer.worker] = (self.weights.clone(), answer.version)

@@ -6,26 +6,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler import (
-    Allocation,
     ClusterSnapshot,
     Decision,
+    GangAllocation,
     JobSnapshot,
     Keep,
     Launch,
     Mode,
     Node,
+    NodeAllocation,
     Phase,
     Plan,
     PolicyMemory,
     Preempt,
     Rack,
     Resize,
-    Share,
     TenantSnapshot,
     decide,
     policy_named,
 )
-from scheduler.snapshot import PairObservation
+from scheduler.api.snapshot import PairObservation
 
 GIB = 1 << 30
 
@@ -108,13 +108,13 @@ class Case:
             case = replace(case, jobs=(*case.jobs, held))
         return case
 
-    def _first_free(self, n: int) -> Allocation:
+    def _first_free(self, n: int) -> GangAllocation:
         taken = {(s.node, g) for one in self.jobs if one.allocation for s in one.allocation.shares for g in s.gpus}
         free = [(node.name, g) for node in self.nodes for g in range(node.n_gpus) if (node.name, g) not in taken][:n]
         assert len(free) == n, "the case holds more GPUs than there are"
         names = dict.fromkeys(name for name, _ in free)
-        shares = tuple(Share(name, tuple(g for other, g in free if other == name)) for name in names)
-        return Allocation(Mode.ALL_REDUCE, n, 0, shares)
+        shares = tuple(NodeAllocation(name, tuple(g for other, g in free if other == name)) for name in names)
+        return GangAllocation(Mode.ALL_REDUCE, n, 0, shares)
 
 
 def cluster(*, nodes: int = 1, gpus: int = 4, racks: int = 1, **more: Any) -> Case:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler import POLICIES, PolicyMemory, decide, policy_named
-from scheduler.decisions import Launch, Resize
-from scheduler.simulator.busy import BusyCluster
+from scheduler.api.plan import Launch, Resize
+from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

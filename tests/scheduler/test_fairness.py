@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, PolicyMemory, Preempt, TenantSnapshot, Wait
-from scheduler.decisions import Reason
-from scheduler.entitlement import Entitlement, FairRights
-from scheduler.fairness import Shares, demand_R, dominant_share, fair_parts
-from scheduler.lending import Lending
-from scheduler.use import Uses, decayed, entry_penalty
+from scheduler.api.plan import Reason
+from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.entitlements import Entitlement, FairEntitlement
+from scheduler.quota.fair_sharing import Shares, demand_R, dominant_share, fair_parts
+from scheduler.quota.usage import DecayedUsage, decayed, entry_penalty
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds, reason, sizes
 
 # gandiva's slices end for as many jobs as others wait, whoever they are of: it is fair when they begin only
@@ -91,13 +91,13 @@ def test_use_halves_in_a_half_life_and_nears_what_is_held() -> None:
 def test_a_start_is_charged_at_once_and_not_twice() -> None:
     """Held for ever, it comes to the same whether the first five minutes are charged at the start or as they pass."""
     key = ("root", "a")
-    uses = Uses({}, now_s=0.0)
+    uses = DecayedUsage({}, now_s=0.0)
     uses.age(key, HOUR_S)
     uses.note(key, held=0.5, started=0.5, half_life_s=HOUR_S)
     assert uses.to_json()["by"][0][2] == pytest.approx(0.5 * (1 - 2 ** (-300 / HOUR_S)))
-    later = Uses(uses.to_json(), now_s=300.0)
+    later = DecayedUsage(uses.to_json(), now_s=300.0)
     assert later.age(key, HOUR_S) < 0.5 * (1 - 2 ** (-300 / HOUR_S))  # it only decayed so far
-    much_later = Uses({**uses.to_json()}, now_s=40 * HOUR_S)
+    much_later = DecayedUsage({**uses.to_json()}, now_s=40 * HOUR_S)
     assert much_later.age(key, HOUR_S) == pytest.approx(0.5, rel=0.01)
 
 
@@ -110,7 +110,7 @@ def test_shares_are_compared_where_tenants_part_and_only_in_cohorts_that_share_f
         TenantSnapshot("b", parent="root", shares_fairly=True),
         TenantSnapshot("b1", parent="b"),
     )
-    shares = Shares(tenants, lending=Lending(tenants, n_gpus=16), cluster_R=CLUSTER_R)
+    shares = Shares(tenants, lending=BorrowingLedger(tenants, n_gpus=16), cluster_R=CLUSTER_R)
     shares.add("a1", demand_R(job("x"), 8))
     assert shares.meet("a1", "b1") == (("root", "a"), ("root", "b"))
     assert shares.meet("a1", "a2") is None  # a lets the policy decide
@@ -331,7 +331,7 @@ def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
 
 
 def test_a_question_for_a_reason_is_no_wish_for_more_than_the_tenant_s_part() -> None:
-    entitlement = Entitlement(fair=FairRights(ceilings={"a": 2}, used={"a": 2}))
+    entitlement = Entitlement(fair=FairEntitlement(ceilings={"a": 2}, used={"a": 2}))
     asking = job("j", tenant="a", gpus=4)
     for is_wish, noted in ((False, set[str]()), (True, {"a"})):
         why = entitlement.refusal(asking, 4, had=2, is_wish=is_wish)

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from scheduler import Allocation, JobSnapshot, Mode, Phase, Plan, Profile, Rack, Resize, Share, SpeedObservation
+from scheduler import (
+    GangAllocation,
+    JobSnapshot,
+    Mode,
+    NodeAllocation,
+    Phase,
+    Plan,
+    Profile,
+    Rack,
+    Resize,
+    SpeedObservation,
+)
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 
@@ -60,7 +71,7 @@ def test_those_who_change_places_come_back_where_they_were_promised_to_be() -> N
     assert kinds(again) == {"a": "Launch", "g": "Launch", "b": "Keep"}
     settled = gone.after(again)
     assert {one.id: one.allocation.shares for one in settled.jobs if one.allocation} == {
-        "g": (Share("n0", (0, 1)),), "a": (Share("n1", (0,)),), "b": (Share("n1", (1,)),)
+        "g": (NodeAllocation("n0", (0, 1)),), "a": (NodeAllocation("n1", (0,)),), "b": (NodeAllocation("n1", (1,)),)
     }  # fmt: skip
     assert set(kinds(settled.decide("mlhub")).values()) == {"Keep"}
 
@@ -106,7 +117,7 @@ def test_a_gang_that_comes_finds_a_whole_node_where_one_can_be_made() -> None:
 def test_two_that_share_a_gpu_go_aside_together() -> None:
     case = between(small("a"), gang("g", slow=3.0, length_s=9_000.0), small("b", start_s=5000.0), max_jobs_per_gpu=2)
     case = replace(case, jobs=tuple(replace(one, profile=Profile(0.0, 0.1, 0.0)) for one in case.jobs))
-    held = Allocation(Mode.ALL_REDUCE, 1, 0, (Share("n0", (0,)),))
+    held = GangAllocation(Mode.ALL_REDUCE, 1, 0, (NodeAllocation("n0", (0,)),))
     mate = replace(small("c"), profile=Profile(0.1, 0.0, 0.0), phase=Phase.RUNNING, allocation=held)
     plan = replace(case, jobs=(*case.jobs, mate)).decide("mlhub")
     assert places(plan) == {"g": [("n0", (0, 1))], "a": [("n1", (0,))], "c": [("n1", (0,))]}

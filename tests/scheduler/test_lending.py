@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.lending import Lending
-from scheduler.quota import Ledger
-from scheduler.snapshot import TenantSnapshot as T
+from scheduler.api.snapshot import TenantSnapshot as T
+from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.ledger import Ledger
 
 COHORT = T("cohort")
 
@@ -104,7 +104,7 @@ def test_the_accounts_say_who_lends_to_whom() -> None:
 
 
 def test_gpus_that_nobody_is_guaranteed_are_lent_first() -> None:
-    lending = Lending((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
+    lending = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
     lending.take("a", 7)
     assert lending.accounts()["b"].lent == 1
 
@@ -147,9 +147,9 @@ def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[
     """I2: used <= guarantee + borrowed, borrowed <= limit, what is lent is what is borrowed, all in the cluster."""
     by_id = {t.id: t for t in tenants}
     top = [t.id for t in tenants if t.parent is None]
-    bare = Lending(tenants, n_gpus=None)
+    bare = BorrowingLedger(tenants, n_gpus=None)
     n_gpus = sum(bare.guarantee(t) for t in top) + rest
-    lending = Lending(tenants, n_gpus=n_gpus)
+    lending = BorrowingLedger(tenants, n_gpus=n_gpus)
     held = dict.fromkeys(by_id, 0)
     for who, gpus in history:
         tenant = tenants[who % len(tenants)].id
@@ -179,7 +179,7 @@ def _line(by_id: dict[str, T], tenant: str) -> list[str]:
     return line
 
 
-def _check_lent(tenants: tuple[T, ...], held: dict[str, int], lending: Lending, rest: int) -> None:
+def _check_lent(tenants: tuple[T, ...], held: dict[str, int], lending: BorrowingLedger, rest: int) -> None:
     """Below every parent: what is borrowed below and lent outside comes from below, the parent's own, or outside."""
     accounts = lending.accounts()
     for parent in (None, *(t.id for t in tenants)):

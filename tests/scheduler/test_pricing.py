@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import Allocation, Keep, Launch, Mode, Phase, Rack, Resize, Share
+from scheduler import GangAllocation, Keep, Launch, Mode, NodeAllocation, Phase, Rack, Resize
 from tests.scheduler.cases import Case, cluster, job, reason
 
 RING = {"parameters_bytes": 1_000_000_000, "mode": Mode.ALL_REDUCE}
@@ -21,10 +21,12 @@ def racks_of_two(*, uplink_bps: float = 10e9, racks: int = 3) -> Case:
 def held(case: Case, id: str, nodes: dict[str, int], **more: object) -> Case:
     """A running gang on the lowest free GPUs of these nodes."""
     taken = {(s.node, g) for one in case.jobs if one.allocation for s in one.allocation.shares for g in s.gpus}
-    shares = tuple(Share(node, tuple([g for g in range(4) if (node, g) not in taken][:k])) for node, k in nodes.items())
+    shares = tuple(
+        NodeAllocation(node, tuple([g for g in range(4) if (node, g) not in taken][:k])) for node, k in nodes.items()
+    )
     n = sum(nodes.values())
     one = job(id, gpus=n, length_s=50_000, start_s=15.0, **more)
-    allocation = Allocation(Mode.ALL_REDUCE, n, 0, shares)
+    allocation = GangAllocation(Mode.ALL_REDUCE, n, 0, shares)
     one = replace(one, phase=Phase.RUNNING, allocation=allocation, allocated_at_s=0.0, training_since_s=0.0)
     return replace(case, jobs=(*case.jobs, one))
 

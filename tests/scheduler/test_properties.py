@@ -34,7 +34,7 @@ from scheduler import (
     snapshot_from_json,
     snapshot_to_json,
 )
-from scheduler.snapshot import Reclaim
+from scheduler.api.snapshot import Reclaim
 from tests.scheduler.cases import GIB, Case
 
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "80"))  # histories a property; make bench-properties plays many more

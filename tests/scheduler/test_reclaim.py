@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler import POLICIES, Keep, Launch, Plan, Preempt, Resize, TenantSnapshot, Wait
-from scheduler.snapshot import Reclaim
+from scheduler.api.snapshot import Reclaim
 from tests.scheduler.cases import Case, cluster, job, kinds, reason, sizes
 
 EVERY = pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from scheduler import (
-    Allocation,
     ClusterSnapshot,
     Explanation,
+    GangAllocation,
     Launch,
     Mode,
+    NodeAllocation,
     Phase,
     Plan,
     Profile,
     Reason,
-    Share,
     Wait,
     decide,
 )
-from scheduler.budget import Budget
+from scheduler.api.snapshot import TenantSnapshot
 from scheduler.policies import Grant, Proposal, View
-from scheduler.quota import Ledger
-from scheduler.snapshot import TenantSnapshot
+from scheduler.quota.budget import Budget
+from scheduler.quota.ledger import Ledger
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds
 
 PROFILED = Profile(gpu_memory_bytes=10 * GIB)
@@ -60,7 +60,7 @@ def profiled(id: str, **more: Any) -> Any:
     return job(id, **({"gpus": 1, "profile": PROFILED} | more))
 
 
-def spots(case: ClusterSnapshot, plan: Plan, id: str) -> tuple[Share, ...]:
+def spots(case: ClusterSnapshot, plan: Plan, id: str) -> tuple[NodeAllocation, ...]:
     decision = plan.of(id)
     if isinstance(decision, Launch):
         return decision.allocation.shares
@@ -99,7 +99,7 @@ def test_two_who_are_to_share_no_longer_are_parted() -> None:
     assert kinds(plan) == {"a": "Keep", "b": "Resize"}
     gone = both.after(plan).after(plan)  # stopping, then gone
     again = decided(gone, a=(), b=())
-    assert spots(gone.snapshot, again, "b") == (Share("n0", (1,)),)
+    assert spots(gone.snapshot, again, "b") == (NodeAllocation("n0", (1,)),)
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_a_shared_gpu_counts_in_full_for_the_quota_of_each() -> None:
 def test_one_lies_on_the_gpus_of_several_and_on_free_ones() -> None:
     case = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=4))
     plan = decided(case, a=(), b=(), c=("a", "b"))
-    assert spots(case.snapshot, plan, "c") == (Share("n0", (0, 1, 2, 3)),)
+    assert spots(case.snapshot, plan, "c") == (NodeAllocation("n0", (0, 1, 2, 3)),)
     two = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=2))
-    assert spots(two.snapshot, decided(two, a=(), b=(), c=("a", "b")), "c") == (Share("n0", (0, 1)),)
+    assert spots(two.snapshot, decided(two, a=(), b=(), c=("a", "b")), "c") == (NodeAllocation("n0", (0, 1)),)
 
 
 def test_a_starting_guest_does_not_cost_its_running_host_the_gpus() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=2).running(profiled("a"))
-    allocation = Allocation(Mode.ALL_REDUCE, 1, 0, (Share("n0", (0,)),))
+    allocation = GangAllocation(Mode.ALL_REDUCE, 1, 0, (NodeAllocation("n0", (0,)),))
     guest = replace(profiled("b"), phase=Phase.STARTING, allocation=allocation)
     plan = decided(replace(case, jobs=(*case.jobs, guest)), a=())
     assert kinds(plan) == {"a": "Keep", "b": "Keep"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler import Allocation, Mode, Node, Phase, Rack, Share, SpeedObservation
+from scheduler import GangAllocation, Mode, Node, NodeAllocation, Phase, Rack, SpeedObservation
 from scheduler.models.layout import terrain_of
-from scheduler.models.speeds import Speeds
+from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import job
 
-ON_ONE = Allocation(Mode.ALL_REDUCE, 2, 0, (Share("n0", (0, 1)),))
+ON_ONE = GangAllocation(Mode.ALL_REDUCE, 2, 0, (NodeAllocation("n0", (0, 1)),))
 
 
 def test_a_job_that_moved_on_is_what_replace_makes_of_it() -> None:
@@ -27,7 +27,7 @@ def test_a_job_that_moved_on_is_what_replace_makes_of_it() -> None:
 
 
 def test_what_was_measured_since_changes_the_step_on_a_place_that_is_remembered() -> None:
-    speeds = Speeds(terrain_of((Node("n0", "r0", "gpu", 4, 64.0, 1 << 38, 10e9),), (Rack("r0", 10e9),)))
+    speeds = JobSpeeds(terrain_of((Node("n0", "r0", "gpu", 4, 64.0, 1 << 38, 10e9),), (Rack("r0", 10e9),)))
     one = replace(job("a", gpus=2), phase=Phase.RUNNING, allocation=ON_ONE)
     before_s = speeds.step_s_on(one, ON_ONE)
     assert speeds.step_s_on(one, ON_ONE) == before_s

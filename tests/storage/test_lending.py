@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from mlhub.control.launches import launch_spec
+from mlhub.control.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs import attempts, inputs
 from mlhub.jobs.attempts import Held, token_of

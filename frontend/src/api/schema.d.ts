@@ -1114,10 +1114,10 @@ export interface components {
             /**
              * @description Guessed from the file when absent.
              *
-             *     * `npz` - Npz
-             *     * `csv` - Csv
-             *     * `parquet` - Parquet
-             *     * `image_folder` - Image Folder
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];
@@ -1381,10 +1381,10 @@ export interface components {
          */
         FaultEnum: "user" | "platform";
         /**
-         * @description * `npz` - Npz
-         *     * `csv` - Csv
-         *     * `parquet` - Parquet
-         *     * `image_folder` - Image Folder
+         * @description * `npz` - NumPy arrays
+         *     * `csv` - CSV table
+         *     * `parquet` - Parquet table
+         *     * `image_folder` - Images in folders
          *     * `text` - Text
          * @enum {string}
          */
@@ -1429,6 +1429,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -1495,6 +1497,8 @@ export interface components {
             min_workers?: number;
             max_workers?: number;
             priority?: number;
+            resources?: components["schemas"]["ResourcesRequest"];
+            limits?: components["schemas"]["LimitsRequest"];
             seed?: number;
         };
         /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
@@ -1523,6 +1527,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -1675,6 +1681,8 @@ export interface components {
             min_workers?: number;
             max_workers?: number;
             priority?: number;
+            resources?: components["schemas"]["ResourcesRequest"];
+            limits?: components["schemas"]["LimitsRequest"];
             seed?: number;
             target_metric?: string;
             /** Format: double */
@@ -1696,6 +1704,22 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "package" | "script" | "builtin";
+        /** @description When the platform ends the job. */
+        Limits: {
+            /**
+             * Format: double
+             * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
+             */
+            stall_s?: number;
+        };
+        /** @description When the platform ends the job. */
+        LimitsRequest: {
+            /**
+             * Format: double
+             * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
+             */
+            stall_s?: number;
+        };
         /** @description A batch of one stream of one pod (mlhub/wire/report.py). */
         LinesRequest: {
             version: components["schemas"]["VersionEnum"];
@@ -1742,6 +1766,30 @@ export interface components {
              */
             readonly is_staff: boolean;
             readonly memberships: components["schemas"]["MyMembership"][];
+        };
+        /** @description A value that the job's pods measured, with what a page says about it. */
+        MeasuredValue: {
+            /** @description The name under which pods report it. */
+            name: string;
+            /** @description What people call it. */
+            title: string;
+            /**
+             * @description A share: 0 to 1.
+             *
+             *     * `bytes` - bytes
+             *     * `examples` - examples
+             *     * `share` - share
+             *     * `seconds` - seconds
+             *     * `count` - count
+             */
+            unit: components["schemas"]["UnitEnum"];
+            /** @description What it means, in a sentence. */
+            about: string;
+            /**
+             * Format: double
+             * @description The newest value.
+             */
+            value: number;
         };
         Membership: {
             /** Format: uuid */
@@ -2285,6 +2333,8 @@ export interface components {
             readonly min_workers: number;
             readonly max_workers: number;
             readonly priority: number;
+            readonly resources: components["schemas"]["Resources"];
+            readonly limits: components["schemas"]["Limits"];
             readonly target_metric: string;
             /** Format: double */
             readonly target_value: number | null;
@@ -2456,6 +2506,46 @@ export interface components {
             remedy: string;
             /** @description Of uploaded code that raised. */
             traceback?: string;
+        };
+        /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
+        Resources: {
+            /**
+             * Format: double
+             * @description CPUs of each worker; by default 1.
+             */
+            cpus?: number;
+            /**
+             * Format: double
+             * @description Memory of each worker; by default twice what the dry run took, at least 1.5.
+             */
+            memory_gib?: number;
+            /** @description Parameter servers, where the job runs on servers; by default the scheduler's choice. */
+            n_servers?: number;
+            /**
+             * Format: double
+             * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
+             */
+            server_memory_gib?: number;
+        };
+        /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
+        ResourcesRequest: {
+            /**
+             * Format: double
+             * @description CPUs of each worker; by default 1.
+             */
+            cpus?: number;
+            /**
+             * Format: double
+             * @description Memory of each worker; by default twice what the dry run took, at least 1.5.
+             */
+            memory_gib?: number;
+            /** @description Parameter servers, where the job runs on servers; by default the scheduler's choice. */
+            n_servers?: number;
+            /**
+             * Format: double
+             * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
+             */
+            server_memory_gib?: number;
         };
         ResultFile: {
             name: string;
@@ -2652,10 +2742,7 @@ export interface components {
          * @enum {string}
          */
         SourceEnum: "upload" | "training";
-        /**
-         * @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last one: or more.
-         *     noise_scale: in examples. gpu_utilisation: from 0 to 1. null: not measured.
-         */
+        /** @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more. */
         Speed: {
             attempt_number: number;
             readonly mode: string;
@@ -2678,16 +2765,8 @@ export interface components {
             readonly n_steps: number;
             /** Format: date-time */
             readonly updated_at: string;
-            /** Format: double */
-            readonly bytes_sent: number;
-            /** Format: double */
-            readonly bytes_received: number;
-            readonly peak_memory_bytes: number;
-            /** Format: double */
-            readonly noise_scale: number | null;
-            /** Format: double */
-            readonly gpu_utilisation: number | null;
-            readonly gpu_memory_bytes: number | null;
+            /** @description What else the pods measured, in the order of the page. */
+            readonly measured: components["schemas"]["MeasuredValue"][];
             readonly staleness: number[];
             readonly n_discarded: number;
         };
@@ -2870,6 +2949,15 @@ export interface components {
             number: number;
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
+        /**
+         * @description * `bytes` - bytes
+         *     * `examples` - examples
+         *     * `share` - share
+         *     * `seconds` - seconds
+         *     * `count` - count
+         * @enum {string}
+         */
+        UnitEnum: "bytes" | "examples" | "share" | "seconds" | "count";
         UserBrief: {
             /** Format: uuid */
             readonly id: string;
@@ -2899,10 +2987,10 @@ export interface components {
             /**
              * @description Guessed from the file when absent.
              *
-             *     * `npz` - Npz
-             *     * `csv` - Csv
-             *     * `parquet` - Parquet
-             *     * `image_folder` - Image Folder
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];

@@ -5,6 +5,7 @@ import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { cssVariables, theme } from "@/app/theme";
+import { styleNonce } from "@/lib/nonce";
 
 interface Props {
   queries: QueryClient;
@@ -19,6 +20,7 @@ export function Providers({ queries, children, isTest = false }: Props) {
       theme={theme}
       cssVariablesResolver={cssVariables}
       defaultColorScheme="auto"
+      getStyleNonce={styleNonce}
       env={isTest ? "test" : "default"}
     >
       <QueryClientProvider client={queries}>

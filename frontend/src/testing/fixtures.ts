@@ -144,16 +144,21 @@ export function speed(over: Partial<Speed> = {}): Speed {
     wait_s: 0.01,
     n_steps: 500,
     updated_at: "2026-03-02T09:05:00Z",
-    bytes_sent: 2_097_152,
-    bytes_received: 2_097_152,
-    peak_memory_bytes: 536_870_912,
-    noise_scale: 481.3,
-    gpu_utilisation: null,
-    gpu_memory_bytes: null,
+    measured: [
+      measured("noise_scale", "Gradient noise scale", "examples", 481.3),
+      measured("peak_memory_bytes", "Peak memory", "bytes", 536_870_912),
+      measured("bytes_sent", "Sent per step", "bytes", 2_097_152),
+    ],
     staleness: [],
     n_discarded: 0,
     ...over,
   };
+}
+
+type Measured = Speed["measured"][number];
+
+export function measured(name: string, title: string, unit: Measured["unit"], value: number): Measured {
+  return { name, title, unit, value, about: `About ${title}.` };
 }
 
 export function job(over: Partial<Job> = {}): Job {
@@ -169,6 +174,8 @@ export function job(over: Partial<Job> = {}): Job {
     epochs: 5,
     batch_size: 64,
     hyperparameters: { lr: 0.01 },
+    resources: {},
+    limits: {},
     seed: 0,
     mode: "auto",
     strategy: {},

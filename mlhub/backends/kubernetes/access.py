@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Rule:
+class AccessRule:
     """One line of the ClusterRole. why: for the administrator who reads it."""
 
     group: str
@@ -19,24 +19,28 @@ class Rule:
 
 
 RULES = (
-    Rule("", "nodes", ("list", "watch"), "the inventory"),
-    Rule("", "pods", ("create", "get", "list", "watch", "patch", "delete"), "gangs' members; what others' pods take"),
-    Rule("", "pods/log", ("get",), "output of pods that shipped none"),
-    Rule("", "services", ("create", "get", "list", "watch", "patch", "delete"), "gangs' records and their pods' names"),
-    Rule("", "configmaps", ("create", "delete"), "what a gang is told; never read back"),
-    Rule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
-    Rule("", "events", ("list",), "why a pod does not start"),
-    Rule("", "namespaces", ("create",), "one for each project"),
-    Rule("", "serviceaccounts", ("create",), "one without rights for a project's pods"),
-    Rule("", "resourcequotas", ("create", "patch"), "a project's limits"),
-    Rule("", "limitranges", ("create",), "limits for pods that name none"),
-    Rule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),
-    Rule(
+    AccessRule("", "nodes", ("list", "watch"), "the inventory"),
+    AccessRule(
+        "", "pods", ("create", "get", "list", "watch", "patch", "delete"), "gangs' members; what others' pods take"
+    ),
+    AccessRule("", "pods/log", ("get",), "output of pods that shipped none"),
+    AccessRule(
+        "", "services", ("create", "get", "list", "watch", "patch", "delete"), "gangs' records and their pods' names"
+    ),
+    AccessRule("", "configmaps", ("create", "delete"), "what a gang is told; never read back"),
+    AccessRule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
+    AccessRule("", "events", ("list",), "why a pod does not start"),
+    AccessRule("", "namespaces", ("create",), "one for each project"),
+    AccessRule("", "serviceaccounts", ("create",), "one without rights for a project's pods"),
+    AccessRule("", "resourcequotas", ("create", "patch"), "a project's limits"),
+    AccessRule("", "limitranges", ("create",), "limits for pods that name none"),
+    AccessRule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),
+    AccessRule(
         "resource.k8s.io",
         "resourceclaims",
         ("create", "get", "list", "patch", "delete"),
         "GPUs that jobs hold and share, where the cluster has dynamic resource allocation",
     ),
-    Rule("resource.k8s.io", "resourceslices", ("list",), "which GPUs there are to claim"),
-    Rule("networking.k8s.io", "networkpolicies", ("create", "delete"), "silence between gangs and projects"),
+    AccessRule("resource.k8s.io", "resourceslices", ("list",), "which GPUs there are to claim"),
+    AccessRule("networking.k8s.io", "networkpolicies", ("create", "delete"), "silence between gangs and projects"),
 )

@@ -33,11 +33,11 @@ class ApiError(Exception):
         self.status = status
 
 
-class NotFoundError(ApiError):
+class KubeNotFoundError(ApiError):
     pass
 
 
-class ConflictError(ApiError):
+class KubeConflictError(ApiError):
     """The object exists already, or was changed by somebody else in between."""
 
 
@@ -64,8 +64,8 @@ class ExpiredError(ApiError):
 _ERRORS: Mapping[int, type[ApiError]] = {
     401: ForbiddenError,
     403: ForbiddenError,
-    404: NotFoundError,
-    409: ConflictError,
+    404: KubeNotFoundError,
+    409: KubeConflictError,
     410: ExpiredError,
 }
 
@@ -100,7 +100,7 @@ class KubernetesApi:
                 return items, page["metadata"]["resourceVersion"]
 
     def create(self, path: str, body: Object, **query: str) -> Object:
-        """Raises ConflictError when it is there already, be it by an earlier try whose answer was lost."""
+        """Raises KubeConflictError when it is there already, be it by an earlier try whose answer was lost."""
         return self._json("POST", path, query={"fieldValidation": "Strict", **query}, body=body)
 
     def patch(self, path: str, body: Object) -> Object:
@@ -119,7 +119,7 @@ class KubernetesApi:
             body["preconditions"] = {key: seen["metadata"][key] for key in ("uid", "resourceVersion")}
         try:
             return self._json("DELETE", path, body=body)
-        except NotFoundError:
+        except KubeNotFoundError:
             return None
 
     def text(self, path: str, *, timeout_s: float, **query: str) -> str:

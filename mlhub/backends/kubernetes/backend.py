@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, KubernetesApi, NotFoundError, connection
-from mlhub.backends.kubernetes.claiming import Claims
+from mlhub.backends.kubernetes.api import ApiError, KubeNotFoundError, KubernetesApi, connection
+from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.containers import MAIN
 from mlhub.backends.kubernetes.gangs import (
     GangState,
-    PodState,
+    KubePodState,
     Record,
     Stop,
     by_member,
@@ -27,7 +27,7 @@ from mlhub.backends.kubernetes.gangs import (
     vanished,
 )
 from mlhub.backends.kubernetes.gpus import GpuOffer, gpu_offer
-from mlhub.backends.kubernetes.launching import Launcher
+from mlhub.backends.kubernetes.launching import GangLauncher
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
@@ -80,9 +80,9 @@ class KubernetesBackend:
         self._records = Mirror(api, paths.SERVICES, selector=paths.OURS)
         self._pods = Mirror(api, paths.PODS, selector=paths.OURS)
         self._nodes = Mirror(api, paths.NODES)
-        self._claims = Claims(api, options)
+        self._claims = ClaimRequests(api, options)
         mirrors = {"records": self._records, "pods": self._pods}
-        self._launcher = Launcher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
+        self._launcher = GangLauncher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
         self._remover = Remover(api, **mirrors, claims=self._claims)
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
@@ -169,7 +169,9 @@ class KubernetesBackend:
         try:
             text = self._api.text(f"{paths.of(pod, 'Pod')}/log", timeout_s=LOG_TIMEOUT_S, **query)
         except (ApiError, BackendUnavailableError) as error:  # of one node that is away, not of the whole cluster
-            logger.info("kubernetes.no_log attempt=%s role=%s index=%s error=%s", attempt_id, role, index, error)
+            logger.info(
+                "kubernetes.no_log", extra={"attempt": attempt_id, "role": role, "index": index, "error": error}
+            )
             return
         yield from text.splitlines()
 
@@ -183,7 +185,7 @@ class KubernetesBackend:
         """One gang: shown as it is, and pushed on where something broke off. None: it was half made, and is removed."""
         if record.launched_at is None:
             if self._now() - record.created_at > timedelta(seconds=self.options.half_made_after_s):
-                logger.warning("kubernetes.half_made_gang_removed attempt=%s", record.attempt_id)
+                logger.warning("kubernetes.half_made_gang_removed", extra={"attempt": record.attempt_id})
                 self._remover.remove(record.namespace, record.name, raw, pods)
                 return None
             return self._state(record, pods, nodes, is_complete=False).status
@@ -205,13 +207,13 @@ class KubernetesBackend:
     ) -> GangState:
         now = self._now()
         found = by_member(pods)
-        states: list[PodState] = []
+        states: list[KubePodState] = []
         for member in record.members:
             pod = found.get((member.role, member.index))
             node_lost = lost(nodes.get(member.node), member.node, now=now, after_s=self.options.node_lost_after_s)
             if pod is None:
                 end = vanished(member, lost_node=node_lost, now=now) if is_complete else None
-                states.append(PodState(member, None, end))
+                states.append(KubePodState(member, None, end))
                 continue
             end = ending(pod, lost_node=node_lost, now=now)
             if end is not None and end.cause is Cause.PREEMPTED and record.stop is None:
@@ -225,7 +227,7 @@ class KubernetesBackend:
                     unschedulable_after_s=self.options.unschedulable_after_s,
                     released_at=record.launched_at,
                 )
-            states.append(PodState(member, pod, end, hindered))
+            states.append(KubePodState(member, pod, end, hindered))
         return gang_state(record, states, now=now)
 
     def _events(self, pod: Object, now: datetime) -> list[Object]:
@@ -287,7 +289,7 @@ class KubernetesBackend:
         """The protocol knows two errors; a "no" to what we may ask is the cluster's to mend, and then asked again."""
         try:
             return question()
-        except NotFoundError as error:
+        except KubeNotFoundError as error:
             raise BackendUnavailableError(f"It went away just now: {error}") from error
         except ApiError as error:
             raise BackendUnavailableError(str(error)) from error

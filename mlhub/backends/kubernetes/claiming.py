@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlhub.backends.kubernetes import claims, names
-from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.gpus import Device, GpuOffer, Way
-from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
@@ -26,7 +26,7 @@ DEVICES_EVERY_S = 15.0
 N_TRIES = 5  # of a change that somebody else's comes before
 
 
-class Claims:
+class ClaimRequests:
     """Nothing is asked where the API server does not serve claims."""
 
     def __init__(self, api: KubernetesApi, options: KubernetesOptions) -> None:
@@ -51,13 +51,15 @@ class Claims:
             try:
                 slices, _ = self._api.list(f"{claims.GROUP}/{self.version()}/resourceslices")
             except ApiError as error:
-                logger.warning("kubernetes.no_resource_slices error=%s", error)
+                logger.warning("kubernetes.no_resource_slices", extra={"error": error})
                 slices = []
             self._devices = claims.devices_by_node(slices, self._options.gpu_device_class)
             self._listed_at = time.monotonic()
         return self._devices
 
-    def take(self, spec: LaunchSpec, gang: Gang, record: Object, offers: Mapping[str, GpuOffer]) -> dict[Slot, str]:
+    def take(
+        self, spec: LaunchSpec, gang: GangNames, record: Object, offers: Mapping[str, GpuOffer]
+    ) -> dict[Slot, str]:
         """The names of the claims for the gang's slots, each made or joined. Again: the same ones.
 
         Raises LaunchError where another project, or as many jobs as may, hold one of them.
@@ -80,7 +82,7 @@ class Claims:
             if any(owner["name"] == gang_name for owner in claims.owners_of(found)):
                 self._leave(f"{path}/{found['metadata']['name']}", gang_name, found)
 
-    def _one(self, slot: Slot, found: Sequence[Object], gang: Gang, record: Object) -> str:
+    def _one(self, slot: Slot, found: Sequence[Object], gang: GangNames, record: Object) -> str:
         there = [c for c in found if claims.is_joinable(c)]
         if any(c["metadata"]["namespace"] != gang.namespace for c in there):
             raise LaunchError(
@@ -93,7 +95,7 @@ class Claims:
         made = claims.claim(record, gang, *slot, self._options, version=self.version())
         try:
             self._api.create(self._collection(gang.namespace), made)
-        except ConflictError as error:  # made by an earlier try of this launch, and on its way out by now
+        except KubeConflictError as error:  # made by an earlier try of this launch, and on its way out by now
             raise BackendUnavailableError(f"The gang's remains are just being removed: {error}") from error
         return str(made["metadata"]["name"])
 
@@ -113,9 +115,9 @@ class Claims:
                 )
             try:
                 self._api.patch(path, _owners([*owners, mine], found))
-            except ConflictError:
+            except KubeConflictError:
                 found = self._api.get(path)
-            except NotFoundError as error:
+            except KubeNotFoundError as error:
                 raise BackendUnavailableError(f"The GPU was just given back: {error}") from error
             else:
                 return name
@@ -130,10 +132,10 @@ class Claims:
                 else:
                     self._api.delete(path, seen=found)
                 return
-            except ConflictError:
-                with contextlib.suppress(NotFoundError):
+            except KubeConflictError:
+                with contextlib.suppress(KubeNotFoundError):
                     found = self._api.get(path)
-            except NotFoundError:
+            except KubeNotFoundError:
                 return
         raise BackendUnavailableError(f"The claim {path} is changed by others again and again.")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.gpus import Device
-from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.quantities import quantity
 
@@ -35,11 +35,11 @@ def slot_key(node: str, slot: int) -> str:
     return f"{hashlib.sha256(node.encode()).hexdigest()[:16]}-{slot}"
 
 
-def claim_name(gang: Gang, node: str, slot: int) -> str:
+def claim_name(gang: GangNames, node: str, slot: int) -> str:
     return f"{gang.name}-{slot_key(node, slot)}"
 
 
-def claim(owner: Object, gang: Gang, node: str, slot: int, options: KubernetesOptions, *, version: str) -> Object:
+def claim(owner: Object, gang: GangNames, node: str, slot: int, options: KubernetesOptions, *, version: str) -> Object:
     """One GPU, for the pods of a slot. owner: the record of the first gang there."""
     exactly = {"deviceClassName": options.gpu_device_class, "allocationMode": "ExactCount", "count": 1}
     request = {"name": REQUEST, **exactly} if version == "v1beta1" else {"name": REQUEST, "exactly": exactly}

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes import in_place, names
 from mlhub.backends.kubernetes.gpus import GpuOffer, Way
-from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire import environment
 from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
@@ -44,7 +44,7 @@ def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: Kubern
     arguments = ["--gang", GANG, "--inputs", INPUTS]
     return {
         "name": PREPARE,
-        "command": ["python", "-m", "mlhub.runtime.prepare", *arguments],
+        "command": ["python", "-m", "mlhub.runtime.launcher.prepare", *arguments],
         "env": _environment(_own_variables(spec, placement, options)),
         "volumeMounts": _mounts(spec, options, may_write_inputs=True),
         **_container(placement, options),
@@ -52,7 +52,7 @@ def prepare_container(spec: LaunchSpec, placement: PodPlacement, options: Kubern
 
 
 def main_container(
-    spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions, *, offer: GpuOffer | None
+    spec: LaunchSpec, placement: PodPlacement, gang: GangNames, options: KubernetesOptions, *, offer: GpuOffer | None
 ) -> dict[str, Any]:
     """offer: the GPUs of its node; None where slots are shares of the CPUs."""
     variables = _own_variables(spec, placement, options)
@@ -75,7 +75,9 @@ def main_container(
     }
 
 
-def volumes(spec: LaunchSpec, placement: PodPlacement, gang: Gang, options: KubernetesOptions) -> list[dict[str, Any]]:
+def volumes(
+    spec: LaunchSpec, placement: PodPlacement, gang: GangNames, options: KubernetesOptions
+) -> list[dict[str, Any]]:
     shared_memory = max(LEAST_SHARED_MEMORY_BYTES, placement.resources.memory_bytes // 4)
     return [
         {"name": "scratch", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},

@@ -51,7 +51,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Member:
+class PodMember:
     role: Role
     index: int
     node: str
@@ -71,7 +71,7 @@ class Record:
     created_at: datetime
     launched_at: datetime | None
     start_timeout_s: float
-    members: tuple[Member, ...]
+    members: tuple[PodMember, ...]
     stop: Stop | None
     survives_lost_workers: bool = False
 
@@ -90,17 +90,17 @@ class Record:
             created_at=created_at,
             launched_at=when(annotations.get(names.LAUNCHED)),
             start_timeout_s=gang["start_timeout_s"],
-            members=tuple(Member(Role(role), index, node) for role, index, node in gang["pods"]),
+            members=tuple(PodMember(Role(role), index, node) for role, index, node in gang["pods"]),
             stop=Stop.from_json(annotations[names.STOP]) if names.STOP in annotations else None,
             survives_lost_workers=gang.get("survives_lost_workers", False),
         )
 
 
 @dataclass(frozen=True)
-class PodState:
+class KubePodState:
     """One member as it is. pod: None when it was removed behind our back."""
 
-    member: Member
+    member: PodMember
     pod: Object | None
     ending: Ending | None
     obstacle: Obstacle | None = None
@@ -120,16 +120,16 @@ class GangState:
 
     status: AttemptStatus
     wanted: Stop | None = None
-    pods: tuple[PodState, ...] = field(default=())
+    pods: tuple[KubePodState, ...] = field(default=())
 
 
-def vanished(member: Member, *, lost_node: str | None, now: datetime) -> Ending:
+def vanished(member: PodMember, *, lost_node: str | None, now: datetime) -> Ending:
     if lost_node is not None:
         return Ending(KILLED_CODE, Cause.NODE_LOST, lost_node, now, is_confirmed=False)
     return Ending(KILLED_CODE, Cause.KILLED, f"The pod of {member} was removed behind MLHub's back.", now)
 
 
-def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> GangState:
+def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> GangState:
     """The gang's status, and whether the rest must be asked to leave: a pod failed, only servers are left, no start."""
     workers = [p for p in pods if p.member.role is Role.WORKER]
     has_ended = all(p.ending is not None for p in pods)
@@ -173,7 +173,7 @@ def gang_state(record: Record, pods: Sequence[PodState], *, now: datetime) -> Ga
     )
 
 
-def first_failure(pods: Sequence[PodState]) -> tuple[Cause, str]:
+def first_failure(pods: Sequence[KubePodState]) -> tuple[Cause, str]:
     """The cause of the pod that failed first; what others report because of it counts only for want of better."""
     failed = [(p, p.ending) for p in pods if p.ending is not None and p.has_failed]
     failed.sort(key=lambda f: (SECONDARY.index(f[1].cause) if f[1].cause in SECONDARY else -1, f[1].at))
@@ -183,7 +183,7 @@ def first_failure(pods: Sequence[PodState]) -> tuple[Cause, str]:
     return end.cause or Cause.UNKNOWN, f"{pod.member}: {end.message or f'it ended with status {end.code}.'}"
 
 
-def _start_is_hopeless(record: Record, pods: Sequence[PodState], *, now: datetime) -> Stop | None:
+def _start_is_hopeless(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> Stop | None:
     for pod in pods:
         if pod.obstacle is not None:
             message = f"{pod.obstacle.problem}: {pod.member}: {pod.obstacle.message}"
@@ -196,13 +196,13 @@ def _start_is_hopeless(record: Record, pods: Sequence[PodState], *, now: datetim
     return None
 
 
-def _started_at(pods: Sequence[PodState]) -> datetime | None:
+def _started_at(pods: Sequence[KubePodState]) -> datetime | None:
     began = [running_since(p.pod) if p.pod is not None else None for p in pods]
     known = [at for at in began if at is not None]
     return max(known) if known and len(known) == len(began) else None
 
 
-def _pod_status(pod: PodState) -> PodStatus:
+def _pod_status(pod: KubePodState) -> PodStatus:
     member = pod.member
     return PodStatus(
         role=member.role,

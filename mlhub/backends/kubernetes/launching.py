@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from mlhub.backends.kubernetes import manifests, names, paths, tenancy
-from mlhub.backends.kubernetes.api import ApiError, ConflictError, ForbiddenError, KubernetesApi, NotFoundError
-from mlhub.backends.kubernetes.claiming import Claims
+from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.mirror import Mirror
-from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import StartProblem
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
@@ -21,7 +21,7 @@ from mlhub.wire.launch import LaunchSpec
 Object = dict[str, Any]
 
 
-class Launcher:
+class GangLauncher:
     """records and pods: the mirrors that must see at once what is made here. gpu_limit_of: see backend.py."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Launcher:
         *,
         records: Mirror,
         pods: Mirror,
-        claims: Claims,
+        claims: ClaimRequests,
         gpu_limit_of: Callable[[Mapping[str, str]], int | None],
     ) -> None:
         self._api, self._options = api, options
@@ -39,14 +39,14 @@ class Launcher:
         self._gpu_limit_of = gpu_limit_of
         self._limits: dict[str, int | None] = {}  # by namespace that is known to be sound
 
-    def find(self, gang: Gang) -> Object | None:
+    def find(self, gang: GangNames) -> Object | None:
         """The gang's record, straight from the API."""
         try:
             return self._api.get(paths.one("Service", gang.namespace, gang.name))
-        except NotFoundError:
+        except KubeNotFoundError:
             return None
 
-    def make(self, spec: LaunchSpec, gang: Gang, *, offers: Mapping[str, GpuOffer], now: datetime) -> None:
+    def make(self, spec: LaunchSpec, gang: GangNames, *, offers: Mapping[str, GpuOffer], now: datetime) -> None:
         """1. the project's namespace; 2. the record; 3. what pods need; 4. pods, gated; 5. mark; 6. release.
 
         offers: the GPUs of nodes that have some.
@@ -87,7 +87,7 @@ class Launcher:
         if pod["spec"].get("schedulingGates"):
             try:
                 self._pods.put(self._api.patch(paths.of(pod, "Pod"), {"spec": {"schedulingGates": None}}))
-            except NotFoundError:
+            except KubeNotFoundError:
                 self._pods.drop(pod["metadata"]["uid"])
 
     def ensure_project(self, spec: LaunchSpec, namespace: str) -> None:
@@ -113,11 +113,11 @@ class Launcher:
     def _create_at(self, path: str, manifest: Object) -> Object:
         try:
             return self._api.create(path, manifest)
-        except ConflictError:
+        except KubeConflictError:
             if manifest["kind"] in ("Service", "Pod"):
                 return self._api.get(f"{path}/{manifest['metadata']['name']}")
             return manifest
-        except NotFoundError as error:
+        except KubeNotFoundError as error:
             self._limits.clear()
             raise BackendUnavailableError(f"The project's namespace is gone; it is made anew: {error}") from error
 

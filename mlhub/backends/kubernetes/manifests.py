@@ -20,7 +20,7 @@ from mlhub.backends.kubernetes.containers import (
     volumes,
 )
 from mlhub.backends.kubernetes.gpus import GpuOffer
-from mlhub.backends.kubernetes.names import Gang
+from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import Input, LaunchSpec, PodPlacement
 
@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 LEAVE_A_SICK_NODE_AFTER_S = 30
 
 
-def record(spec: LaunchSpec, gang: Gang) -> Manifest:
+def record(spec: LaunchSpec, gang: GangNames) -> Manifest:
     """The headless service that names the pods; made first and removed last, it is also the gang's record."""
     members = {
         "pods": [[p.role, p.index, p.node] for p in spec.pods],
@@ -51,7 +51,7 @@ def record(spec: LaunchSpec, gang: Gang) -> Manifest:
     }
 
 
-def secret(spec: LaunchSpec, gang: Gang) -> Manifest:
+def secret(spec: LaunchSpec, gang: GangNames) -> Manifest:
     """What only this attempt's pods may read: its token and the gang's shared secret."""
     return {
         "apiVersion": "v1",
@@ -63,8 +63,8 @@ def secret(spec: LaunchSpec, gang: Gang) -> Manifest:
     }
 
 
-def instructions(spec: LaunchSpec, gang: Gang, options: KubernetesOptions) -> Manifest:
-    """What the pods are told, without secrets; mlhub/runtime/prepare.py makes each pod's own PodSpec of it."""
+def instructions(spec: LaunchSpec, gang: GangNames, options: KubernetesOptions) -> Manifest:
+    """What the pods are told, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
     addresses = {
         "master": names.master_address(gang),
         "servers": list(names.server_addresses(spec, gang)),
@@ -82,7 +82,7 @@ def instructions(spec: LaunchSpec, gang: Gang, options: KubernetesOptions) -> Ma
     }
 
 
-def network_policy(spec: LaunchSpec, gang: Gang) -> Manifest:
+def network_policy(spec: LaunchSpec, gang: GangNames) -> Manifest:
     """A gang talks within itself; the namespace's own policy (tenancy.py) allows names and the ingest address."""
     members = {"podSelector": {"matchLabels": {names.ATTEMPT: spec.attempt_id}}}
     return {
@@ -101,7 +101,7 @@ def network_policy(spec: LaunchSpec, gang: Gang) -> Manifest:
 def pod(
     spec: LaunchSpec,
     placement: PodPlacement,
-    gang: Gang,
+    gang: GangNames,
     options: KubernetesOptions,
     *,
     offer: GpuOffer | None = None,
@@ -173,7 +173,7 @@ def _as_pods_see_it(spec: LaunchSpec, options: KubernetesOptions) -> LaunchSpec:
     )
 
 
-def _metadata(spec: LaunchSpec, gang: Gang, name: str) -> Manifest:
+def _metadata(spec: LaunchSpec, gang: GangNames, name: str) -> Manifest:
     told = {
         f"mlhub.dev/{key}-name": spec.labels[key] for key in ("organisation", "project", "job") if key in spec.labels
     }

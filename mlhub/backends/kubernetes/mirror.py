@@ -102,7 +102,7 @@ class Mirror:
         listed = {item["metadata"]["uid"]: item for item in items}
         with self._lock:
             if _number(version) < self._newest:
-                logger.warning("kubernetes.went_back path=%s from=%s to=%s", self._path, self._newest, version)
+                logger.warning("kubernetes.went_back", extra={"path": self._path, "from": self._newest, "to": version})
                 self._objects.clear()
                 self._gone.clear()
             self._newest, self._listed_at = _number(version), time.monotonic()
@@ -134,7 +134,7 @@ class Mirror:
 
     def _note(self, error: Exception) -> None:
         if self._broken_since is None:
-            logger.warning("kubernetes.watch_broken path=%s error=%s", self._path, error)
+            logger.warning("kubernetes.watch_broken", extra={"path": self._path, "error": error})
             self._broken_since = time.monotonic()
         missing = (
             "A right is missing (see the chart's ClusterRole). "

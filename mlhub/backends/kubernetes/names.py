@@ -34,7 +34,7 @@ _LONGEST_GANG = 45  # leaves room for "-worker-12345" within the 63 characters o
 
 
 @dataclass(frozen=True)
-class Gang:
+class GangNames:
     """Where an attempt's objects are: namespace and common name."""
 
     namespace: str
@@ -48,8 +48,8 @@ class Gang:
         return f"{self.pod(role, index)}.{self.name}.{self.namespace}.svc"
 
 
-def gang_of(spec: LaunchSpec, *, prefix: str) -> Gang:
-    return Gang(namespace_of(spec.labels, prefix=prefix), gang_name(spec.attempt_id))
+def gang_of(spec: LaunchSpec, *, prefix: str) -> GangNames:
+    return GangNames(namespace_of(spec.labels, prefix=prefix), gang_name(spec.attempt_id))
 
 
 def gang_name(attempt_id: AttemptId) -> str:
@@ -92,14 +92,14 @@ def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
     return namespace == f"{prefix}-{project}" if project else namespace.startswith(f"{prefix}-")
 
 
-def server_addresses(spec: LaunchSpec, gang: Gang) -> tuple[str, ...]:
+def server_addresses(spec: LaunchSpec, gang: GangNames) -> tuple[str, ...]:
     return tuple(f"{gang.host(Role.SERVER, p.index)}:{SERVER_PORT}" for p in spec.servers)
 
 
-def master_address(gang: Gang) -> str:
+def master_address(gang: GangNames) -> str:
     return f"{gang.host(Role.WORKER, 0)}:{MASTER_PORT}"
 
 
-def barrier_addresses(spec: LaunchSpec, gang: Gang) -> dict[str, str]:
+def barrier_addresses(spec: LaunchSpec, gang: GangNames) -> dict[str, str]:
     """host:port of every member's barrier, by "<role>-<index>"."""
     return {f"{p.role}-{p.index}": f"{gang.host(p.role, p.index)}:{BARRIER_PORT}" for p in spec.pods}

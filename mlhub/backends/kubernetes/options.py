@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from mlhub._version import __version__
+
 MIB, GIB = 2**20, 2**30
 
 
@@ -27,7 +29,7 @@ class KubernetesOptions:
     kubeconfig: str = ""
     context: str = ""
     namespace_prefix: str = "mlhub"
-    image: str = "mlhub-runtime:0.1.0"
+    image: str = f"mlhub-runtime:{__version__}"
     image_pull_policy: str = "IfNotPresent"
     image_pull_secret: str = ""
     runtime_class: str = ""

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubernetesApi, NotFoundError
-from mlhub.backends.kubernetes.claiming import Claims
+from mlhub.backends.kubernetes.api import KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.gangs import Stop
 from mlhub.backends.kubernetes.mirror import Mirror
 
@@ -19,7 +19,7 @@ Object = dict[str, Any]
 class Remover:
     """records and pods: the mirrors that must see at once what is done here."""
 
-    def __init__(self, api: KubernetesApi, *, records: Mirror, pods: Mirror, claims: Claims) -> None:
+    def __init__(self, api: KubernetesApi, *, records: Mirror, pods: Mirror, claims: ClaimRequests) -> None:
         self._api, self._claims = api, claims
         self._records, self._pods = records, pods
 
@@ -27,7 +27,7 @@ class Remover:
         """Writes down why, so that it survives us, then has every pod terminated within its time of grace."""
         if names.STOP not in (record["metadata"].get("annotations") or {}):
             change = {"metadata": {"annotations": {names.STOP: stop.to_json()}}}
-            with contextlib.suppress(NotFoundError):
+            with contextlib.suppress(KubeNotFoundError):
                 self._records.put(self._api.patch(paths.of(record, "Service"), change))
         self.terminate(pods, grace_s=stop.grace_s)
 
@@ -50,7 +50,7 @@ class Remover:
             path = paths.of(pod, "Pod")
             if not pod["metadata"].get("deletionTimestamp"):
                 self._api.delete(path, grace_s=0)
-            with contextlib.suppress(NotFoundError):
+            with contextlib.suppress(KubeNotFoundError):
                 self._api.patch(path, {"metadata": {"finalizers": None}})
             if pod["metadata"].get("deletionTimestamp"):
                 self._api.delete(path, grace_s=0)  # of a node that is gone nobody else will

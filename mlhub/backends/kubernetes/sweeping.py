@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ConflictError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.api import KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.containers import ACCOUNT, CHECKPOINT_CLAIM, CHECKPOINTS, pod_security
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import when
@@ -26,7 +26,15 @@ def sweep_pod(namespace: str, options: KubernetesOptions, *, keep: Collection[st
     """keep: ids of jobs. The same jobs make a pod of the same name, so that a repeat meets what is there."""
     listed = ",".join(sorted(job.replace("-", "") for job in keep))
     key = hashlib.sha256(f"{listed}|{older_than_s}".encode()).hexdigest()[:12]
-    command = ["python", "-m", "mlhub.runtime.sweep", "--root", CHECKPOINTS, "--older-than-s", str(int(older_than_s))]
+    command = [
+        "python",
+        "-m",
+        "mlhub.runtime.checkpoints.sweep",
+        "--root",
+        CHECKPOINTS,
+        "--older-than-s",
+        str(int(older_than_s)),
+    ]
     room = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "64Mi"}
     container = {
         "name": "sweep",
@@ -83,9 +91,9 @@ class Sweeper:
             if is_done or (created_at is not None and now - created_at > GONE_AFTER):
                 self._api.delete(paths.of(pod, "Pod"), grace_s=0)
         if len(keep) > MOST_KEPT:
-            logger.warning("kubernetes.not_swept namespace=%s jobs=%d", namespace, len(keep))
+            logger.warning("kubernetes.not_swept", extra={"namespace": namespace, "jobs": len(keep)})
             return
         try:
             self._api.create(path, sweep_pod(namespace, self._options, keep=keep, older_than_s=older_than_s))
-        except (ConflictError, NotFoundError):
+        except (KubeConflictError, KubeNotFoundError):
             return  # it runs already, or the project never had a pod here

@@ -22,7 +22,7 @@ class ClusterFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Place:
+class LocalPlace:
     """Where a node's pods really run. address, interface: how the gang's other pods reach them.
 
     enter: words put before the pod's program, to take it into a network namespace or a control group.
@@ -38,10 +38,10 @@ class LocalCluster:
     """places: of the nodes that are not plainly this machine."""
 
     nodes: tuple[NodeStatus, ...]
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, LocalPlace] = field(default_factory=dict)
 
-    def place(self, name: str) -> Place:
-        return self.places.get(name, Place())
+    def place(self, name: str) -> LocalPlace:
+        return self.places.get(name, LocalPlace())
 
     def node(self, name: str) -> NodeStatus | None:
         return next((n for n in self.nodes if n.name == name), None)
@@ -66,10 +66,10 @@ def read_cluster(path: Path) -> LocalCluster:
     for name in names:
         if names.count(name) > 1:
             raise ClusterFileError(f"{path}: two nodes are called {name!r}; every node needs a name of its own.")
-    return LocalCluster(tuple(nodes), {node.name: place for node, place in found if place != Place()})
+    return LocalCluster(tuple(nodes), {node.name: place for node, place in found if place != LocalPlace()})
 
 
-def _rack(path: Path, place: str, raw: Any) -> list[tuple[NodeStatus, Place]]:
+def _rack(path: Path, place: str, raw: Any) -> list[tuple[NodeStatus, LocalPlace]]:
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         raise ClusterFileError(f"{path}: {place}.name is missing; a rack needs name, uplink and nodes.")
     uplink_bps = _quantity(path, f"{place}.uplink", raw.get("uplink"), _BITS, "10Gbit")
@@ -107,13 +107,13 @@ def _node(path: Path, place: str, raw: Any, rack: str, uplink_bps: float) -> Nod
     )
 
 
-def _place(path: Path, place: str, raw: dict[str, Any]) -> Place:
-    usual = Place()
+def _place(path: Path, place: str, raw: dict[str, Any]) -> LocalPlace:
+    usual = LocalPlace()
     address, interface = str(raw.get("address", usual.address)), str(raw.get("interface", usual.interface))
     enter = raw.get("enter", [])
     if not isinstance(enter, list) or not all(isinstance(word, str) for word in enter):
         raise ClusterFileError(f"{path}: {place}.enter must be a list of words, such as [nsenter, --net=/run/netns/a].")
-    return Place(address, interface, tuple(enter))
+    return LocalPlace(address, interface, tuple(enter))
 
 
 def _quantity(path: Path, place: str, raw: Any, units: dict[str, float] | dict[str, int], example: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mlhub.control.models import DECISIONS, JobDecision, Moment, Round, SchedulerSettings, ShadowDecision
+from mlhub.control.models import DECISIONS, ForecastMoment, JobDecision, Round, SchedulerSettings, ShadowDecision
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
 from scheduler.models.cost import Basis
@@ -270,7 +270,7 @@ class ShadowSummarySerializer(serializers.Serializer[Any]):
 class CalibrationMomentSerializer(serializers.Serializer[Any]):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
-    moment = serializers.ChoiceField(choices=Moment.choices)
+    moment = serializers.ChoiceField(choices=ForecastMoment.choices)
     n = serializers.IntegerField()
     within_p90 = serializers.FloatField(allow_null=True)
     median_error = serializers.FloatField(allow_null=True)
@@ -286,7 +286,7 @@ class EndSerializer(serializers.Serializer[Any]):
     """A forecast that came to its end; seconds from made_at."""
 
     job = JobNameSerializer()
-    moment = serializers.ChoiceField(choices=Moment.choices)
+    moment = serializers.ChoiceField(choices=ForecastMoment.choices)
     policy = serializers.CharField()
     made_at = serializers.DateTimeField()
     foretold_s = serializers.FloatField()

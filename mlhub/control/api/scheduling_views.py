@@ -11,11 +11,11 @@ from rest_framework import generics, serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import actions, standing
+from mlhub.control import actions, status
 from mlhub.control.api import scheduling as s
-from mlhub.control.costs import costs_of_newest
 from mlhub.control.forecasts import calibration, newest_ends
 from mlhub.control.models import Round, SchedulerSettings
+from mlhub.control.restart_costs import costs_of_newest
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Job
@@ -36,7 +36,7 @@ class WhyView(APIView):
     def get(self, request: Request, id: str) -> Response:
         """Why the job waits, runs or has failed, in words and numbers; and what was decided on it before."""
         job: Job = Job.objects.get_visible(request.user, id)
-        return Response(s.WhySerializer(standing.why(job)).data)
+        return Response(s.WhySerializer(status.why(job)).data)
 
 
 class QueueView(APIView):
@@ -52,7 +52,7 @@ class QueueView(APIView):
         """Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons."""
         limit, after = _whole(request, "limit", N_QUEUE), _whole(request, "after", 0)
         limit = max(1, min(limit, MOST_QUEUE))
-        places = standing.places()
+        places = status.places()
         waiting = Job.objects.visible_to(request.user).queued()
         if organisation := request.query_params.get("organisation"):
             waiting = waiting.filter(project__organisation=serializers.UUIDField().run_validation(organisation))
@@ -84,7 +84,7 @@ class RoundsView(generics.ListAPIView[Round]):
     def get_queryset(self) -> Any:
         job = self._job()
         if job is not None:
-            return standing.rounds_about(job)
+            return status.rounds_about(job)
         return Round.objects.defer("snapshot", "plan").select_related("shadow")
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class SchedulerStatusView(APIView):
     @extend_schema(responses=s.SchedulerStatusSerializer)
     def get(self, request: Request) -> Response:
         """How the scheduler does: what decides, when the last round was, whether something failed."""
-        return Response(s.SchedulerStatusSerializer(standing.status(caller(request))).data)
+        return Response(s.SchedulerStatusSerializer(status.status(caller(request))).data)
 
 
 class InsightView(APIView):
@@ -139,7 +139,7 @@ class InsightView(APIView):
             "calibration": calibration(),
             "ends": newest_ends(N_ENDS),
             "costs": costs_of_newest(N_FAMILIES),
-            "shadow": standing.shadow_summary(),
+            "shadow": status.shadow_summary(),
         }
         return Response(s.InsightSerializer(found).data)
 

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import maintenance, quotas, reads
+from mlhub.control import maintenance, quota_tree, reads
 from mlhub.control.api import serializers as s
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import set_quota
@@ -75,7 +75,7 @@ class QuotaTreeView(APIView):
         organisation = _organisation(request, id)
         role = role_of(caller(request), organisation)
         may_edit = role is not None and role.covers(Role.ADMIN)
-        found = {"may_edit": may_edit, "owners": quotas.quota_tree(organisation)}
+        found = {"may_edit": may_edit, "owners": quota_tree.quota_tree(organisation)}
         return Response(s.QuotaTreeSerializer(found).data)
 
 
@@ -92,7 +92,7 @@ class PartQuotaView(APIView):
         """
         owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
         set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))
-        rows = quotas.quota_tree(owner.organisation)
+        rows = quota_tree.quota_tree(owner.organisation)
         return Response(s.QuotaOwnerSerializer(next(row for row in rows if row["id"] == owner.id)).data)
 
 

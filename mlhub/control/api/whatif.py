@@ -15,8 +15,8 @@ from mlhub.clusters.models import Node
 from mlhub.control import whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
+from mlhub.control.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.models import DECISIONS
-from mlhub.control.supposing import Supposed, suppose_job
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.serializers import MAX_WORKERS, ExplanationSerializer, JobSubmitSerializer
@@ -137,7 +137,7 @@ class WhatIfView(APIView):
         if any(name in body for name in ("add_nodes", "remove_nodes", "policy")):
             require_administrator(request, self)
         supposed = _supposed(user, body.get("submit"))
-        question = whatif.Question(
+        question = whatif.WhatIfQuestion(
             supposed=(supposed.job,) if supposed else (),
             cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
             changed=tuple(str(wish["job"]) for wish in body.get("jobs", ())),
@@ -150,7 +150,7 @@ class WhatIfView(APIView):
         return Response(WhatIfAnswerSerializer(shown).data)
 
 
-def _supposed(user: User, raw: dict[str, Any] | None) -> Supposed | None:
+def _supposed(user: User, raw: dict[str, Any] | None) -> HypotheticalJob | None:
     if raw is None:
         return None
     body = dict(raw)

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mlhub.datasets.models import Dataset, DatasetVersion, Format, VersionState
+from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 
@@ -36,7 +36,7 @@ class DatasetBriefSerializer(serializers.ModelSerializer[Dataset]):
 class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
     dataset = DatasetBriefSerializer(read_only=True)
     state = serializers.ChoiceField(choices=VersionState.choices, read_only=True)
-    format = serializers.ChoiceField(choices=Format.choices, read_only=True)
+    format = serializers.ChoiceField(choices=format_choices(), read_only=True)
     options = serializers.DictField(read_only=True)
     files = VersionFileSerializer(many=True, read_only=True)
     schema = serializers.DictField(read_only=True, help_text="What the readers found: counts, classes, shapes.")
@@ -86,7 +86,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
 class VersionUploadSerializer(serializers.Serializer[None]):
     file = serializers.FileField(max_length=255)
     format = serializers.ChoiceField(
-        choices=Format.choices, required=False, help_text="Guessed from the file when absent."
+        choices=format_choices(), required=False, help_text="Guessed from the file when absent."
     )
     target = serializers.CharField(
         max_length=200, required=False, help_text="The column to predict, of CSV and Parquet."

@@ -19,7 +19,7 @@ from mlhub.events import sse
 from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
-from mlhub.events.wakes import EVENTS
+from mlhub.events.wakeups import EVENTS
 
 BATCH = 200
 

@@ -15,7 +15,7 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Prefl
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
-from mlhub.runtime.strategies.schema import SCHEMES
+from mlhub.runtime.strategies.catalogue.schema import SCHEMES
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.exits import Cause
 
@@ -89,6 +89,43 @@ class ModelVersionBriefSerializer(serializers.ModelSerializer[ModelVersion]):
         fields = ["id", "number", "model", "kind"]
 
 
+class ResourcesSerializer(serializers.Serializer[None]):
+    """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
+
+    cpus = serializers.FloatField(
+        min_value=0.1, max_value=1024, required=False, help_text="CPUs of each worker; by default 1."
+    )
+    memory_gib = serializers.FloatField(
+        min_value=0.5,
+        max_value=4096,
+        required=False,
+        help_text="Memory of each worker; by default twice what the dry run took, at least 1.5.",
+    )
+    n_servers = serializers.IntegerField(
+        min_value=1,
+        max_value=1024,
+        required=False,
+        help_text="Parameter servers, where the job runs on servers; by default the scheduler's choice.",
+    )
+    server_memory_gib = serializers.FloatField(
+        min_value=0.5,
+        max_value=4096,
+        required=False,
+        help_text="Memory of each parameter server; by default room for the weights, optimiser state and gradients.",
+    )
+
+
+class LimitsSerializer(serializers.Serializer[None]):
+    """When the platform ends the job."""
+
+    stall_s = serializers.FloatField(
+        min_value=60,
+        max_value=30 * 24 * 3600,
+        required=False,
+        help_text="Seconds without a step after which the job is ended; by default 600, of scripts 3600.",
+    )
+
+
 class JobSerializer(serializers.ModelSerializer[Job]):
     """As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end."""
 
@@ -103,6 +140,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     preflight = serializers.ChoiceField(choices=Preflight.choices, read_only=True)
     hyperparameters = serializers.DictField(read_only=True)
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
+    resources = ResourcesSerializer(read_only=True)
+    limits = LimitsSerializer(read_only=True)
     explanations = ExplanationSerializer(many=True, read_only=True)
     profile = serializers.DictField(read_only=True)
     failure = FailureSerializer(read_only=True, allow_null=True)
@@ -118,8 +157,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
             "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers",
-            "priority", "target_metric", "target_value", "state", "intent", "reason", "explanations", "preflight",
-            "profile", "failure", "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
+            "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
+            "explanations", "preflight", "profile", "failure",
+            "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
             "current_attempt",
@@ -238,6 +278,8 @@ class JobSubmitSerializer(serializers.Serializer[None]):
     min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
+    resources = ResourcesSerializer(required=False)
+    limits = LimitsSerializer(required=False)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     target_metric = serializers.CharField(max_length=100, required=False, allow_blank=True)
     target_value = serializers.FloatField(required=False, allow_null=True)
@@ -268,6 +310,8 @@ class JobCloneSerializer(serializers.Serializer[None]):
     min_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     max_workers = serializers.IntegerField(min_value=1, max_value=MAX_WORKERS, required=False)
     priority = serializers.IntegerField(min_value=-100, max_value=100, required=False)
+    resources = ResourcesSerializer(required=False)
+    limits = LimitsSerializer(required=False)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
 
 

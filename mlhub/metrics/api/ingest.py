@@ -58,7 +58,7 @@ class ReportsView(PodView):
         try:
             wanted = actions.store_lines(
                 attempt,
-                actions.Pod(body["role"], body["index"]),
+                actions.ReportingPod(body["role"], body["index"]),
                 stream=body["stream"],
                 first=body["first"],
                 lines=body["lines"],

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.metrics.models import SpeedSample
+from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
 
 
@@ -59,11 +61,21 @@ class LogQuerySerializer(serializers.Serializer[None]):
     index = serializers.IntegerField(min_value=0, required=False)
 
 
+class MeasuredValueSerializer(serializers.Serializer[None]):
+    """A value that the job's pods measured, with what a page says about it."""
+
+    name = serializers.CharField(help_text="The name under which pods report it.")
+    title = serializers.CharField(help_text="What people call it.")
+    unit = serializers.ChoiceField(choices=[(u.value, u.value) for u in MeasurementUnit], help_text="A share: 0 to 1.")
+    about = serializers.CharField(help_text="What it means, in a sentence.")
+    value = serializers.FloatField(help_text="The newest value.")
+
+
 class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
-    """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last one: or more.
-    noise_scale: in examples. gpu_utilisation: from 0 to 1. null: not measured."""
+    """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more."""
 
     attempt_number = serializers.IntegerField(source="attempt.number")
+    measured = serializers.SerializerMethodField(help_text="What else the pods measured, in the order of the page.")
     staleness = serializers.SerializerMethodField()
     n_discarded = serializers.SerializerMethodField()
 
@@ -72,10 +84,18 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
         fields = [
             "attempt_number", "mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size",
             "step_s", "compute_s", "sync_s", "input_s", "wait_s", "n_steps", "updated_at",
-            "bytes_sent", "bytes_received", "peak_memory_bytes", "noise_scale", "gpu_utilisation", "gpu_memory_bytes",
-            "staleness", "n_discarded",
+            "measured", "staleness", "n_discarded",
         ]  # fmt: skip
         read_only_fields = fields
+
+    @extend_schema_field(MeasuredValueSerializer(many=True))
+    def get_measured(self, sample: SpeedSample) -> list[dict[str, Any]]:
+        values = known(sample.measured)
+        return [
+            {"name": name, "title": m.title, "unit": m.unit, "about": m.about, "value": values[name]}
+            for name, m in MEASUREMENTS.items()
+            if name in values
+        ]
 
     def get_staleness(self, sample: SpeedSample) -> list[int]:
         each = [shard.counts for shard in sample.attempt.staleness.all()]

@@ -19,7 +19,7 @@ from mlhub.events import sse
 from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
-from mlhub.events.wakes import job_topic
+from mlhub.events.wakeups import job_topic
 from mlhub.jobs.api.serializers import JobSerializer
 from mlhub.jobs.cursor import Cursor, cursor_of
 from mlhub.jobs.models import Job

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from mlhub.runtime.launcher.api import IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import IngestApi, RefusedError, UnavailableError
 from mlhub.wire.launch import Input
 
 N_TRIES = 6

@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from mlhub.runtime.guarding import die_with_parent
-from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.fork_supervisor import die_with_parent
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, RefusedError, UnavailableError
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
-from mlhub.runtime.launcher.pickup import Pickup, variables
 from mlhub.runtime.launcher.shipping import Shipper
-from mlhub.runtime.launcher.watching import Watch
+from mlhub.runtime.launcher.tracking_files import Pickup, variables
+from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import Cause, ExitCode
@@ -93,12 +93,12 @@ class Launcher:
             return ExitCode.OUT_OF_MEMORY if cause is Cause.OUT_OF_MEMORY else 128 - code
         return code
 
-    def _watch(self, *, is_script: bool) -> Watch | None:
+    def _watch(self, *, is_script: bool) -> Watchdog | None:
         """Servers wait for workers; ranks of a script that are not the first one are not heard."""
         if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
-        watch = Watch(self.reporter, reports=pod.reports) if is_script else Watch(self.reporter, pulse=pod.pulse)
+        watch = Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.pulse)
         watch.start()
         return watch
 

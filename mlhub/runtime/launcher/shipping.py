@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.launcher.api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, RefusedError, UnavailableError
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS
 
 MAX_BATCH_BYTES = 2**20

@@ -1,4 +1,4 @@
-"""Parts made into the one file that people download: Parquet, part by part, or an NPZ."""
+"""OutputParts made into the one file that people download: Parquet, part by part, or an NPZ."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from mlhub.runtime.prediction.answers import PREDICTION, PROBABILITIES
-from mlhub.runtime.prediction.parts import Parts, save_arrays
-from mlhub.runtime.prediction.work import Rows
+from mlhub.runtime.prediction.inference import PREDICTION, PROBABILITIES
+from mlhub.runtime.prediction.output_parts import OutputParts, save_arrays
+from mlhub.runtime.prediction.prediction_job import Rows
 
 ROW, FILE, CLASSES = "row", "file", "classes"
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_result(
-    path: Path, parts: Parts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
+    path: Path, parts: OutputParts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
 ) -> None:
     """path: its suffix says which file. rows: numbers of the examples, in the order of the parts.
 
@@ -47,7 +47,7 @@ def write_result(
 
 
 def _write_npz(
-    path: Path, parts: Parts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
+    path: Path, parts: OutputParts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
 ) -> None:
     all_parts = list(parts.read())
     joined = {name: np.concatenate([part[name] for part in all_parts]) for name in all_parts[0]}

@@ -11,16 +11,17 @@ import time
 
 import numpy as np
 
-from mlhub.runtime import readers, script
-from mlhub.runtime.beats import Pulse
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import PreemptedError
-from mlhub.runtime.evaluation import as_means
-from mlhub.runtime.node_cache import NodeCache
+from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.prediction.parts import Parts, order_of
+from mlhub.runtime.prediction.output_parts import OutputParts, order_of
+from mlhub.runtime.prediction.prediction_job import PredictionJob, open_work
 from mlhub.runtime.prediction.result import write_result
-from mlhub.runtime.prediction.work import Work, open_work
 from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.scripts import api
+from mlhub.runtime.trainer.evaluation import as_means
 from mlhub.wire.report import ProgressReport
 
 PROGRESS_EVERY_S = 1.0
@@ -28,13 +29,13 @@ FOLDER = "parts"
 N_EXAMPLES = "examples"
 
 
-class Worker:
+class PredictionWorker:
     """is_asked_to_stop is set by SIGTERM: the part at hand is finished, and the worker leaves."""
 
     def __init__(self, pod: Pod, reporter: Reporter) -> None:
         self.pod, self.reporter = pod, reporter
         self.is_asked_to_stop = False
-        self._pulse = Pulse(pod.pulse)
+        self._pulse = Heartbeat(pod.pulse)
 
     def run(self) -> None:
         """Raises PreemptedError, BadInputError, and whatever the model's code raises."""
@@ -42,7 +43,7 @@ class Worker:
         work = open_work(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
         work.answers.on_batch = lambda: self._pulse.beat("compute")
         writer = f"{pod.spec.attempt_id}-{rank}"
-        self._parts = Parts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
+        self._parts = OutputParts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
         self._told, self._told_at = len(self._parts.there()), time.perf_counter()
         self.reporter.phase("gang_ready")
         self.reporter.phase("training", step=self._told)
@@ -64,14 +65,14 @@ class Worker:
         if pod.is_reporter:
             self._hand_in(work)
 
-    def _answer(self, work: Work, index: int) -> dict[str, np.ndarray]:
+    def _answer(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
         rows, asked = work.part(index), work.asked
         if asked.kind == "evaluate":
             sums = work.answers.sums(rows)
             return {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
         return work.answers.features(rows, asked.features) if asked.features else work.answers.predictions(rows)
 
-    def _tell(self, work: Work) -> None:
+    def _tell(self, work: PredictionJob) -> None:
         """How far the gang is: from one part of anybody to the next."""
         done, now = len(self._parts.there()), time.perf_counter()
         step_s = (now - self._told_at) / max(1, done - self._told)
@@ -92,11 +93,11 @@ class Worker:
                 compute_s=step_s,
                 sync_s=0.0,
                 input_s=0.0,
-                peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                measured={"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024},
             )
         )
 
-    def _hand_in(self, work: Work) -> None:
+    def _hand_in(self, work: PredictionJob) -> None:
         pod, asked = self.pod, work.asked
         pod.artifacts.mkdir(exist_ok=True)
         if asked.kind == "evaluate":
@@ -113,11 +114,11 @@ class Worker:
                 classes=work.answers.facts.get("classes"),
                 names=readers.names_of(dataset.format, pod.input(dataset.files[0])),
             )
-        script.hand_in(pod, self.reporter, step=work.n_parts, metrics=metrics)
+        api.hand_in(pod, self.reporter, step=work.n_parts, metrics=metrics)
         self.reporter.phase("done")
 
 
-def _means(parts: Parts, work: Work) -> dict[str, float]:
+def _means(parts: OutputParts, work: PredictionJob) -> dict[str, float]:
     sums: dict[str, float] = {}
     for part in parts.read():
         for name, value in part.items():

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.ftrl import FTRL
-from mlhub.runtime.ps.tables import TablePlan
+from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
 
 # Kernels take this many elements at once and round the few that are left another way: cuts in between would be seen.
 GRAIN = 64
@@ -52,7 +52,7 @@ class ShardPlan:
     work: Mapping[str, Any] | None = None  # leases.Work, when workers go at their own pace
     rates: Mapping[str, Any] | None = None  # rates.Rates
     start: int = 0  # versions that were made before
-    tables: tuple[TablePlan, ...] = ()  # embeddings that travel row by row; not among the segments
+    tables: tuple[EmbeddingTablePlan, ...] = ()  # embeddings that travel row by row; not among the segments
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -61,7 +61,7 @@ class ShardPlan:
     def from_json(cls, raw: Mapping[str, Any]) -> ShardPlan:
         """Raises TypeError, KeyError or ValueError for anything else than a plan."""
         segments = tuple(Segment(**segment) for segment in raw["segments"])
-        tables = tuple(TablePlan(**table) for table in raw["tables"])
+        tables = tuple(EmbeddingTablePlan(**table) for table in raw["tables"])
         plan = cls(**{**raw, "segments": segments, "options": tuple(raw["options"]), "tables": tables})
         if plan.optimizer not in ELEMENTWISE:
             raise ValueError(f"the optimiser {plan.optimizer!r} is not one of {', '.join(ELEMENTWISE)}")
@@ -69,7 +69,9 @@ class ShardPlan:
             raise ValueError("the segments do not add up to the shard's size")
         return plan
 
-    def optimizer_for(self, weights: Tensor, *, begin: int, end: int) -> tuple[torch.optim.Optimizer, list[Place]]:
+    def optimizer_for(
+        self, weights: Tensor, *, begin: int, end: int
+    ) -> tuple[torch.optim.Optimizer, list[SegmentPlace]]:
         """The optimiser of elements [begin, end) of the shard, over views of `weights`, and where its parameters lie.
 
         weights: of those elements, shape (end - begin,).
@@ -82,14 +84,16 @@ class ShardPlan:
                 continue
             parameter = nn.Parameter(weights[first - begin : last - begin])
             groups[segment.group].append(parameter)
-            places.append(Place(segment.parameter, segment.start + first - segment.offset, first - begin, parameter))
+            places.append(
+                SegmentPlace(segment.parameter, segment.start + first - segment.offset, first - begin, parameter)
+            )
         kind = optimizer_class(self.optimizer)
         assert kind is not None  # from_json() has looked
         make: Callable[..., torch.optim.Optimizer] = kind
         return make([{"params": g, **o} for g, o in zip(groups, self.options, strict=True) if g]), places
 
 
-class Place(NamedTuple):
+class SegmentPlace(NamedTuple):
     """Elements of a parameter from `start` on, at `offset` in a piece; tensor: what the optimiser updates for them."""
 
     parameter: str
@@ -129,7 +133,7 @@ def plan_shards(
         raise BadInputError(
             f"The optimiser {kind} cannot be cut into stretches, as servers and the strategy sharded do.",
             field="build_optimizer",
-            remedy=f"Use one of {', '.join(ELEMENTWISE)} (the last of mlhub.runtime.ftrl), or the strategy all_reduce.",
+            remedy=f"Use one of {', '.join(ELEMENTWISE)} (the last in mlhub.runtime.model) or the strategy all_reduce.",
         )
     group_of = {id(p): i for i, g in enumerate(optimizer.param_groups) for p in g["params"]}
     options = tuple(_plain({k: v for k, v in g.items() if k != "params"}) for g in optimizer.param_groups)

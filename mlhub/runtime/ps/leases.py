@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Work:
+class BatchLease:
     """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already. warmup_steps:
     of the first ones, which one worker does alone, while the others attend."""
 
@@ -31,7 +31,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Grant:
+class LeasedWork:
     """Train on part `part` of the batch of step `step`."""
 
     step: int
@@ -39,12 +39,12 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Hold:
+class Backoff:
     """Nothing to do for now: flush, rest, attend."""
 
 
 @dataclass(frozen=True)
-class Meet:
+class WaitAtBarrier:
     """All members are here, and every step below `step` is done."""
 
     step: int
@@ -57,7 +57,7 @@ class Meet:
 class Leases:
     """n_expected: workers that must be there before the first unit is given out."""
 
-    work: Work
+    work: BatchLease
     n_expected: int
     members: set[int] = field(default_factory=set)
 
@@ -71,7 +71,9 @@ class Leases:
         self._met_at = self._next
         self._barrier: int | None = None
 
-    def ask(self, worker: int, *, stop: bool = False, checkpoint: bool = False, n_under_way: int = 0) -> Grant | Hold:
+    def ask(
+        self, worker: int, *, stop: bool = False, checkpoint: bool = False, n_under_way: int = 0
+    ) -> LeasedWork | Backoff:
         """All the worker's units but the last n_under_way are done; it wants another.
 
         The wishes count for the next meeting.
@@ -80,15 +82,15 @@ class Leases:
         self._are_done(worker, all_but=n_under_way)
         self._stop |= stop
         self._checkpoint |= checkpoint
-        return self._grant(worker) or Hold()
+        return self._grant(worker) or Backoff()
 
-    def attend(self, worker: int) -> dict[int, Grant | Meet]:
+    def attend(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
         """The worker is at rest, nothing of it is under way. Returns who is answered now, and what."""
         self._are_done(worker, all_but=0)
         self._attending.add(worker)
         return self._settle()
 
-    def leave(self, worker: int) -> dict[int, Grant | Meet]:
+    def leave(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
         """What the worker had taken is given to others."""
         self._returned.extend(self._held_by.pop(worker, ()))
         self.members.discard(worker)
@@ -123,12 +125,12 @@ class Leases:
         self._held_by = {worker: deque(units) for worker, units in state["held_by"]}
         self._is_begun, self._stop, self._checkpoint = state["is_begun"], state["stop"], state["checkpoint"]
 
-    def _settle(self) -> dict[int, Grant | Meet]:
+    def _settle(self) -> dict[int, LeasedWork | WaitAtBarrier]:
         if not self._is_begun:
             if len(self._attending) < self.n_expected:
                 return {}
             self._is_begun = True
-        out: dict[int, Grant | Meet] = {}
+        out: dict[int, LeasedWork | WaitAtBarrier] = {}
         for worker in sorted(self._attending):
             grant = self._grant(worker)
             if grant is not None:
@@ -136,7 +138,7 @@ class Leases:
         self._attending -= out.keys()
         if out or self._held_by or self._attending != self.members:
             return out
-        meeting = Meet(
+        meeting = WaitAtBarrier(
             step=self._next // self.work.parts,
             stop=self._stop,
             checkpoint=self._checkpoint,
@@ -147,7 +149,7 @@ class Leases:
         self._checkpoint = False
         return dict.fromkeys(meeting.members, meeting)
 
-    def _grant(self, worker: int) -> Grant | None:
+    def _grant(self, worker: int) -> LeasedWork | None:
         if not self._is_begun or (self._is_warming_up and worker != min(self.members)):
             return None
         if self._returned:
@@ -157,7 +159,7 @@ class Leases:
         else:
             return None
         self._held_by.setdefault(worker, deque()).append(unit)
-        return Grant(*divmod(unit, self.work.parts))
+        return LeasedWork(*divmod(unit, self.work.parts))
 
     @property
     def _is_warming_up(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Tree:
+class AggregationTree:
     """n_leaves 0: no tree, every server is a root and every worker pushes to all."""
 
     n_workers: int
@@ -20,7 +20,7 @@ class Tree:
     n_leaves: int
 
     @classmethod
-    def of(cls, strategy: Mapping[str, Any], *, n_workers: int, n_servers: int) -> Tree:
+    def of(cls, strategy: Mapping[str, Any], *, n_workers: int, n_servers: int) -> AggregationTree:
         """As many leaves as were asked for, while one server stays the root and no leaf is without workers."""
         return cls(n_workers, n_servers, max(0, min(int(strategy.get("leaves", 0)), n_servers - 1, n_workers)))
 

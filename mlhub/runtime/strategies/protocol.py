@@ -11,14 +11,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.beats import Pulse
-from mlhub.runtime.checkpoints import Checkpoint
-from mlhub.runtime.noise import Sample
-from mlhub.runtime.rates import Rates
+from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.trainer.gradient_noise import Sample
+from mlhub.runtime.trainer.learning_rates import Rates
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ControlFlags:
     """What one worker, or the gang together, wants to do before the next step."""
 
     stop: bool = False
@@ -35,14 +35,14 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Barrier:
     """All workers are here with the same weights, and every step below `step` is done.
 
     rank and n_members: of this worker among those who are left.
     """
 
     step: int
-    agreed: Wishes
+    agreed: ControlFlags
     rank: int
     n_members: int
 
@@ -53,7 +53,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingPosition:
     """The training ahead. Clipping is done once, by whoever holds the gradient that counts."""
 
     steps: int
@@ -62,7 +62,7 @@ class Course:
     rates: Rates = field(default_factory=lambda: Rates(steps=1))
     clip_norm: float | None = None
     scales_loss: bool = False  # half precision has no small numbers: gradients are computed enlarged
-    pulse: Pulse = field(default_factory=lambda: Pulse(None))  # to be told "sync" before waiting for others
+    pulse: Heartbeat = field(default_factory=lambda: Heartbeat(None))  # to be told "sync" before waiting for others
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class Strategy(Protocol):
     def device(self) -> torch.device: ...
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: Course
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
     ) -> nn.Module:
         """Joins the gang; afterwards all workers have the same weights. Returns the module to call.
 
         Raises GangTimeoutError, PeerLostError, BadInputError (an optimiser that this strategy cannot run).
         """
 
-    def next(self, wishes: Wishes) -> Batch | Meeting:
+    def next(self, wishes: ControlFlags) -> Batch | Barrier:
         """What to do now. Raises PeerLostError."""
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
@@ -183,13 +183,13 @@ class Lockstep(OneModel):
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers = rank, n_workers
-        self.wishes = Wishes()
-        self._meeting: Meeting | None = None
+        self.wishes = ControlFlags()
+        self._meeting: Barrier | None = None
 
-    def begin(self, course: Course) -> None:
+    def begin(self, course: TrainingPosition) -> None:
         self.course, self.done = course, course.start
 
-    def next(self, wishes: Wishes) -> Batch | Meeting:
+    def next(self, wishes: ControlFlags) -> Batch | Barrier:
         self.wishes = wishes
         if self._meeting is not None:
             meeting, self._meeting = self._meeting, None
@@ -197,12 +197,12 @@ class Lockstep(OneModel):
             return meeting
         return Batch(self.done, self.rank, self.n_workers)
 
-    def gather(self, meeting: Meeting) -> None:
+    def gather(self, meeting: Barrier) -> None:
         """Before a meeting: brings replicas together that have trained apart."""
 
-    def advance(self, agreed: Wishes) -> None:
+    def advance(self, agreed: ControlFlags) -> None:
         """A step is done; all workers know the same wishes."""
         self.done += 1
         is_end = self.done % self.course.steps_per_epoch == 0 or self.done == self.course.steps
         if agreed.stop or agreed.checkpoint or is_end:
-            self._meeting = Meeting(self.done, agreed, self.rank, self.n_workers)
+            self._meeting = Barrier(self.done, agreed, self.rank, self.n_workers)

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.strategies.all_reduce import AllReduce
-from mlhub.runtime.strategies.apart import Averaging, BlockMomentumAveraging
-from mlhub.runtime.strategies.divided import Divided
-from mlhub.runtime.strategies.elastic import ElasticAveraging
-from mlhub.runtime.strategies.ensemble import Ensemble
-from mlhub.runtime.strategies.gossip import GoSgd, Gossip, PushSum, RandomGossip
-from mlhub.runtime.strategies.main_worker import MainWorker
-from mlhub.runtime.strategies.outer_products import OuterProducts
-from mlhub.runtime.strategies.own_pace import BoundedDelay, Downpour, OwnPace, Windowed
-from mlhub.runtime.strategies.parameter_server import ParameterServer
-from mlhub.runtime.strategies.pipeline import Pipeline
+from mlhub.runtime.strategies.asynchronous.asynchronous import Asynchronous, BoundedDelay, Downpour, Windowed
+from mlhub.runtime.strategies.asynchronous.sparse_rows import SparseRows
+from mlhub.runtime.strategies.averaging.elastic_averaging import ElasticAveraging
+from mlhub.runtime.strategies.averaging.model_averaging import Averaging, BlockMomentumAveraging
+from mlhub.runtime.strategies.catalogue.schema import AUTO, StrategySpec, parse
+from mlhub.runtime.strategies.decentralised.gossip import GoSgd, Gossip, PushSumGossip, RandomGossip
+from mlhub.runtime.strategies.model_parallel.pipeline import PipelineParallel
+from mlhub.runtime.strategies.model_parallel.tensor_parallel import TensorParallel
 from mlhub.runtime.strategies.protocol import Strategy
-from mlhub.runtime.strategies.schema import AUTO, StrategySpec, parse
-from mlhub.runtime.strategies.sharded import Sharded
-from mlhub.runtime.strategies.sparse_rows import SparseRows
+from mlhub.runtime.strategies.synchronous.all_reduce import AllReduce
+from mlhub.runtime.strategies.synchronous.ensemble import Ensemble
+from mlhub.runtime.strategies.synchronous.main_worker import MainWorker
+from mlhub.runtime.strategies.synchronous.parameter_server import ParameterServer
+from mlhub.runtime.strategies.synchronous.sharded import Sharded
+from mlhub.runtime.strategies.synchronous.sufficient_factor_broadcasting import SufficientFactorBroadcasting
 from mlhub.wire.launch import Mode
 
 
@@ -33,12 +33,12 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "all_reduce": AllReduce,
     "bsp": ParameterServer,
     "hierarchical": ParameterServer,
-    "asp": OwnPace,
+    "asp": Asynchronous,
     "sparse_rows": SparseRows,
     "bounded_delay": BoundedDelay,
-    "ssp": OwnPace,
-    "softsync": OwnPace,
-    "k_of_n": OwnPace,
+    "ssp": Asynchronous,
+    "softsync": Asynchronous,
+    "k_of_n": Asynchronous,
     "downpour": Downpour,
     "adag": Windowed,
     "dynsgd": Windowed,
@@ -48,17 +48,17 @@ STRATEGIES: Mapping[str, Callable[[Pod, StrategySpec], Strategy]] = {
     "elastic_averaging": ElasticAveraging,
     "gossip": Gossip,
     "random_gossip": RandomGossip,
-    "push_sum": PushSum,
+    "push_sum": PushSumGossip,
     "gosgd": GoSgd,
     "main_worker": MainWorker,
-    "outer_products": OuterProducts,
+    "outer_products": SufficientFactorBroadcasting,
     "sharded": Sharded,
     "ensemble": Ensemble,
     "single": single,
-    "pipeline": Pipeline,
-    "fully_sharded": Divided,
-    "tensor": Divided,
-    "hybrid": Divided,
+    "pipeline": PipelineParallel,
+    "fully_sharded": TensorParallel,
+    "tensor": TensorParallel,
+    "hybrid": TensorParallel,
 }
 DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
 

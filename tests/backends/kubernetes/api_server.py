@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlparse
 
 import yaml
 
-from mlhub.backends.kubernetes.access import Rule
+from mlhub.backends.kubernetes.access import AccessRule
 from tests.backends.kubernetes.admission import check_change, validated
 from tests.backends.kubernetes.store import Object, RefusedError, Store
 
@@ -37,7 +37,7 @@ class Fault:
 class ApiServer:
     """rules: the rights that the caller has; what is beyond them is answered 403. None = everything is allowed."""
 
-    def __init__(self, rules: Sequence[Rule] | None = None) -> None:
+    def __init__(self, rules: Sequence[AccessRule] | None = None) -> None:
         self.store = Store()
         self.rules = rules
         self.asked: list[tuple[str, str, str]] = []  # verb, group, resource

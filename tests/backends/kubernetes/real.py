@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi, NotFoundError, connection
+from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi, connection
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.installation import install, uninstall
 from mlhub.backends.kubernetes.check.report import Report
@@ -66,7 +66,7 @@ class PlayedNodes:
         self._is_over = threading.Event()
         self._started_at: dict[str, float] = {}  # by uid
         for name in names_of_nodes:
-            with contextlib.suppress(ConflictError):  # of a run that was killed
+            with contextlib.suppress(KubeConflictError):  # of a run that was killed
                 admin.create(paths.NODES, {**node(name), "status": {}})
         self._beat()
         self._until_open()
@@ -133,14 +133,14 @@ class PlayedNodes:
             self._admin.delete(paths.of(pod, "Pod"), grace_s=0)
 
     def _tell(self, pod: Object, status: Object) -> None:
-        with contextlib.suppress(NotFoundError):
+        with contextlib.suppress(KubeNotFoundError):
             self._admin.patch(f"{paths.of(pod, 'Pod')}/status", {"status": status})
 
     def _behave(self, pod: Object) -> str:
         where = pod["metadata"]["namespace"]
         try:
             told = self._admin.get(paths.one("ConfigMap", where, pod["spec"]["subdomain"]))
-        except NotFoundError:
+        except KubeNotFoundError:
             return "run"
         behave = json.loads(told["data"]["launch.json"])["training"]["hyperparameters"].get("behave", "run")
         labels = pod["metadata"]["labels"]

@@ -10,9 +10,9 @@ import pytest
 from mlhub.backends.kubernetes import paths
 from mlhub.backends.kubernetes.api import (
     ApiError,
-    ConflictError,
     ExpiredError,
     ForbiddenError,
+    KubeConflictError,
     KubernetesApi,
     connection,
 )
@@ -69,9 +69,9 @@ def test_a_change_to_an_object_that_was_changed_since_is_a_conflict(api: tuple[A
     seen = client.create(f"{HOME}/configmaps", config_map())
     path = f"{HOME}/configmaps/told"
     client.patch(path, {"data": {"a": "1"}})
-    with pytest.raises(ConflictError, match="has been modified"):
+    with pytest.raises(KubeConflictError, match="has been modified"):
         client.patch(path, {"metadata": {"resourceVersion": seen["metadata"]["resourceVersion"]}, "data": {"a": "2"}})
-    with pytest.raises(ConflictError):
+    with pytest.raises(KubeConflictError):
         client.delete(path, seen=seen)
     assert client.get(path)["data"] == {"a": "1"}
 

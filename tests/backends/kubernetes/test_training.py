@@ -18,7 +18,7 @@ import pytest
 
 from mlhub.backends.kubernetes import manifests, names
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DatasetSpec, Input, LaunchSpec, TrainingSpec
 from tests.backends.specs import gang

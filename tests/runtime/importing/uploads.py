@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.contract import Contract, load_contract
+from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.wire.launch import ModelSpec
 
 DIGITS = {"task": "classification", "n_classes": 10, "input_shape": [1, 8, 8]}

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from mlhub.runtime.tables.client import Line
-from mlhub.runtime.tables.connection import Connection
-from mlhub.runtime.tables.server import TableServer
+from mlhub.runtime.compat.tables.client import Line
+from mlhub.runtime.compat.tables.connection import Connection
+from mlhub.runtime.compat.tables.server import TableServer
 
 SECRET = b"secret" * 5
 

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlhub.runtime import tables
+from mlhub.runtime.compat import tables
+from mlhub.runtime.compat.tables.clocks import Clocks
+from mlhub.runtime.compat.tables.connection import Connection
+from mlhub.runtime.compat.tables.table import Table
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.tables.clocks import Clocks
-from mlhub.runtime.tables.connection import Connection
-from mlhub.runtime.tables.table import Table
 from tests.runtime.tables.servers import TableGang
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from mlhub.runtime.ftrl import FTRL
-from mlhub.runtime.tables.updates import Update
+from mlhub.runtime.compat.tables.updates import TableUpdate
+from mlhub.runtime.model.ftrl import FTRL
 
 TWINS: list[tuple[str, dict[str, float], type[torch.optim.Optimizer], dict[str, Any]]] = [
     ("sgd", {"learning_rate": 0.1}, torch.optim.SGD, {"lr": 0.1}),
@@ -31,7 +31,7 @@ def test_a_tables_optimiser_is_torchs(
     name: str, options: dict[str, float], kind: type[torch.optim.Optimizer], theirs: dict[str, Any]
 ) -> None:
     rows, twin = torch.ones(5, 3), torch.nn.Parameter(torch.ones(5, 3))
-    update, optimizer = Update(name, options), kind([twin], **theirs)
+    update, optimizer = TableUpdate(name, options), kind([twin], **theirs)
     for gradient in gradients():
         update.apply(rows, None, gradient.clone())
         twin.grad = gradient.clone()
@@ -44,7 +44,7 @@ def test_rows_that_are_not_named_do_not_move_and_the_others_step_by_their_own_pa
     name: str, options: dict[str, float], kind: type[torch.optim.Optimizer], theirs: dict[str, Any]
 ) -> None:
     rows, twin = torch.ones(5, 3), torch.nn.Parameter(torch.ones(2, 3))
-    update, optimizer = Update(name, options), kind([twin], **theirs)
+    update, optimizer = TableUpdate(name, options), kind([twin], **theirs)
     update.apply(rows, torch.tensor([4]), torch.ones(1, 3))  # another row's past
     for gradient in gradients():
         update.apply(rows, torch.tensor([3, 1]), gradient[:2].clone())
@@ -90,8 +90,8 @@ def test_ftrl_begins_at_the_weights_that_are_there() -> None:
 
 def test_a_name_or_an_option_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ValueError, match="known: add"):
-        Update("lbfgs")
+        TableUpdate("lbfgs")
     with pytest.raises(ValueError, match="has no option beta1"):
-        Update("sgd", {"beta1": 0.9})
+        TableUpdate("sgd", {"beta1": 0.9})
     with pytest.raises(ValueError, match="lr > 0"):
         FTRL([torch.nn.Parameter(torch.zeros(1))], lr=0.0)

@@ -7,18 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from scheduler.models.arrivals import Arrivals
+from scheduler.models.forecast.arrivals import ArrivalEffects
 
 
-def learnt(depth_gpu_s: float, *, work_gpu_s: float, every_s: float = 10.0, n: int = 100) -> Arrivals:
+def learnt(depth_gpu_s: float, *, work_gpu_s: float, every_s: float = 10.0, n: int = 100) -> ArrivalEffects:
     """One came every so often, and was put there in the order."""
-    arrivals = Arrivals({})
+    arrivals = ArrivalEffects({})
     for i in range(n + 1):
         arrivals.come([(depth_gpu_s, work_gpu_s)], now_s=i * every_s)
     return arrivals
 
 
-def delayed(arrivals: Arrivals, left_s: float, depth_gpu_s: float) -> tuple[float, float]:
+def delayed(arrivals: ArrivalEffects, left_s: float, depth_gpu_s: float) -> tuple[float, float]:
     """On 10 GPUs, after 1000 s."""
     half, most = arrivals.delayed(
         np.array([left_s]), np.array([2 * left_s]), np.array([depth_gpu_s]), n_gpus=10, now_s=1000.0
@@ -27,7 +27,7 @@ def delayed(arrivals: Arrivals, left_s: float, depth_gpu_s: float) -> tuple[floa
 
 
 def test_before_anybody_came_a_job_ends_as_foretold() -> None:
-    assert delayed(Arrivals({}), 100.0, 5000.0) == (100.0, 200.0)
+    assert delayed(ArrivalEffects({}), 100.0, 5000.0) == (100.0, 200.0)
 
 
 def test_who_comes_to_the_end_of_the_line_delays_nobody_before() -> None:
@@ -58,4 +58,4 @@ def test_it_survives_json_and_forgets_old_arrivals() -> None:
     arrivals = learnt(0.0, work_gpu_s=50.0, n=1000)
     memory = json.loads(json.dumps(arrivals.to_json()))
     assert len(memory["newest"]) == 200
-    assert delayed(Arrivals(memory), 100.0, 400.0) == delayed(arrivals, 100.0, 400.0)
+    assert delayed(ArrivalEffects(memory), 100.0, 400.0) == delayed(arrivals, 100.0, 400.0)

@@ -7,16 +7,16 @@ import random
 
 import pytest
 
-from scheduler.models.bands import LEAST_ALPHA, MOST_ALPHA, Bands, Foretold
+from scheduler.models.forecast.prediction_intervals import LEAST_ALPHA, MOST_ALPHA, FinishForecast, PredictionIntervals
 
 
-def foretold(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = False) -> Foretold:
-    return Foretold(half_s, most_s, waits)
+def foretold(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = False) -> FinishForecast:
+    return FinishForecast(half_s, most_s, waits)
 
 
-def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) -> Bands:
+def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) -> PredictionIntervals:
     """Jobs that were said to need 100 s each, 200 s at most, one after the other, and how long each took."""
-    bands, now_s = Bands({}), 0.0
+    bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
         about = foretold(waits=waits)
         bands.say(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
@@ -26,14 +26,14 @@ def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) 
 
 
 def test_before_a_job_ended_the_models_are_believed() -> None:
-    assert Bands({}).p90_s(foretold()) == pytest.approx(200.0)
+    assert PredictionIntervals({}).p90_s(foretold()) == pytest.approx(200.0)
     assert after([900.0] * 30, withdrawn=True).p90_s(foretold()) == pytest.approx(200.0)
 
 
 def test_where_jobs_end_as_foretold_the_band_comes_to_hold_nine_of_ten() -> None:
     """Whether the models' own band is far too wide or far too narrow."""
     for scale in (0.4, 1.0, 3.0):
-        chance, bands, now_s, held = random.Random(0), Bands({}), 0.0, []
+        chance, bands, now_s, held = random.Random(0), PredictionIntervals({}), 0.0, []
         for i in range(1500):
             about = foretold()
             p90_s = bands.p90_s(about)
@@ -82,12 +82,12 @@ def test_the_level_stays_within_its_bounds() -> None:
 
 
 def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> None:
-    bands = Bands({})
+    bands = PredictionIntervals({})
     for i in range(1000):
         bands.say("a", foretold(), p90_s=200.0, now_s=float(i))
     memory = json.loads(json.dumps(bands.to_json()))
     assert len(memory["open"]["a"][2]) <= 7
-    again = Bands(memory)
+    again = PredictionIntervals(memory)
     again.close([], now_s=1000.0)
     assert again.to_json()["open"] == {}
     assert again.to_json()["running"]["ended"]
@@ -95,4 +95,4 @@ def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> 
 
 def test_a_memory_of_another_format_is_forgotten() -> None:
     old = {"open": {"a": [1, 1, [[0.0, 50.0, False]]]}, "ended": {"waiting": [[4.0, 1.0]] * 30, "running": []}}
-    assert Bands(old).p90_s(foretold(waits=True)) == pytest.approx(200.0)
+    assert PredictionIntervals(old).p90_s(foretold(waits=True)) == pytest.approx(200.0)

@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import Allocation, JobSnapshot, Mode, Share
-from scheduler.models.contention import Contention
-from scheduler.models.flows import Floats, Links, settle
+from scheduler import GangAllocation, JobSnapshot, Mode, NodeAllocation
 from scheduler.models.layout import terrain_of
-from scheduler.models.speeds import Speeds
+from scheduler.models.link_contention import LinkContention
+from scheduler.models.network.flows import Floats, Links, settle
+from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import Case, cluster, job
 
 
-def contention(case: Case) -> Contention:
-    return Contention(Links(case.nodes, case.racks), Speeds(terrain_of(case.nodes, case.racks)))
+def contention(case: Case) -> LinkContention:
+    return LinkContention(Links(case.nodes, case.racks), JobSpeeds(terrain_of(case.nodes, case.racks)))
 
 
-def ring(*nodes: str, gpus: int = 2, first: int = 0) -> Allocation:
-    shares = tuple(Share(node, tuple(range(first, first + gpus))) for node in nodes)
-    return Allocation(Mode.ALL_REDUCE, gpus * len(nodes), 0, shares)
+def ring(*nodes: str, gpus: int = 2, first: int = 0) -> GangAllocation:
+    shares = tuple(NodeAllocation(node, tuple(range(first, first + gpus))) for node in nodes)
+    return GangAllocation(Mode.ALL_REDUCE, gpus * len(nodes), 0, shares)
 
 
 def talkative(id: str, **more: float) -> JobSnapshot:
@@ -89,7 +89,7 @@ def test_the_quick_form_is_near_the_fixed_point(n_gangs: int, seed: int) -> None
     case = Case(CASE.nodes, tuple(type(rack)(rack.name, 10e9) for rack in CASE.racks))
     jobs = [talkative(f"j{i}", step_overhead_s=float(rng.uniform(0.01, 1.0))) for i in range(n_gangs)]
     places = [ring(f"n{2 * (i % 2)}", f"n{2 * (i // 2 % 2) + 1}", gpus=1) for i in range(n_gangs)]
-    places = [Allocation(p.mode, 4, 0, p.shares) for p in places]
+    places = [GangAllocation(p.mode, 4, 0, p.shares) for p in places]
     traffic, demands = contention(case), []
     for one, place in zip(jobs, places, strict=True):
         traffic.add(one, place)

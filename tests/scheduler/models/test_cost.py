@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from scheduler.models.cost import Basis, CostModel, CostObservation, Kind, restart_cost_s
+from scheduler.models.cost import Basis, CostKind, CostModel, CostObservation, restart_cost_s
 from tests.scheduler.cases import job
 
 
 def starts(**families: list[float]) -> list[CostObservation]:
-    return [CostObservation(family, Kind.START, s) for family, each in families.items() for s in each]
+    return [CostObservation(family, CostKind.START, s) for family, each in families.items() for s in each]
 
 
 def test_before_anything_ran_it_is_a_guess_and_says_so() -> None:
@@ -24,7 +24,10 @@ def test_before_anything_ran_it_is_a_guess_and_says_so() -> None:
 
 
 def test_a_restart_adds_up_and_rests_on_its_weakest_part() -> None:
-    seen = [CostObservation("a", kind, s) for kind, s in ((Kind.START, 30.0), (Kind.LEAVE, 1.0), (Kind.LOSS, 0.0))] * 7
+    seen = [
+        CostObservation("a", kind, s)
+        for kind, s in ((CostKind.START, 30.0), (CostKind.LEAVE, 1.0), (CostKind.LOSS, 0.0))
+    ] * 7
     costs = CostModel(seen).of("a")
     assert costs.restart.seconds == pytest.approx(costs.resize_s) == pytest.approx(31.0, abs=1.5)
     assert costs.restart.error_s == pytest.approx(
@@ -75,7 +78,7 @@ def test_two_of_three_lie_within_what_is_said_whatever_number_was_seen() -> None
     for _ in range(300):
         centres = {f"f{k}": math.exp(chance.gauss(3.0, 0.8)) for k in range(6)}
         seen = [
-            CostObservation(family, Kind.START, centre * math.exp(chance.gauss(0, 0.3)))
+            CostObservation(family, CostKind.START, centre * math.exp(chance.gauss(0, 0.3)))
             for family, centre in centres.items()
             for _ in range(chance.choice([1, 2, 5]))
         ]
@@ -88,7 +91,7 @@ def test_two_of_three_lie_within_what_is_said_whatever_number_was_seen() -> None
 
 def test_a_restart_costs_the_leave_the_loss_and_the_start() -> None:
     assert restart_cost_s(job("a", start_s=20.0, checkpoint_s=3.0, lost_s=5.0)) == 28.0
-    observations = [*starts(a=[20.0] * 5), *(CostObservation("a", Kind.LEAVE, 3.0) for _ in range(5))]
-    observations += [CostObservation("a", Kind.LOSS, 5.0) for _ in range(5)]
+    observations = [*starts(a=[20.0] * 5), *(CostObservation("a", CostKind.LEAVE, 3.0) for _ in range(5))]
+    observations += [CostObservation("a", CostKind.LOSS, 5.0) for _ in range(5)]
     costs = CostModel(observations).of("a")
     assert (costs.preempt_s, costs.resize_s) == (pytest.approx(8.0), pytest.approx(28.0))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import Allocation, Mode, Node, Rack, Share
-from scheduler.models.bandwidth import all_reduce_wire_s, bits_on_links, parameter_server_wire_s
-from scheduler.models.flows import Flow, Links, groups, max_min_rates, rates_when_on, settle
+from scheduler import GangAllocation, Mode, Node, NodeAllocation, Rack
 from scheduler.models.layout import Layout, terrain_of
+from scheduler.models.network.bandwidth import all_reduce_wire_s, bits_on_links, parameter_server_wire_s
+from scheduler.models.network.flows import Flow, Links, groups, max_min_rates, rates_when_on, settle
 
 GBIT = 1e9
 
@@ -93,11 +93,13 @@ def test_links_are_nics_uplinks_and_the_core() -> None:
     racks = (Rack("r0", 5e9), Rack("r1", float("inf")))
     links = Links(nodes, racks, core_bps=20e9)
     assert links.capacity_L.tolist() == [10e9] * 4 + [5e9, 20e9]
-    ring = Allocation(Mode.ALL_REDUCE, 8, 0, (Share("n1", (0, 1, 2, 3)), Share("n2", (0, 1, 2, 3))))
+    ring = GangAllocation(
+        Mode.ALL_REDUCE, 8, 0, (NodeAllocation("n1", (0, 1, 2, 3)), NodeAllocation("n2", (0, 1, 2, 3)))
+    )
     flow = links.flow(ring, terrain_of(nodes, racks).layout_of(ring), parameters_bytes=1e9)
     assert flow is not None
     assert dict(zip(flow.links, flow.bits, strict=True)) == {1: 14e9, 2: 14e9, 4: 14e9, 5: 28e9}
-    inside = Allocation(Mode.ALL_REDUCE, 4, 0, (Share("n1", (0, 1, 2, 3)),))
+    inside = GangAllocation(Mode.ALL_REDUCE, 4, 0, (NodeAllocation("n1", (0, 1, 2, 3)),))
     assert links.flow(inside, terrain_of(nodes, racks).layout_of(inside), parameters_bytes=1e9) is None
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.models.interference import MIN_PAIRS, PRIOR_MEAN, PRIOR_SD, Interference
-from scheduler.models.interference_jobs import JobTraits, MeasuredPair, family_of, size_of
+from scheduler.models.interference.job_features import JobTraits, MeasuredPair, family_of, size_of
+from scheduler.models.interference.model import MIN_PAIRS, PRIOR_MEAN, PRIOR_SD, Interference
 
 FAMILIES = {"ResNet-50": (0.5, 0.9), "LM": (0.2, 0.3), "A3C": (0.1, 0.05), "Recommender, wide": (0.9, 0.8)}
 SIZES = (16, 32, 64)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.models.interference_folds import evaluate, held_out
-from scheduler.models.interference_pairs import BadPairs, read_pairs
+from scheduler.models.interference.cross_validation import evaluate, held_out
+from scheduler.models.interference.pairs_file import BadPairs, read_pairs
 from tests.scheduler.models.test_interference import crowded_pairs, latent_pairs
 
 HEADER = "job_a,job_b,norm_a,norm_b\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.models.interleaving import efficiency, joint_step_s
+from scheduler.models.interference.interleaving import efficiency, joint_step_s
 
 
 def test_two_jobs_of_opposite_needs_take_as_long_as_one() -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from scheduler import PolicyMemory, decide, policy_named
-from scheduler.models.lengths import Lengths
+from scheduler.models.job_length import JobLengthModel
 from tests.scheduler.cases import cluster, job
 
 
-def learnt(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) -> Lengths:
-    lengths = Lengths({"ended": list(ended)})
+def learnt(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) -> JobLengthModel:
+    lengths = JobLengthModel({"ended": list(ended)})
     lengths.see({f"here-{i}": (family, work, 0.0) for i, (family, work) in enumerate(here)}, now_s=0.0)
     return lengths
 
@@ -45,11 +45,11 @@ def test_those_that_did_not_end_yet_count_as_longer() -> None:
 
 
 def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
-    lengths = Lengths({})
+    lengths = JobLengthModel({})
     lengths.see({"a": ("f", 500.0, 8.0)}, now_s=100.0)
     lengths.see({}, now_s=150.0)
     assert lengths.to_json() == {"open": {}, "ended": [["f", 900.0]]}
-    again = Lengths(lengths.to_json())
+    again = JobLengthModel(lengths.to_json())
     assert again.left_gpu_s("f", 10.0) == lengths.left_gpu_s("f", 10.0)
 
 
@@ -61,7 +61,7 @@ def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
         one.see(jobs, now_s=0.0)
         one.see({}, withdrawn=withdrawn, now_s=0.0)
     assert lengths.left_gpu_s("f", 40_000.0) > 2 * wrong.left_gpu_s("f", 40_000.0)
-    again = Lengths(lengths.to_json())
+    again = JobLengthModel(lengths.to_json())
     assert again.left_gpu_s("f", 40_000.0) == lengths.left_gpu_s("f", 40_000.0)
     assert len(again.to_json()["ended"]) == 20
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import Mode, Node, Rack, SpeedObservation
 from scheduler.models.layout import Layout, terrain_of
-from scheduler.models.speed import SpeedModel
+from scheduler.models.speed.model import SpeedModel
 
 NIC_BPS = 10e9
 NODES = tuple(Node(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))

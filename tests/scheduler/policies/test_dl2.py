@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from scheduler.policies.dl2 import Dl2, next_size, sizes_of
-from scheduler.policies.dl2_network import N_FEATURES, SHAPES, checked, logits, trained
-from scheduler.policies.policy import Policy
+from scheduler.policies.dl2.network import N_FEATURES, SHAPES, checked, logits, trained
+from scheduler.policies.dl2.policy import Dl2, next_size, sizes_of
+from scheduler.policies.toolkit.policy import Policy
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
 
@@ -33,7 +33,7 @@ def average_s(policy: Policy) -> float:
     jobs = tuple(
         TraceJob(f"j{i}", 60.0 * i, 1, float(np.exp(rng.normal(8, 1.2))), min_gpus=1, max_gpus=8) for i in range(24)
     )
-    world = CountingWorld(Trace("small", "mlhub", jobs), uniform_cluster(n_nodes=2, n_gpus=4))
+    world = CountingEnvironment(Trace("small", "mlhub", jobs), uniform_cluster(n_nodes=2, n_gpus=4))
     return float(summary(simulate(world, policy=policy), nodes=world.nodes)["avg_jct_s"])
 
 

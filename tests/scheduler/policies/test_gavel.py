@@ -9,29 +9,29 @@ import numpy as np
 import pytest
 
 from scheduler import Mode, Profile, SpeedObservation, policy_named
-from scheduler.policies.gavel_programs import Column, Demand, time_shares
-from scheduler.snapshot import PairObservation
+from scheduler.api.snapshot import PairObservation
+from scheduler.policies.gavel.linear_programs import JobDemand, ProgramColumn, time_shares
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 
-def demand(n: int, **more: Any) -> Demand:
+def demand(n: int, **more: Any) -> JobDemand:
     values = {key: np.ones(n) for key in ("weight", "n_gpus", "fair_rate")}
     values |= {"left": np.full(n, 100.0), "waited_s": np.zeros(n), "isolated_s": np.zeros(n)}
-    return Demand(**(values | {key: np.array(value, dtype=float) for key, value in more.items()}))
+    return JobDemand(**(values | {key: np.array(value, dtype=float) for key, value in more.items()}))
 
 
-def one_gpu(n: int) -> list[Column]:
-    return [Column((j,), 0, 1, (1.0,)) for j in range(n)]
+def one_gpu(n: int) -> list[ProgramColumn]:
+    return [ProgramColumn((j,), 0, 1, (1.0,)) for j in range(n)]
 
 
-def shares(objective: str, columns: list[Column], wanted: Demand, *capacity: float) -> list[float]:
+def shares(objective: str, columns: list[ProgramColumn], wanted: JobDemand, *capacity: float) -> list[float]:
     found = time_shares(objective, columns, wanted, np.array(capacity))
     return [round(float(share), 3) + 0.0 for share in found]
 
 
 def test_each_job_goes_where_it_gains_most_from_the_type() -> None:
     """Job 0 is four times as fast on type 0, job 1 as fast on both: each has the whole of its own."""
-    columns = [Column((j,), t, 1, (4.0 if (j, t) == (0, 0) else 1.0,)) for j in range(2) for t in range(2)]
+    columns = [ProgramColumn((j,), t, 1, (4.0 if (j, t) == (0, 0) else 1.0,)) for j in range(2) for t in range(2)]
     assert shares("max_min_fairness", columns, demand(2, fair_rate=[2.5, 1.0]), 1, 1) == [1, 0, 0, 1]
 
 
@@ -42,7 +42,7 @@ def test_equal_jobs_get_equal_parts_and_a_weight_of_two_the_double() -> None:
 
 def test_a_gang_of_two_gets_as_much_gpu_time_as_a_single_worker() -> None:
     """x of 2 GPUs and y of one: 2x = y, and 2x + y = 1."""
-    columns = [Column((0,), 0, 2, (1.0,)), Column((1,), 0, 1, (1.0,))]
+    columns = [ProgramColumn((0,), 0, 2, (1.0,)), ProgramColumn((1,), 0, 1, (1.0,))]
     found = shares("max_min_fairness", columns, demand(2, n_gpus=[2, 1]), 1.5)
     assert found == [0.375, 0.75]
 
@@ -66,7 +66,7 @@ def test_for_finish_time_fairness_who_waited_in_vain_gets_more() -> None:
 
 def test_two_that_share_count_for_both() -> None:
     """A pair at 0.8 of their speeds is better for both than half the time alone."""
-    columns = [*one_gpu(2), Column((0, 1), 0, 1, (0.8, 0.8))]
+    columns = [*one_gpu(2), ProgramColumn((0, 1), 0, 1, (0.8, 0.8))]
     assert shares("max_min_fairness", columns, demand(2), 1) == [0, 0, 1]
 
 

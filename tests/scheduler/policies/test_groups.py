@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from scheduler import JobSnapshot, PairObservation, Profile
-from scheduler.models.companions import Companions
+from scheduler.models.interference.colocated_speeds import ColocatedSpeeds
 from scheduler.models.layout import terrain_of
 from scheduler.models.progress import remaining_s
-from scheduler.models.speeds import Speeds
-from scheduler.policies.groups import CHARGED, Groups
-from scheduler.policies.policy import View
+from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.policies.mlhub.group_values import CHARGED, GroupValues
+from scheduler.policies.toolkit.policy import View
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 LOSE = (PairObservation("one", "other", 0.3, 0.3),)
@@ -27,12 +27,15 @@ def room(n_gpus: int = 1, pairs: tuple[PairObservation, ...] = LOSE) -> Case:
     return replace(cluster(gpus=n_gpus, max_jobs_per_gpu=2), pairs=pairs)
 
 
-def groups(case: Case) -> Groups:
-    speeds = Speeds(terrain_of(case.nodes, case.racks))
+def groups(case: Case) -> GroupValues:
+    speeds = JobSpeeds(terrain_of(case.nodes, case.racks))
     view = View(case.now_s, case.jobs, case.tenants, speeds, pairs=case.pairs, max_jobs_per_gpu=2)
     sizes = {one.id: 1 for one in case.jobs}
-    return Groups(
-        view, Companions(case.pairs), left_s=lambda one, n: remaining_s(one, step_s=speeds.step_s(one, n)), sizes=sizes
+    return GroupValues(
+        view,
+        ColocatedSpeeds(case.pairs),
+        left_s=lambda one, n: remaining_s(one, step_s=speeds.step_s(one, n)),
+        sizes=sizes,
     )
 
 

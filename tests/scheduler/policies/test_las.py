@@ -8,15 +8,15 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.scheduler.cases import cluster, job, kinds
 
 
 def jcts(*jobs: TraceJob, **parameters: object) -> dict[str, float]:
-    world = CountingWorld(Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=1))
+    world = CountingEnvironment(Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=1))
     return summary(simulate(world, policy=policy_named("las", parameters)), nodes=world.nodes)["jct_s"]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.policies.couples import best_couples
-from scheduler.policies.market import Market, Unit, clearing_price
+from scheduler.policies.mlhub.market import Market, SharingUnit, clearing_price
+from scheduler.policies.mlhub.matching import best_couples
 from tests.scheduler.cases import job
 
 
@@ -36,7 +36,7 @@ def test_couples_are_those_that_gain_most_in_all(gain_UU: np.ndarray, couples: l
 
 def market(*values: float, together: float) -> Market:
     """Single jobs of one GPU, that do this part of their speed beside anybody."""
-    units = [Unit((job(str(i), gpus=1),), 1, value) for i, value in enumerate(values)]
+    units = [SharingUnit((job(str(i), gpus=1),), 1, value) for i, value in enumerate(values)]
     value_U = np.array(values)
     return Market(units, together * (value_U[:, None] + value_U))
 

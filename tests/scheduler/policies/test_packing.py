@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler import JobSnapshot, PairObservation, Profile, decide, policy_named
-from scheduler.snapshot import ClusterSnapshot
+from scheduler.api.snapshot import ClusterSnapshot
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler import JobSnapshot, PairObservation, Plan, Profile, decide, policy_named
-from scheduler.models.companions import Companions
+from scheduler.models.interference.colocated_speeds import ColocatedSpeeds
 from tests.scheduler.cases import cluster, job, kinds
 
 LOADS = Profile(cpu_io_s=0.09, gpu_s=0.01, network_s=0.0)
@@ -52,7 +52,7 @@ def test_what_was_measured_counts_where_stages_are_not_known(norm: float, expect
 
 def test_companions_say_nothing_of_three_jobs_without_stages() -> None:
     jobs = [sharer(id, Profile()) for id in "abc"]
-    companions = Companions([PairObservation("a", "b", 0.9, 0.7)])
+    companions = ColocatedSpeeds([PairObservation("a", "b", 0.9, 0.7)])
     assert companions.norms(jobs, alone_s=[0.1] * 3) is None
     assert companions.norms(jobs[:2], alone_s=[0.1] * 2) == (0.9, 0.7)
     assert companions.norms(jobs[1::-1], alone_s=[0.1] * 2) == (0.7, 0.9)
@@ -64,7 +64,7 @@ def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> N
     short = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3000) for i, n in (("a", 0), ("b", 3)))
     long = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3_000_000) for i, n in (("a", 0), ("b", 3)))
     assert sorted(kinds(decided(*short, pairs=bad)).values()) == ["Launch", "Wait"]
-    model = Companions(bad)
+    model = ColocatedSpeeds(bad)
     cautious = model.norms(jobs := tuple(long), alone_s=[0.1, 0.1])
     bold = model.norms(jobs, alone_s=[0.1, 0.1], sds=1.0)
     assert cautious is not None

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler import Mode, PolicyMemory, SpeedObservation
-from scheduler.policies.genetics import Ints, Limits, crossed, evolve, mutated, repaired
-from scheduler.policies.pollux import most_workers
+from scheduler.policies.pollux.genetic_search import Ints, Limits, crossed, evolve, mutated, repaired
+from scheduler.policies.pollux.policy import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
 

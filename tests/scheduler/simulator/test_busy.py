@@ -10,7 +10,7 @@ import pytest
 
 from scheduler import Plan, PolicyMemory, decide, policy_named
 from scheduler.__main__ import main
-from scheduler.simulator.busy import BusyCluster
+from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
 
 def played(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:

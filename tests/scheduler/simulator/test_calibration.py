@@ -6,15 +6,15 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.calibration import Calibrator
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.reports.calibration import Calibrator
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 
 def test_known_lengths_on_a_free_cluster_end_as_said() -> None:
     jobs = tuple(TraceJob(f"j{i}", submitted_at_s=10.0 * i, n_gpus=1, duration_s=100.0 + i) for i in range(4))
-    world = CountingWorld(Trace("t", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=4))
+    world = CountingEnvironment(Trace("t", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=4))
     calibrator = Calibrator()
     outcome = simulate(world, policy=policy_named("srtf", {}), on_round=calibrator)
     result = calibrator.result(outcome)

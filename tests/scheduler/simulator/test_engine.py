@@ -7,22 +7,22 @@ from collections.abc import Mapping
 import pytest
 
 from scheduler import POLICIES, policy_named
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
-from scheduler.simulator.world import Gang, Leg
-from scheduler.snapshot import JobSnapshot
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.environments.environment import Leg, SimulatedGang
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 
-def world(*jobs: TraceJob, gpus: int = 4, start_s: float = 0.0, stop_s: float = 0.0) -> CountingWorld:
-    return CountingWorld(
+def world(*jobs: TraceJob, gpus: int = 4, start_s: float = 0.0, stop_s: float = 0.0) -> CountingEnvironment:
+    return CountingEnvironment(
         Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=gpus), start_s=start_s, stop_s=stop_s
     )
 
 
-def jcts(world: CountingWorld, policy: str) -> dict[str, float]:
+def jcts(world: CountingEnvironment, policy: str) -> dict[str, float]:
     return summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)["jct_s"]
 
 
@@ -71,12 +71,12 @@ def test_an_elastic_job_uses_what_is_idle_and_makes_room_again() -> None:
     assert both["b"] < 60
 
 
-class _LateWorld(CountingWorld):
+class _LateWorld(CountingEnvironment):
     """Every leg ends just after its end, as where times are rounded down."""
 
     interrupted = 0
 
-    def leg(self, gang: Gang, others: Mapping[str, Gang]) -> Leg:
+    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
         return super().leg(gang, others)._replace(is_late=True)
 
     def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:

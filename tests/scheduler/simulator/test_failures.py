@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 
 from scheduler import POLICIES, policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.failing import FailingWorld
-from scheduler.simulator.failures import Kind, Mishap, Odds, drawn, mishaps_in
-from scheduler.simulator.network import NetworkWorld
-from scheduler.simulator.outcome import Outcome
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import BadInput, Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.environments.failing import FailingEnvironment
+from scheduler.simulator.environments.network import NetworkEnvironment
+from scheduler.simulator.failures import Failure, FailureKind, Odds, drawn, mishaps_in
+from scheduler.simulator.outcome import SimulationOutcome
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
 
 NODES = ["n0", "n1"]
 
 
 def played(
-    *jobs: TraceJob, mishaps: list[Mishap], policy: str = "fifo", start_s: float = 0.0, every_s: float = 100.0
-) -> Outcome:
+    *jobs: TraceJob, mishaps: list[Failure], policy: str = "fifo", start_s: float = 0.0, every_s: float = 100.0
+) -> SimulationOutcome:
     cluster = uniform_cluster(n_nodes=2, n_gpus=4)
-    inner = CountingWorld(Trace("case", "mlhub", jobs), cluster, start_s=start_s)
-    return simulate(FailingWorld(inner, mishaps, checkpoint_every_s=every_s), policy=policy_named(policy, {}))
+    inner = CountingEnvironment(Trace("case", "mlhub", jobs), cluster, start_s=start_s)
+    return simulate(FailingEnvironment(inner, mishaps, checkpoint_every_s=every_s), policy=policy_named(policy, {}))
 
 
-def lost(node: str, at_s: float, for_s: float) -> list[Mishap]:
-    return [Mishap(at_s, node, Kind.LOST), Mishap(at_s + for_s, node, Kind.BACK)]
+def lost(node: str, at_s: float, for_s: float) -> list[Failure]:
+    return [Failure(at_s, node, FailureKind.LOST), Failure(at_s + for_s, node, FailureKind.BACK)]
 
 
 def test_a_job_on_a_lost_node_goes_back_to_its_last_checkpoint() -> None:
@@ -63,7 +63,7 @@ def test_a_start_that_is_interrupted_is_lost() -> None:
 
 def test_a_gang_is_as_slow_as_its_slowest_node() -> None:
     """300 s at full pace, 100 s at half of it, 150 s at full pace: 500 s of work."""
-    slow = [Mishap(300, "n1", Kind.SLOW, 2.0), Mishap(400, "n1", Kind.WELL)]
+    slow = [Failure(300, "n1", FailureKind.SLOW, 2.0), Failure(400, "n1", FailureKind.WELL)]
     assert played(TraceJob("a", 0, 8, 500), mishaps=slow).lives["a"].ended_at_s == pytest.approx(550)
     elsewhere = played(TraceJob("a", 0, 4, 500), mishaps=slow)
     assert elsewhere.lives["a"].ended_at_s == pytest.approx(500)
@@ -71,7 +71,7 @@ def test_a_gang_is_as_slow_as_its_slowest_node() -> None:
 
 def test_work_since_a_checkpoint_counts_at_the_pace_it_was_done() -> None:
     """Slow from 150: by 250 it has done 200 s of work, 150 + 25 of them saved at 200. 325 s are left from 300 on."""
-    slow = [Mishap(150, "n1", Kind.SLOW, 2.0), Mishap(260, "n1", Kind.WELL)]
+    slow = [Failure(150, "n1", FailureKind.SLOW, 2.0), Failure(260, "n1", FailureKind.WELL)]
     mishaps = sorted([*slow, *lost("n1", 250, 50)], key=lambda mishap: mishap.at_s)
     assert played(TraceJob("a", 0, 8, 500), mishaps=mishaps).lives["a"].ended_at_s == pytest.approx(300 + 325)
 
@@ -89,8 +89,8 @@ def test_who_left_in_good_order_loses_nothing() -> None:
 def test_no_job_is_lost_and_the_work_is_conserved(policy: str) -> None:
     jobs = [TraceJob(f"j{i}", 7.0 * i, 1 + i % 4, 100.0 + 31 * (i % 5)) for i in range(15)]
     mishaps = drawn(Odds(mtbf_s=400.0, mttr_s=50.0), NODES, seed=3)
-    inner = CountingWorld(Trace("case", "mlhub", tuple(jobs)), uniform_cluster(n_nodes=2, n_gpus=4))
-    world = FailingWorld(inner, mishaps, checkpoint_every_s=40.0)
+    inner = CountingEnvironment(Trace("case", "mlhub", tuple(jobs)), uniform_cluster(n_nodes=2, n_gpus=4))
+    world = FailingEnvironment(inner, mishaps, checkpoint_every_s=40.0)
     nodes = world.nodes
     outcome = simulate(world, policy=policy_named(policy, {}))
     figures = summary(outcome, nodes=nodes)
@@ -105,9 +105,9 @@ def test_no_job_is_lost_and_the_work_is_conserved(policy: str) -> None:
 def test_gangs_that_contend_survive_failures_too(seed: int, policy: str, mtbf_s: float) -> None:
     stages = {"iterations": 300, "batch_size": 16, "iteration_s": 0.2, "network_s": 0.06}
     jobs = tuple(TraceJob(f"j{i}", 9.0 * i, 1 << i % 4, 60.0, model=f"m{i % 3}", extra=stages) for i in range(8))
-    inner = NetworkWorld(Trace("case", "muri", jobs), uniform_cluster(n_nodes=2, n_gpus=4), seed=seed)
+    inner = NetworkEnvironment(Trace("case", "muri", jobs), uniform_cluster(n_nodes=2, n_gpus=4), seed=seed)
     odds = Odds(mtbf_s=3 * mtbf_s, mttr_s=30.0, slow_every_s=mtbf_s, slow_for_s=40.0, pace=3.0)
-    world = FailingWorld(inner, drawn(odds, NODES, seed=seed), checkpoint_every_s=20.0)
+    world = FailingEnvironment(inner, drawn(odds, NODES, seed=seed), checkpoint_every_s=20.0)
     outcome = simulate(world, policy=policy_named(policy, {}))
     assert all(life.ended_at_s is not None for life in outcome.lives.values())
     for life in outcome.lives.values():
@@ -131,8 +131,8 @@ def test_the_same_seed_draws_the_same_mishaps_in_order() -> None:
     assert [m.at_s for m in first] == sorted(m.at_s for m in first)
     assert first != list(islice(drawn(odds, NODES, seed=2), 200))
     for node in NODES:
-        kinds = [m.kind for m in first if m.node == node and m.kind in (Kind.LOST, Kind.BACK)]
-        assert kinds == [Kind.LOST, Kind.BACK] * (len(kinds) // 2) + [Kind.LOST] * (len(kinds) % 2)
+        kinds = [m.kind for m in first if m.node == node and m.kind in (FailureKind.LOST, FailureKind.BACK)]
+        assert kinds == [FailureKind.LOST, FailureKind.BACK] * (len(kinds) // 2) + [FailureKind.LOST] * (len(kinds) % 2)
     alone = list(islice(drawn(odds, ["n0"], seed=1), 50))
     assert alone == [m for m in first if m.node == "n0"][:50]
 
@@ -140,9 +140,9 @@ def test_the_same_seed_draws_the_same_mishaps_in_order() -> None:
 def test_a_file_tells_who_is_lost_and_who_is_slow() -> None:
     value = {"lost": [{"node": "n1", "at_s": 60, "for_s": 5}], "slow": [{"node": "n0", "at_s": 10, "pace": 1.5}]}
     assert mishaps_in(value, NODES, name="f.yaml") == [
-        Mishap(10.0, "n0", Kind.SLOW, 1.5),
-        Mishap(60.0, "n1", Kind.LOST),
-        Mishap(65.0, "n1", Kind.BACK),
+        Failure(10.0, "n0", FailureKind.SLOW, 1.5),
+        Failure(60.0, "n1", FailureKind.LOST),
+        Failure(65.0, "n1", FailureKind.BACK),
     ]
 
 

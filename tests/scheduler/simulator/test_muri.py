@@ -8,11 +8,11 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.muri import MuriWorld, read_restarts
-from scheduler.simulator.muri_antman import beside_step_s
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
+from scheduler.simulator.environments.muri_antman import beside_step_s
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 RESTARTS = "num_gpu,model,restart_s\n1,slow,38\n1,fast,4\n"
 LOADS = {"cpu_io_s": 0.9, "gpu_s": 0.1, "network_s": 0.0}
@@ -26,7 +26,7 @@ def traced(id: str, at_s: float, *, n: int = 1, iterations: int = 100, model: st
 
 def jcts(*jobs: TraceJob, gpus: int, policy: str, **more: Any) -> dict[str, float]:
     cluster = uniform_cluster(n_nodes=1, n_gpus=gpus)
-    world = MuriWorld(Trace("case", "muri", jobs), cluster, read_restarts(RESTARTS, name="case"), **more)
+    world = MuriEnvironment(Trace("case", "muri", jobs), cluster, read_restarts(RESTARTS, name="case"), **more)
     outcome = simulate(world, policy=policy_named(policy, {}))
     return summary(outcome, nodes=world.nodes)["jct_s"]
 

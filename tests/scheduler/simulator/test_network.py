@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler import Allocation, Mode, Share, policy_named
+from scheduler import GangAllocation, Mode, NodeAllocation, policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.network import NetworkWorld
-from scheduler.simulator.network_jobs import truth_of
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
-from scheduler.simulator.world import Gang
+from scheduler.simulator.environments.environment import SimulatedGang
+from scheduler.simulator.environments.network import NetworkEnvironment
+from scheduler.simulator.environments.network_jobs import truth_of
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 CLUSTER = uniform_cluster(n_nodes=4, n_gpus=4, n_racks=2, nic_bps=10e9, uplink_bps=10e9)
 
@@ -21,22 +21,22 @@ def muri_job(id: str, n_gpus: int = 8, *, at: float = 0.0, iterations: int = 100
     return TraceJob(id, at, n_gpus, iterations * 0.2, model=f"family of {id}", extra=stages)
 
 
-def world(*jobs: TraceJob, **options: bool) -> NetworkWorld:
-    return NetworkWorld(Trace("case", "muri", jobs), CLUSTER, **options)
+def world(*jobs: TraceJob, **options: bool) -> NetworkEnvironment:
+    return NetworkEnvironment(Trace("case", "muri", jobs), CLUSTER, **options)
 
 
-def on(*nodes: str, gpus: int = 4, first: int = 0) -> Allocation:
-    shares = tuple(Share(node, tuple(range(first, first + gpus))) for node in nodes)
-    return Allocation(Mode.ALL_REDUCE, gpus * len(nodes), 0, shares)
+def on(*nodes: str, gpus: int = 4, first: int = 0) -> GangAllocation:
+    shares = tuple(NodeAllocation(node, tuple(range(first, first + gpus))) for node in nodes)
+    return GangAllocation(Mode.ALL_REDUCE, gpus * len(nodes), 0, shares)
 
 
-def step_s(the_world: NetworkWorld, job: str, places: dict[str, Allocation]) -> float:
+def step_s(the_world: NetworkEnvironment, job: str, places: dict[str, GangAllocation]) -> float:
     jobs = {arrival.job.id: arrival.job for arrival in the_world.arrivals}
-    gangs = {job_id: Gang(jobs[job_id], place) for job_id, place in places.items()}
+    gangs = {job_id: SimulatedGang(jobs[job_id], place) for job_id, place in places.items()}
     return the_world.step_s(gangs[job], gangs) / noise_of(the_world, job, places[job])
 
 
-def noise_of(the_world: NetworkWorld, job: str, place: Allocation) -> float:
+def noise_of(the_world: NetworkEnvironment, job: str, place: GangAllocation) -> float:
     return the_world._truth[job].noise(place)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.report import summary
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 
 SIXTY_JOBS = """
 1,0,164 8,30,147 2,53,127 1,79,121 4,99,121 8,132,138 1,176,121 2,204,124 2,227,155 1,252,126 1,282,230
@@ -44,7 +44,7 @@ def sixty_jobs() -> Trace:
     ],
 )
 def test_average_completion_times_are_the_published_ones(policy: str, n_nodes: int, published_s: float) -> None:
-    world = CountingWorld(sixty_jobs(), uniform_cluster(n_nodes=n_nodes, n_gpus=4))
+    world = CountingEnvironment(sixty_jobs(), uniform_cluster(n_nodes=n_nodes, n_gpus=4))
     figures = summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)
     assert figures["n_completed"] == 60
     assert figures["avg_jct_s"] == pytest.approx(published_s, abs=0.051)  # published to one decimal

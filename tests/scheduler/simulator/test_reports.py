@@ -5,36 +5,44 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler import Allocation, Mode, Share, policy_named
-from scheduler.simulator import Outcome, simulate
-from scheduler.simulator.clusters import uniform_cluster
-from scheduler.simulator.counting import CountingWorld
-from scheduler.simulator.fairness import alone_s, finish_time_fairness
-from scheduler.simulator.figures import averages, compared, gantt
-from scheduler.simulator.guarantees import Broken, broken_guarantees
-from scheduler.simulator.outcome import Life
-from scheduler.simulator.report import csv_of, curves_of, job_rows, jobs_curve, markdown_of, summary, utilisation_curve
-from scheduler.simulator.trace import Trace, TraceJob
+from scheduler import GangAllocation, Mode, NodeAllocation, policy_named
+from scheduler.simulator import SimulationOutcome, simulate
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.outcome import JobHistory
+from scheduler.simulator.reports.broken_guarantees import BrokenGuarantee, broken_guarantees
+from scheduler.simulator.reports.figures import averages, compared, gantt
+from scheduler.simulator.reports.finish_time_fairness import alone_s, finish_time_fairness
+from scheduler.simulator.reports.summary import (
+    csv_of,
+    curves_of,
+    job_rows,
+    jobs_curve,
+    markdown_of,
+    summary,
+    utilisation_curve,
+)
+from scheduler.simulator.traces.clusters import uniform_cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.scheduler.cases import job
 
 CLUSTER = uniform_cluster(n_nodes=1, n_gpus=4)
 TWO = Trace("case", "mlhub", (TraceJob("a", 0, 4, 100), TraceJob("b", 10, 4, 50)))
 
 
-def played(trace: Trace = TWO, policy: str = "fifo") -> Outcome:
-    return simulate(CountingWorld(trace, CLUSTER), policy=policy_named(policy, {}))
+def played(trace: Trace = TWO, policy: str = "fifo") -> SimulationOutcome:
+    return simulate(CountingEnvironment(trace, CLUSTER), policy=policy_named(policy, {}))
 
 
-def life(name: str, *spans: tuple[float, float, tuple[int, ...]], at: float = 0.0, tenant: str = "alice") -> Life:
+def life(name: str, *spans: tuple[float, float, tuple[int, ...]], at: float = 0.0, tenant: str = "alice") -> JobHistory:
     """A job that held these GPUs of n0 from and to, and then ended."""
-    held = [(a, b, Allocation(Mode.ALL_REDUCE, len(g), 0, (Share("n0", g),))) for a, b, g in spans]
+    held = [(a, b, GangAllocation(Mode.ALL_REDUCE, len(g), 0, (NodeAllocation("n0", g),))) for a, b, g in spans]
     most = max((len(g) for _, _, g in spans), default=1)
-    return Life(job(name, gpus=most, tenant=tenant), at, held[0][0], held[-1][1], spans=held)
+    return JobHistory(job(name, gpus=most, tenant=tenant), at, held[0][0], held[-1][1], spans=held)
 
 
 def test_a_gpu_that_two_jobs_share_is_in_use_once() -> None:
     lives = {"a": life("a", (0, 100, (0,))), "b": life("b", (50, 150, (0,)))}
-    figures = summary(Outcome(lives, 1, (), 150.0), nodes=CLUSTER.nodes)
+    figures = summary(SimulationOutcome(lives, 1, (), 150.0), nodes=CLUSTER.nodes)
     assert figures["utilisation"] == pytest.approx(150 / (4 * 150))
 
 
@@ -60,7 +68,7 @@ def test_the_curves_integrate_to_what_was_held_and_to_the_completion_times() -> 
 
 
 def test_alone_every_job_takes_its_duration() -> None:
-    assert alone_s(TWO, lambda trace: CountingWorld(trace, CLUSTER)) == {"a": 100, "b": 50}
+    assert alone_s(TWO, lambda trace: CountingEnvironment(trace, CLUSTER)) == {"a": 100, "b": 50}
 
 
 def test_rho_is_one_for_a_job_alone_and_says_who_pays_for_the_queue() -> None:
@@ -87,17 +95,17 @@ def test_a_guarantee_is_broken_where_a_job_waits_although_its_tenant_holds_too_l
         "c": life("c", (100, 200, (0,)), at=10.0),
         "x": life("x", (0, 60, (1, 2, 3)), tenant="bob"),
     }
-    outcome = Outcome(lives, 1, (), 200.0)
+    outcome = SimulationOutcome(lives, 1, (), 200.0)
     found = broken_guarantees(outcome, guarantees={"alice": 2}, grace_s=30.0)
-    assert found == [Broken("b", "alice", 0.0, 60.0), Broken("c", "alice", 10.0, 60.0)]
+    assert found == [BrokenGuarantee("b", "alice", 0.0, 60.0), BrokenGuarantee("c", "alice", 10.0, 60.0)]
     assert broken_guarantees(outcome, guarantees={"alice": 2}, grace_s=60.0) == []
     assert broken_guarantees(outcome, guarantees={"alice": 1, "bob": 4}, grace_s=0.0) == []
 
 
 def test_a_job_that_is_put_aside_within_its_guarantee_counts_from_then_on() -> None:
     lives = {"a": life("a", (0, 50, (0,)), (90, 100, (0,)))}
-    found = broken_guarantees(Outcome(lives, 1, (), 100.0), guarantees={"alice": 1}, grace_s=5.0)
-    assert found == [Broken("a", "alice", 50.0, 90.0)]
+    found = broken_guarantees(SimulationOutcome(lives, 1, (), 100.0), guarantees={"alice": 1}, grace_s=5.0)
+    assert found == [BrokenGuarantee("a", "alice", 50.0, 90.0)]
 
 
 def test_every_figure_is_drawn_as_png_and_svg_and_the_same_each_time() -> None:

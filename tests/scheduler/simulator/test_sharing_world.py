@@ -9,12 +9,12 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.clusters import Cluster, uniform_cluster
-from scheduler.simulator.formats import read_trace
-from scheduler.simulator.gavel_tables import read_sharing
-from scheduler.simulator.report import summary
-from scheduler.simulator.sharing import RETRY_S, START_S, SharingWorld
-from scheduler.simulator.trace import BadInput, Trace
+from scheduler.simulator.environments.gavel_tables import read_sharing
+from scheduler.simulator.environments.sharing import RETRY_S, START_S, SharingEnvironment
+from scheduler.simulator.reports.summary import summary
+from scheduler.simulator.traces.clusters import Cluster, uniform_cluster
+from scheduler.simulator.traces.formats import read_trace
+from scheduler.simulator.traces.trace import BadInput, Trace
 
 ISOLATED = """worker_type,job_type,scale_factor,steps_per_s
 v100,quick,1,1.0
@@ -47,7 +47,7 @@ def traced(*lines: str) -> Trace:
 def jcts(
     trace: Trace, *, policy: str = "gandiva", gpus: int = 1, nodes: int = 1, gpu_type: str = "v100", **more: Any
 ) -> dict[str, float]:
-    world = SharingWorld(trace, uniform_cluster(n_nodes=nodes, n_gpus=gpus, gpu_type=gpu_type), TABLES, **more)
+    world = SharingEnvironment(trace, uniform_cluster(n_nodes=nodes, n_gpus=gpus, gpu_type=gpu_type), TABLES, **more)
     found = summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)
     assert found["n_completed"] == found["n_submitted"] == len(trace.jobs)
     return found["jct_s"]
@@ -127,7 +127,7 @@ def test_gpus_that_nobody_named_are_v100_and_those_without_pairs_are_not_shared(
 def test_a_job_goes_only_where_it_runs() -> None:
     old, new = (uniform_cluster(n_nodes=1, n_gpus=1, gpu_type=t).nodes[0] for t in ("k80", "v100"))
     cluster = Cluster((old, replace(new, name="n1")), uniform_cluster(n_nodes=1, n_gpus=1).racks)
-    world = SharingWorld(traced(line("huge"), line("quick")), cluster, TABLES)
+    world = SharingEnvironment(traced(line("huge"), line("quick")), cluster, TABLES)
     assert [arrival.job.gpu_types for arrival in world.arrivals] == [("v100",), ()]
 
 
@@ -140,8 +140,8 @@ def test_jobs_of_several_gpus_were_not_measured_beside_others_and_do_not_share()
 
 def test_a_pair_is_known_once_it_trained_together_or_from_the_start() -> None:
     trace = traced(line("slow"), line("slow", at=50), line("quick", at=1000), line("slow", at=1050))
-    blind = SharingWorld(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES)
-    told = SharingWorld(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
+    blind = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES)
+    told = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
     assert not blind.pairs
     simulate(blind, policy=policy_named("gandiva", {}))
     seen = {(pair.family_a, pair.family_b): (pair.norm_a, pair.norm_b) for pair in blind.pairs}

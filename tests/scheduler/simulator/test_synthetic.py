@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.simulator.formats import read_trace, trace_to_csv
-from scheduler.simulator.synthetic import DayTenant, made_up_day
-from scheduler.simulator.trace import Trace
+from scheduler.simulator.traces.formats import read_trace, trace_to_csv
+from scheduler.simulator.traces.synthetic import DayTenant, made_up_day
+from scheduler.simulator.traces.trace import Trace
 
 TENANTS = (DayTenant("research", share=2.0, guarantee=24), DayTenant("product", guarantee=16))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.access import RULES
-from mlhub.backends.kubernetes.api import ApiError, ConflictError, KubernetesApi, NotFoundError
+from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.check.report import Report
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ def install(api: KubernetesApi, report: Report) -> str:
     ]
     try:
         for path, version, kind, body in wanted:
-            with contextlib.suppress(ConflictError):  # of a check that was killed
+            with contextlib.suppress(KubeConflictError):  # of a check that was killed
                 api.create(path, {"apiVersion": version, "kind": kind, "metadata": {"name": NAME, **labels}, **body})
         request = {
             "apiVersion": "authentication.k8s.io/v1",
@@ -93,6 +93,6 @@ def uninstall(api: KubernetesApi, *, prefix: str) -> list[str]:
 def _is_there(api: KubernetesApi, path: str) -> bool:
     try:
         api.get(path)
-    except NotFoundError:
+    except KubeNotFoundError:
         return False
     return True

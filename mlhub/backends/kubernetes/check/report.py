@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TextIO
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     OK = "ok"
     MISSING = "missing"
     FAILED = "failed"
@@ -17,22 +17,22 @@ class Report:
     """Told at once, line by line: some checks wait for minutes."""
 
     def __init__(self, to: TextIO = sys.stdout) -> None:
-        self.found: list[tuple[Verdict, str]] = []
+        self.found: list[tuple[CheckVerdict, str]] = []
         self._to = to
 
     def ok(self, words: str) -> None:
-        self._add(Verdict.OK, words)
+        self._add(CheckVerdict.OK, words)
 
     def missing(self, words: str) -> None:
-        self._add(Verdict.MISSING, words)
+        self._add(CheckVerdict.MISSING, words)
 
     def failed(self, words: str) -> None:
-        self._add(Verdict.FAILED, words)
+        self._add(CheckVerdict.FAILED, words)
 
     @property
     def exit_code(self) -> int:
-        return 1 if any(verdict is Verdict.FAILED for verdict, _ in self.found) else 0
+        return 1 if any(verdict is CheckVerdict.FAILED for verdict, _ in self.found) else 0
 
-    def _add(self, verdict: Verdict, words: str) -> None:
+    def _add(self, verdict: CheckVerdict, words: str) -> None:
         self.found.append((verdict, words))
         print(f"{verdict:8} {words}", file=self._to, flush=True)

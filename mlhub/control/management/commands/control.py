@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mlhub.backends.local import ClusterFileError
 from mlhub.control.backends import configured_backend
-from mlhub.control.deciders import Apart
+from mlhub.control.deciders import SubprocessDecider
 from mlhub.control.loop import Loop
 from mlhub.control.models import Round
 from mlhub.control.shadow import Shadow
@@ -25,7 +25,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            loop = Loop(configured_backend(), decider=Apart(), shadow=Shadow(Apart(niceness=SHADOW_NICENESS)))
+            loop = Loop(
+                configured_backend(),
+                decider=SubprocessDecider(),
+                shadow=Shadow(SubprocessDecider(niceness=SHADOW_NICENESS)),
+            )
         except ClusterFileError as error:
             raise CommandError(str(error)) from error
         try:

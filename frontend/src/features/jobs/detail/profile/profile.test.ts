@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 
 import { meanStaleness, metricFacts, metricMeanings } from "@/domain/podMetric";
-import { speed } from "@/testing/fixtures";
+import { measured, speed } from "@/testing/fixtures";
 
 import { stalenessBars, stepParts } from "./profile";
 
@@ -30,7 +30,8 @@ it("knows the mean staleness", () => {
 });
 
 it("explains the metrics that are shown, and no others", () => {
-  const shown = speed({ input_s: 0.1, sync_s: 0, wait_s: 0, noise_scale: 12, peak_memory_bytes: 0, bytes_sent: 0, bytes_received: 0 });
-  expect(metricMeanings(shown).map(([name]) => name)).toEqual(["Step", "Reading", "Computing", "Gradient noise scale"]);
-  expect(metricFacts(shown)).toEqual([["Gradient noise scale", "12 examples"]]);
+  const values = [measured("noise_scale", "Gradient noise scale", "examples", 12.34), measured("gpu", "GPU", "share", 0.5)];
+  const shown = speed({ input_s: 0.1, sync_s: 0, wait_s: 0, measured: values });
+  expect(metricMeanings(shown).map(([name]) => name)).toEqual(["Step", "Reading", "Computing", "Gradient noise scale", "GPU"]);
+  expect(metricFacts(shown)).toEqual([["Gradient noise scale", "12 examples"], ["GPU", "50 %"]]);
 });

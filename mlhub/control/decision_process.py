@@ -1,0 +1,81 @@
+"""The process that only decides: tasks in, answers out, over one connection. Loads the scheduler and no Django."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import time
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from scheduler import ClusterSnapshot, Plan, Policy, PolicyMemory, decide
+
+ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: whoever asked may be gone
+MAX_MESSAGE = 2000
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    snapshot: ClusterSnapshot
+    policy: Policy
+    memory: PolicyMemory
+    limit_s: float
+
+
+@dataclass(frozen=True)
+class DecisionResult:
+    plan: Plan
+    took_s: float
+
+
+@dataclass(frozen=True)
+class DecisionFailure:
+    """The policy raised; message: what, and where."""
+
+    message: str
+
+
+Answer = DecisionResult | DecisionFailure
+
+
+def answer_to(task: DecisionRequest) -> Answer:
+    """A policy's bug is an answer too: it must not end whoever asked."""
+    began = time.perf_counter()
+    try:
+        plan = decide(task.snapshot, policy=task.policy, memory=task.memory)
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+        return DecisionFailure(f"{type(error).__name__}: {error}{where}"[:MAX_MESSAGE])
+    return DecisionResult(plan, time.perf_counter() - began)
+
+
+def main(file_number: int, niceness: int) -> None:
+    connection = Connection(file_number)
+    os.nice(niceness)
+    connection.send("ready")
+    with contextlib.suppress(EOFError, OSError):  # whoever asked has gone
+        while True:
+            connection.send(_next_answer(connection))
+
+
+def _next_answer(connection: Connection) -> Answer:
+    raw = connection.recv_bytes()
+    try:
+        task = _task(raw)
+    except Exception as error:  # a policy whose code this process cannot find
+        return DecisionFailure(f"The task cannot be read: {type(error).__name__}: {error}"[:MAX_MESSAGE])
+    signal.setitimer(signal.ITIMER_REAL, task.limit_s + ORPHAN_GRACE_S)
+    answer = answer_to(task)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return answer
+
+
+def _task(raw: bytes) -> DecisionRequest:
+    found: Any = pickle.loads(raw)  # noqa: S301 (from the process that started this one)
+    assert isinstance(found, DecisionRequest)
+    return found

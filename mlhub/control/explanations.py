@@ -1,0 +1,124 @@
+"""The scheduler's reasons and predictions as the job's own people may read them, written where they changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from mlhub.events.wakeups import job_topic, wake_on_commit
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import JobState
+from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
+
+SOMEBODY_ELSE = "another organisation's job"
+NOTICEABLE_S = 1.0  # predictions that move by less are not written,
+NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
+# one statement for all jobs; what somebody else moved meanwhile is left alone
+WRITE = """
+UPDATE jobs_job AS job
+SET explanations = told.explanations::jsonb, reason = told.reason, predicted_start_at = told.start_at,
+    predicted_finish_at = told.finish_at, predicted_finish_p90_at = told.finish_p90_at
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
+    AS told (id, state, explanations, reason, start_at, finish_at, finish_p90_at)
+WHERE job.id = told.id AND job.state = told.state
+RETURNING job.id
+"""
+
+
+@dataclass(frozen=True)
+class ExplanationWriter:
+    """names: of every job of the round, by id, with the organisation that it is of."""
+
+    names: Mapping[str, tuple[str, str]]
+
+    @classmethod
+    def of(cls, jobs: Mapping[str, Job]) -> ExplanationWriter:
+        return cls({id: (job.name, str(job.project.organisation_id)) for id, job in jobs.items()})
+
+    def tell(self, job: Job, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
+        """[{reason, sentence, facts}] as the API shows them."""
+        return self.told(str(job.project.organisation_id), explanations)
+
+    def told(self, organisation: str, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
+        """As its members may read them."""
+        told = []
+        for explanation in explanations:
+            facts = {key: self._named(value, organisation) for key, value in explanation.facts.items()}
+            shown = replace(explanation, facts=facts)
+            plain = json.loads(json.dumps(facts, default=str))
+            told.append({"reason": str(shown.reason), "sentence": shown.sentence, "facts": plain})
+        return told
+
+    def _named(self, value: Any, organisation: str) -> Any:
+        if not isinstance(value, str) or value not in self.names:
+            return value
+        name, owner = self.names[value]
+        return name if owner == organisation else SOMEBODY_ELSE
+
+
+def tell(decided: Iterable[tuple[Job, Decision]], teller: ExplanationWriter, *, now: datetime) -> None:
+    """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
+    changed = [job for job, decision in decided if _note(job, decision, teller, now=now)]
+    if not changed:
+        return
+    columns = (
+        [job.pk for job in changed],
+        [job.state for job in changed],
+        [json.dumps(job.explanations) for job in changed],
+        [job.reason for job in changed],
+        [job.predicted_start_at for job in changed],
+        [job.predicted_finish_at for job in changed],
+        [job.predicted_finish_p90_at for job in changed],
+    )
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(WRITE, columns)
+        wake_on_commit(*(job_topic(row[0]) for row in cursor.fetchall()))
+
+
+def kind_of(decision: Decision) -> str:
+    """launch, resize, preempt, keep or wait."""
+    return type(decision).__name__.lower()
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """A time on the snapshot's clock."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None  # beyond the calendar
+
+
+def _note(job: Job, decision: Decision, teller: ExplanationWriter, *, now: datetime) -> bool:
+    """Takes reasons and predictions over into the row in memory; whether anything changed."""
+    changes = _predictions(job, decision.prediction, now=now)
+    if isinstance(decision, Keep | Wait) or job.state != JobState.QUEUED:
+        explanations = teller.tell(job, decision.explanations)
+        if explanations != job.explanations:
+            changes["explanations"] = explanations
+    reason = str(decision.explanations[0].reason) if decision.explanations else ""
+    if isinstance(decision, Wait) and reason != job.reason:
+        changes["reason"] = reason
+    for field, value in changes.items():
+        setattr(job, field, value)
+    return bool(changes)
+
+
+def _predictions(job: Job, prediction: Prediction, *, now: datetime) -> dict[str, Any]:
+    wanted = {
+        "predicted_start_at": moment(prediction.start_p50_s) if job.started_at is None else None,
+        "predicted_finish_at": moment(prediction.finish_p50_s),
+        "predicted_finish_p90_at": moment(prediction.finish_p90_s),
+    }
+    return {field: at for field, at in wanted.items() if _has_moved(getattr(job, field), at, now=now)}
+
+
+def _has_moved(before: datetime | None, after: datetime | None, *, now: datetime) -> bool:
+    if before is None or after is None:
+        return before is not after
+    left_s = abs((after - now).total_seconds())
+    return abs((after - before).total_seconds()) >= max(NOTICEABLE_S, NOTICEABLE_PART * left_s)

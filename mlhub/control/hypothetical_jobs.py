@@ -1,0 +1,78 @@
+"""A job as if it were submitted: checked like a real one, never saved, with what is known of jobs alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.families import family_of
+from mlhub.jobs.models import Job, Preflight
+from mlhub.jobs.states import JobState
+from mlhub.jobs.training_defaults import with_usual_course
+from mlhub.metrics.models import SpeedSample
+from mlhub.registry.models import ModelVersion
+from mlhub.tenants.models import Project, User
+
+HELD_OUT = 0.2  # of the examples, where no job of this kind has been tried out yet
+
+
+@dataclass(frozen=True)
+class HypotheticalJob:
+    """basis: what its prediction rests on: measured, tried_out or guessed."""
+
+    job: Job
+    basis: str
+
+
+def suppose_job(
+    project: Project, *, dataset_version: DatasetVersion, model_version: ModelVersion, actor: User, **request: Any
+) -> HypotheticalJob:
+    """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
+    check_versions(project, dataset_version, model_version)
+    request = with_usual_course(dataset_version, request)
+    request = check_request(project.organisation, dataset_version, model_version, request)
+    name = request.pop("name", "") or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100]
+    job = Job(
+        project=project,
+        name=name,
+        dataset_version=dataset_version,
+        model_version=model_version,
+        created_by=actor,
+        state=JobState.QUEUED,
+        preflight=Preflight.PASSED,
+        **request,
+    )
+    alike = _alike(job)
+    job.profile = dict(alike.profile) if alike else {}
+    job.steps_total = _steps(job, alike)
+    if SpeedSample.objects.filter(family=family_of(job), n_steps__gt=0).exists():
+        return HypotheticalJob(job, "measured")
+    return HypotheticalJob(job, "tried_out" if alike else "guessed")
+
+
+def _alike(job: Job) -> Job | None:
+    """The newest job with this code and dataset that was tried out, best one with the same hyperparameters.
+
+    Jobs of the same organisation only: nobody learns from another's.
+    """
+    tried = Job.objects.filter(
+        dataset_version=job.dataset_version,
+        model_version=job.model_version,
+        preflight=Preflight.PASSED,
+        project__organisation=job.project.organisation_id,
+    ).order_by("-id")
+    found: Job | None = tried.filter(hyperparameters=job.hyperparameters).first() or tried.first()
+    return found
+
+
+def _steps(job: Job, alike: Job | None) -> int:
+    """Of the whole training; a job alike says how many batches an epoch has."""
+    examples: float
+    if alike is not None and alike.profile.get("steps_total"):
+        examples = alike.profile["steps_total"] / alike.epochs * alike.batch_size
+    else:
+        examples = (1 - HELD_OUT) * float((job.dataset_version.schema or {}).get("n_examples") or job.batch_size)
+    return max(1, math.ceil(examples / job.batch_size) * job.epochs)

@@ -1,0 +1,77 @@
+"""From an attempt's rows to the LaunchSpec that a backend gets; the same rows always give the same specification."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.conf import settings
+
+from mlhub.control.pod_resources import server_resources, worker_resources
+from mlhub.jobs import inputs
+from mlhub.jobs.attempts import gang_secret_of, token_of
+from mlhub.jobs.models import Attempt, Job, JobKind
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, Mode, PodPlacement, Role
+
+
+def launch_spec(attempt: Attempt) -> LaunchSpec:
+    """attempt: with job, allocations and the job's versions."""
+    job, pods = attempt.job, pods_of(attempt)
+    return LaunchSpec(
+        attempt_id=AttemptId(str(attempt.id)),
+        job_id=str(job.id),
+        attempt_number=attempt.number,
+        mode=Mode(attempt.mode),
+        data_plane=data_plane_of(pods),
+        pods=pods,
+        inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
+        dataset=inputs.dataset_spec(job),
+        model=inputs.model_spec(job.model_version),
+        training=inputs.training_spec(job),
+        prediction=inputs.prediction_spec(job),
+        api_url=settings.PUBLIC_URL,
+        token=token_of(attempt.id),
+        gang_secret=gang_secret_of(attempt.id),
+        survives_lost_workers=attempt.n_workers > 1 and _survives(job),
+        checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
+        labels={
+            "organisation": job.project.organisation.name,
+            "project": job.project.name,
+            "project_id": str(job.project_id),
+            "job": job.name,
+            "job_id": str(job.id),
+        },
+    )
+
+
+def _survives(job: Job) -> bool:
+    """Workers of a prediction take over what others leave."""
+    return job.kind != JobKind.TRAIN or parse(job.strategy).scheme.survives
+
+
+def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
+    """The cluster's choice, not the tenant's; auto: encrypted where a gang's bytes leave their node."""
+    if settings.DATA_PLANE == "auto":
+        return DataPlane.TLS if len({pod.node for pod in pods}) > 1 else DataPlane.HMAC
+    return DataPlane(settings.DATA_PLANE)
+
+
+def _reachable(item: Input, attempt: Attempt) -> Input:
+    """What lies on no disk that pods share is fetched over the ingest API, with the attempt's token."""
+    address = f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{item.sha256}"
+    return item if item.uri else replace(item, uri=address)
+
+
+def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
+    """Ranks and shards are numbered along the allocations, so that neighbours in the ring share a node."""
+    pods: list[PodPlacement] = []
+    held = sorted(attempt.allocations.all(), key=lambda a: a.id)
+    for allocation in held:
+        for slot in allocation.slots:
+            rank = sum(p.role is Role.WORKER for p in pods)
+            pods.append(PodPlacement(Role.WORKER, rank, allocation.node, worker_resources(attempt.job), (slot,)))
+    for allocation in held:
+        for _ in range(allocation.n_servers):
+            shard = sum(p.role is Role.SERVER for p in pods)
+            pods.append(PodPlacement(Role.SERVER, shard, allocation.node, server_resources(attempt.job)))
+    return tuple(pods)

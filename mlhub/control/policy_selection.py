@@ -1,0 +1,74 @@
+"""Which policy decides a round: the administrator's, or its stand-in while that one fails again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from mlhub.control.models import SchedulerSettings, SchedulerState
+from mlhub.events.actions import append
+from scheduler import Policy, PolicyMemory, policy_named
+
+logger = structlog.stdlib.get_logger(__name__)
+STAND_IN = "fifo"  # takes nothing away from running jobs, and has nothing that could go wrong
+FAILURES_UNTIL_STAND_IN = 3  # in a row
+TRIED_AGAIN_AFTER = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class SelectedPolicy:
+    """What decides the next round. The policy is made late: its name or parameters may be gone since they were set."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    memory: PolicyMemory
+    limit_s: float
+    stands_in: bool = False
+
+    def policy(self) -> Policy:
+        """Raises ValueError that names what does not exist (any more)."""
+        return policy_named(self.name, self.parameters)
+
+
+def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime) -> SelectedPolicy:
+    """The stand-in for TRIED_AGAIN_AFTER after the last of several failures; then the chosen policy is tried again.
+
+    Other settings than those that failed are given a chance at once.
+    """
+    if state.settings_version != settings.version:
+        state.settings_version, state.n_failures, state.stands_in_since = settings.version, 0, None
+    since = state.stands_in_since
+    stands_in = since is not None and now - since < TRIED_AGAIN_AFTER
+    name, parameters = (STAND_IN, {}) if stands_in else (settings.policy, settings.parameters)
+    return SelectedPolicy(name, parameters, PolicyMemory(settings.memory), settings.budget_s, stands_in)
+
+
+def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
+    """The chosen policy answered: its failures are forgotten."""
+    if chosen.stands_in or not (state.n_failures or state.stands_in_since):
+        return
+    if state.stands_in_since is not None:
+        _tell("scheduler.recovered", policy=chosen.name)
+    state.n_failures, state.stands_in_since = 0, None
+
+
+def note_failure(
+    state: SchedulerState, chosen: SelectedPolicy, *, kind: str, message: str, round_id: int, now: datetime
+) -> None:
+    """Writes down the failure for administrators; after several in a row the stand-in takes over."""
+    logger.error("round.failed", policy=chosen.name, kind=kind, error=message)
+    state.failure = {"at": now.isoformat(), "policy": chosen.name, "kind": kind, "message": message, "round": round_id}
+    state.n_failures += 1
+    facts = {"failure": kind, "message": message, "round": round_id, "n_failures": state.n_failures}
+    _tell("scheduler.failed", policy=chosen.name, **facts)
+    if state.n_failures >= FAILURES_UNTIL_STAND_IN and not chosen.stands_in and chosen.name != STAND_IN:
+        state.stands_in_since = now
+        _tell("scheduler.stands_in", policy=STAND_IN, instead_of=chosen.name, n_failures=state.n_failures)
+
+
+def _tell(kind: str, **facts: Any) -> None:
+    append(kind, organisation=None, subject_kind="scheduler", subject_id=None, **facts)

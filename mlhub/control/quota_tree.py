@@ -1,0 +1,176 @@
+"""Quotas as the scheduler sees them: organisations, teams and projects as a tree of tenants, and its books now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Sum
+
+from mlhub.clusters.models import Node
+from mlhub.control.models import SchedulerSettings
+from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.states import HOLDING_GPUS, JobState
+from mlhub.tenants.models import Organisation, Project, QuotaRules, Team
+from scheduler.api.snapshot import Reclaim, TenantSnapshot
+from scheduler.quota.borrowing import Account, BorrowingLedger
+
+PLATFORM = "platform"  # a tenant above all organisations, where these share fairly
+
+
+@dataclass
+class QuotaTree:
+    """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
+
+    fair: those whose parts share fairly.
+    """
+
+    tenants: list[TenantSnapshot] = field(default_factory=list)
+    tenant_of: dict[UUID, str] = field(default_factory=dict)
+    fair: set[str] = field(default_factory=set)
+
+    def add(self, tenant: TenantSnapshot) -> None:
+        self.tenants.append(tenant)
+        if tenant.shares_fairly:
+            self.fair.add(tenant.id)
+
+
+def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> QuotaTree:
+    """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
+    their jobs count above.
+
+    whole: all of them are. Four queries.
+    """
+    rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
+    teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
+    projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
+    tree = _tree_above(rows)
+    owners: dict[UUID, str] = {}
+    for team in teams:
+        above = str(team.organisation_id)
+        owners[team.id] = _place(tree, team, above, whole=whole or above in tree.fair)
+    for project in projects:
+        above = owners[project.team_id] if project.team_id else str(project.organisation_id)
+        tree.tenant_of[project.id] = _place(tree, project, above, whole=whole or above in tree.fair)
+    return tree
+
+
+def _tree_above(organisations: Iterable[Organisation]) -> QuotaTree:
+    tree, parent = QuotaTree(), None
+    chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
+    if chosen is not None:
+        parent = PLATFORM
+        tree.add(TenantSnapshot(PLATFORM, "the platform", shares_fairly=True, half_life_s=chosen.half_life_s))
+    for organisation in organisations:
+        tree.add(_tenant(organisation, parent))
+    return tree
+
+
+def _place(tree: QuotaTree, owner: Team | Project, above: str, *, whole: bool) -> str:
+    """Under which tenant's name it stands: its own, or what lies above."""
+    if not whole and getattr(owner, "quota", None) is None:
+        return above
+    tree.add(_tenant(owner, above))
+    return str(owner.id)
+
+
+def _tenant(owner: Organisation | Team | Project, parent: str | None) -> TenantSnapshot:
+    quota: QuotaRules | None = getattr(owner, "quota", None)
+    if quota is None:
+        return TenantSnapshot(id=str(owner.id), name=owner.name, parent=parent)
+    return TenantSnapshot(
+        id=str(owner.id),
+        name=owner.name,
+        parent=parent,
+        max_gpus=quota.max_gpus,
+        max_running_jobs=quota.max_running_jobs,
+        weight=quota.weight,
+        guarantee=quota.guarantee,
+        borrow_limit=quota.borrow_limit,
+        lend_limit=quota.lend_limit,
+        reclaim=Reclaim(quota.reclaim),
+        shares_fairly=quota.shares_fairly,
+        half_life_s=quota.half_life_s,
+    )
+
+
+def books() -> dict[str, Account]:
+    """Every owner's account now, teams and projects without a quota included: used, borrowed, lent."""
+    tree = tree_of(set(Organisation.objects.values_list("id", flat=True)), whole=True)
+    n_gpus = Node.objects.aggregate(n=Sum("n_slots"))["n"] or 0
+    lending = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
+    held = (
+        Attempt.objects.live().filter(job__state__in=HOLDING_GPUS).values("job__project").annotate(n=Sum("n_workers"))
+    )
+    for row in held:
+        lending.take(tree.tenant_of[row["job__project"]], row["n"])
+    return lending.accounts()
+
+
+def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
+    """The organisation, its teams and its projects, parents first: rules, accounts, running and waiting jobs."""
+    accounts = books()
+    teams = list(organisation.teams.select_related("quota").order_by("name"))
+    projects = list(organisation.projects.select_related("quota").order_by("name"))
+    jobs = _jobs_by_project(organisation)
+    by_team: defaultdict[UUID | None, list[Project]] = defaultdict(list)
+    for project in projects:
+        by_team[project.team_id].append(project)
+    rows = [_row("organisation", organisation, None, accounts, _sum(jobs, projects))]
+    for team in teams:
+        rows.append(_row("team", team, organisation.id, accounts, _sum(jobs, by_team[team.id])))
+        rows += [_row("project", p, team.id, accounts, _sum(jobs, [p])) for p in by_team[team.id]]
+    rows += [_row("project", p, organisation.id, accounts, _sum(jobs, [p])) for p in by_team[None]]
+    return rows
+
+
+_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
+
+
+def _row(
+    kind: str,
+    owner: Organisation | Team | Project,
+    parent: UUID | None,
+    accounts: Mapping[str, Account],
+    jobs: Mapping[str, int],
+) -> dict[str, Any]:
+    quota: QuotaRules | None = getattr(owner, "quota", None)
+    account = accounts[str(owner.id)]
+    rules: dict[str, Any] = {name: getattr(quota, name, None) for name in _RULES}
+    return {
+        "kind": kind,
+        "id": owner.id,
+        "name": owner.name,
+        "above": parent,
+        **rules,
+        "reclaim": quota.reclaim if quota else Reclaim.ANY,
+        "weight": quota.weight if quota else 1.0,
+        "shares_fairly": quota.shares_fairly if quota else False,
+        "half_life_s": quota.half_life_s if quota else 0.0,
+        "version": quota.version if quota else 1,
+        "guaranteed": account.guarantee,
+        "used": account.used,
+        "borrowed": account.borrowed,
+        "lent": account.lent,
+        **jobs,
+    }
+
+
+def _jobs_by_project(organisation: Organisation) -> dict[UUID, dict[str, int]]:
+    """Running jobs, and GPUs that waiting jobs need at least, by project."""
+    found: defaultdict[UUID, dict[str, int]] = defaultdict(lambda: {"running_jobs": 0, "queued_gpus": 0})
+    wanted = Job.objects.filter(project__organisation=organisation, state__in=[JobState.QUEUED, *HOLDING_GPUS])
+    for project, state, least in wanted.values_list("project", "state", "min_workers"):
+        if state == JobState.QUEUED:
+            found[project]["queued_gpus"] += least
+        else:
+            found[project]["running_jobs"] += 1
+    return found
+
+
+def _sum(jobs: Mapping[UUID, Mapping[str, int]], projects: Iterable[Project]) -> dict[str, int]:
+    there = [jobs[p.id] for p in projects if p.id in jobs]
+    return {key: sum(one[key] for one in there) for key in ("running_jobs", "queued_gpus")}

@@ -1,0 +1,1 @@
+"""Checkpoints: the folder of a step, optimiser state in it, and the sweep of old ones."""

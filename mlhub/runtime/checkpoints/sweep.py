@@ -1,0 +1,62 @@
+"""Removes checkpoints of ended jobs from a volume that only pods can mount (python -m mlhub.runtime.checkpoints.sweep).
+
+Folders are named by their jobs. One goes when its job is not among those that are kept, and nothing in it was written
+for as long as is said: so a job that began after the list was made keeps its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Collection
+from pathlib import Path
+from uuid import UUID
+
+KEEP = "MLHUB_KEEP"  # ids of jobs, 32 hexadecimal digits each, separated by commas
+
+
+def sweep(root: Path, *, keep: Collection[UUID], older_than_s: float) -> int:
+    """Returns how many folders went. What is not named like a job is left alone."""
+    n_removed = 0
+    for folder in root.iterdir():
+        job = _job_of(folder)
+        if job is not None and job not in keep and time.time() - _written_at(folder) > older_than_s:
+            shutil.rmtree(folder, ignore_errors=True)
+            n_removed += 1
+    return n_removed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.checkpoints.sweep")
+    parser.add_argument("--root", type=Path, required=True, help="folder of the jobs' folders")
+    parser.add_argument("--older-than-s", type=float, required=True)
+    asked = parser.parse_args(arguments)
+    keep = {UUID(text) for text in os.environ.get(KEEP, "").split(",") if text}
+    print(f"sweep: {sweep(asked.root, keep=keep, older_than_s=asked.older_than_s)} folders removed", flush=True)
+    return 0
+
+
+def _job_of(folder: Path) -> UUID | None:
+    try:
+        return UUID(folder.name) if folder.is_dir() and not folder.is_symlink() else None
+    except ValueError:
+        return None
+
+
+def _written_at(folder: Path) -> float:
+    """When anything in it was written last."""
+    newest = folder.stat().st_mtime
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            try:
+                newest = max(newest, os.lstat(os.path.join(place, name)).st_mtime)
+            except FileNotFoundError:
+                continue
+    return newest
+
+
+if __name__ == "__main__":
+    sys.exit(main())

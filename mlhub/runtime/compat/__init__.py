@@ -1,0 +1,1 @@
+"""Optional: the verbs of other frameworks (Horovod, MXNet's kvstore, parameter tables) for scripts written for them."""

@@ -1,0 +1,1 @@
+"""Data on its way to a model: readers, sampling, augmentation, normalisation, the node cache, archives."""

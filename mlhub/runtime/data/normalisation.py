@@ -1,0 +1,80 @@
+"""Numbers in standard units, mean 0 and deviation 1: what the usual preprocess, loss and metrics see of a dataset.
+
+Rates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from mlhub.runtime.data.readers.moments import shaped
+
+FURTHEST = 10.0  # deviations from the mean: one wild value must not outweigh a batch
+Facts = Mapping[str, Any]
+
+
+class Standardised:
+    """The usual preprocess. Whole numbers stay as they are, since they may name things (tokens, kinds), unless
+    also_whole: for models that are known to take measurements only."""
+
+    def __init__(self, mean: list[float], std: list[float], *, also_whole: bool) -> None:
+        self._mean, self._std, self._also_whole = mean, std, also_whole
+        self._ready: dict[tuple[int, torch.device], tuple[Tensor, Tensor]] = {}
+
+    @classmethod
+    def of(cls, facts: Facts, *, also_whole: bool) -> Self | None:
+        """None: the dataset has no such numbers, or they are in standard units already (CSV, Parquet)."""
+        if "input_mean" not in facts or "input_std" not in facts:
+            return None
+        return cls(facts["input_mean"], facts["input_std"], also_whole=also_whole)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        if not inputs.is_floating_point():
+            if not self._also_whole:
+                return inputs
+            inputs = inputs.float()
+        mean, std = self._values(inputs)
+        return ((inputs - mean) / std).clamp(-FURTHEST, FURTHEST)
+
+    def _values(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        place = inputs.dim(), inputs.device
+        if place not in self._ready:
+            both = (torch.from_numpy(shaped(values, inputs.dim())) for values in (self._mean, self._std))
+            mean, std = (values.to(inputs.device) for values in both)
+            self._ready[place] = mean, std
+        return self._ready[place]
+
+
+@dataclass(frozen=True)
+class ColumnScale:
+    """Of a regression's targets: (targets - mean) / std is what the model answers with, unless it is_own.
+
+    The loss is 1 for who answers with the mean, 0 for who is right, in either case.
+    """
+
+    mean: float
+    std: float
+    is_own: bool
+
+    @classmethod
+    def of(cls, facts: Facts, *, is_own: bool) -> ColumnScale:
+        return cls(float(facts.get("target_mean") or 0.0), float(facts.get("target_std") or 1.0), is_own)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        answers = outputs.reshape(targets.shape)
+        if self.is_own:
+            return nn.functional.mse_loss(answers, targets) / self.std**2
+        return nn.functional.mse_loss(answers, (targets - self.mean) / self.std)
+
+    def metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """In the targets' own unit."""
+        return {"mean_absolute_error": (self.answers(outputs.reshape(targets.shape)) - targets).abs().mean()}
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """What the model says, in the targets' own unit."""
+        return outputs if self.is_own else outputs * self.std + self.mean

@@ -1,0 +1,57 @@
+"""What every reader gives: examples held in memory as arrays, and what inspection found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mlhub.runtime.data.sampling import Indices
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InspectionResult:
+    """schema: what the runtime needs again (JSON). preview: a small sample for people (JSON)."""
+
+    schema: dict[str, Any]
+    preview: dict[str, Any]
+
+
+class Examples:
+    """inputs: (n, ...), targets: (n, ...). Integer images come out as float32 in 0..1 when scale is 255."""
+
+    def __init__(self, inputs: Array, targets: Array, *, scale: float = 1.0) -> None:
+        self._inputs, self._targets, self._scale = inputs, targets, scale
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        """float32 or int64 inputs and targets of shape (len(indices), ...)."""
+        return as_tensor(self._inputs[indices], self._scale), as_tensor(self._targets[indices])
+
+
+def wants_targets(options: Mapping[str, Any]) -> bool:
+    """Whether inspection looks for targets: not when the upload says that there are none."""
+    return options.get("targets") != "none"
+
+
+def no_targets(n: int) -> Array:
+    """In the place of targets that are not there, or not wanted."""
+    return np.zeros(n, dtype=np.int64)
+
+
+def as_tensor(values: Array, scale: float = 1.0) -> Tensor:
+    """float32 or int64; divided by scale."""
+    if scale != 1.0:
+        return torch.from_numpy(values.astype(np.float32) / np.float32(scale))
+    if np.issubdtype(values.dtype, np.floating):
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64))

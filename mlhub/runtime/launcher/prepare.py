@@ -1,0 +1,103 @@
+"""What a pod does before its main process, where no launcher shares a disk with it.
+
+1. brings the gang's inputs into a folder that may be shared with other pods of the project (a cache by hash);
+2. writes the pod's own specification to $MLHUB_SPEC;
+3. waits at the barrier until every member of the gang is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi
+from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
+from mlhub.wire import environment as names
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Input, LaunchSpec, PodSpec, Role
+
+SCRIPT_PORT = 29600  # where a script of a worker may listen: every pod has an address of its own
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code; what went wrong is the last line of the output."""
+    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.launcher.prepare")
+    parser.add_argument("--gang", type=Path, required=True, help="folder with launch.json and addresses.json")
+    parser.add_argument("--inputs", type=Path, required=True, help="folder to bring inputs into")
+    asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.PREEMPTED))  # process 1 has no default action
+    try:
+        launch = LaunchSpec.from_json((asked.gang / "launch.json").read_text())
+        addresses = json.loads((asked.gang / "addresses.json").read_text())
+        me = (Role(os.environ[names.ROLE]), int(os.environ[names.INDEX]))
+        placement = next(p for p in launch.pods if (p.role, p.index) == me)
+        token = Path(os.environ[names.TOKEN_PATH]).read_text().strip()
+        secret = bytes.fromhex(Path(os.environ[names.SECRET_PATH]).read_text().strip())
+    except (OSError, KeyError, ValueError, StopIteration) as error:
+        return _end(ExitCode.BAD_SPEC, f"The pod's instructions cannot be read: {error!r}.")
+    api = IngestApi(os.environ[names.API_URL], launch.attempt_id, token)
+    try:
+        inputs = tuple(cached(item, api=api, folder=asked.inputs) for item in launch.inputs)
+        _unfold(launch, inputs)
+    except InputUnavailableError as error:
+        return _end(ExitCode.INPUT_UNAVAILABLE, str(error))
+    except FencedError:
+        return _end(ExitCode.REPORT_REFUSED, "The platform no longer accepts this attempt.")
+    told = PodSpec.of(
+        replace(launch, inputs=inputs),
+        placement,
+        master_address=addresses["master"],
+        server_addresses=tuple(addresses["servers"]),
+        worker_addresses=tuple(
+            f"{addresses['members'][f'worker-{p.index}'].rpartition(':')[0]}:{SCRIPT_PORT}" for p in launch.workers
+        ),
+    )
+    Path(os.environ[names.SPEC_PATH]).write_text(told.to_json())
+    try:
+        assemble(f"{me[0]}-{me[1]}", addresses["members"], secret=secret, timeout_s=launch.start_timeout_s)
+    except BarrierError as error:
+        return _end(ExitCode.TIMEOUT, str(error))
+    return ExitCode.DONE
+
+
+def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
+    """The input as a file of this pod. What lies under its hash was checked before it was given that name.
+
+    Raises InputUnavailableError, FencedError.
+    """
+    target = folder / item.sha256
+    if not (target.is_file() and target.stat().st_size == item.size_bytes):
+        found = bring((item,), api=api, folder=folder / f".{os.uname().nodename}.{os.getpid()}")[item.name]
+        if found.parent.parent != folder:
+            return item  # a file of this machine, read in place
+        found.rename(target)
+        found.parent.rmdir()
+    return replace(item, uri=target.absolute().as_uri())
+
+
+def _unfold(launch: LaunchSpec, inputs: tuple[Input, ...]) -> None:
+    """A large dataset becomes arrays to map, here: the pod itself may not write into a folder that others read."""
+    dataset = launch.dataset
+    found = {item.name: item for item in inputs if item.uri.startswith("file:")}
+    if dataset is None or dataset.files[0] not in found or os.environ[names.ROLE] != Role.WORKER:
+        return
+    from mlhub.runtime.data import readers
+
+    item = found[dataset.files[0]]
+    readers.prepare(dataset.format, Path(unquote(urlparse(item.uri).path)), dataset.schema, sha256=item.sha256)
+
+
+def _end(code: ExitCode, message: str) -> int:
+    print(f"prepare: {message}", flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

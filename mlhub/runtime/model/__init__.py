@@ -1,0 +1,1 @@
+"""A model as its author wrote it: the contract of a package, hyperparameters, the built-in models."""

@@ -1,0 +1,199 @@
+"""A model as its author wrote it: build_model, and what is optional, with defaults by task (docs/guides).
+
+build_model(hyperparameters) -> nn.Module
+loss(outputs, targets) -> Tensor              mean over the examples of a batch; of a regression, by default, the mean
+                                              square error against the targets, of mean 0 and deviation 1
+metrics(outputs, targets) -> {name: value}    means over the examples of a batch
+build_optimizer(model, hyperparameters) -> torch.optim.Optimizer
+preprocess(inputs) -> inputs                  on each batch, before the model; by default numbers get mean 0 and
+                                              deviation 1, by the training examples
+HYPERPARAMETERS = {name: default}             what the model may be given; other names and kinds are refused
+INITIAL_WEIGHTS = "file"                      of the package, .safetensors or a state_dict: what the model begins with
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mlhub.runtime.data import archives
+from mlhub.runtime.data.normalisation import ColumnScale, Standardised
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.importers import initial as initial_weights
+from mlhub.runtime.model.builtin import BUILTINS
+from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.wire.launch import ModelSpec
+
+OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Contract:
+    build_model: Callable[[dict[str, Any]], nn.Module]
+    loss: Callable[[Any, Tensor], Tensor]
+    metrics: Callable[[Any, Tensor], Values]
+    build_optimizer: Callable[[nn.Module, dict[str, Any]], torch.optim.Optimizer]
+    preprocess: Callable[[Tensor], Any]
+    declared: Values = field(default_factory=dict)
+    has_usual_loss: bool = True
+    answers: Callable[[Tensor], Tensor] = field(
+        default=lambda outputs: outputs
+    )  # in the unit of a regression's targets
+    begins_trained: bool = False  # with weights from elsewhere
+
+    def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
+        """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
+        then what the user gave. Raises BadInputError for what the model does not know."""
+        check_declared(hyperparameters, self.declared)
+        return {**facts, **self.declared, **hyperparameters}
+
+
+def load_contract(
+    model: ModelSpec, package: Path | None, *, code: Path, facts: Values, standardise: bool = True
+) -> Contract:
+    """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
+    standardise: whether inputs and targets come in standard units, where the package does not say otherwise.
+
+    Raises BadInputError, and whatever the code raises.
+    """
+    task = facts.get("task", "")
+    module = find_module(model.kind, model.entry, package, code=code)
+    # a model that answers in the targets' own unit says so, as mlp does
+    unit = ColumnScale.of(facts, is_own=not standardise or getattr(module, "ANSWERS_IN_OWN_UNIT", False))
+    usual = Standardised.of(facts, also_whole=model.kind == "builtin") if standardise else None
+    initial = initial_weights.given(module, code) if package is not None else None
+    return Contract(
+        build_model=module.build_model if initial is None else initial_weights.built_with(module.build_model, initial),
+        loss=getattr(module, "loss", unit.loss if task == "regression" else _LOSSES.get(task, _no_loss)),
+        metrics=getattr(module, "metrics", unit.metrics if task == "regression" else _METRICS.get(task, _no_metrics)),
+        build_optimizer=getattr(module, "build_optimizer", default_optimizer),
+        preprocess=getattr(module, "preprocess", usual or _as_it_is),
+        declared=_declared(module, has_weights=initial is not None),
+        has_usual_loss=not hasattr(module, "loss"),
+        answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
+        begins_trained=initial is not None or bool(getattr(module, "BEGINS_TRAINED", False)),
+    )
+
+
+def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> ModuleType:
+    """The module that keeps the contract. Raises BadInputError when it does not."""
+    if kind == "builtin":
+        if entry not in BUILTINS:
+            raise BadInputError(
+                f"There is no built-in model {entry}.", field="entry", remedy=f"Known: {', '.join(BUILTINS)}."
+            )
+        return importlib.import_module(f"mlhub.runtime.model.builtin.{entry}")
+    if package is None:
+        raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
+    archives.extract(package, code)
+    if not any(code.rglob("*.py")):
+        from mlhub.runtime.importers.package import imported  # late: its parsers are for those who need them
+
+        made_elsewhere = imported(code, entry=entry)
+        if made_elsewhere is not None:
+            return made_elsewhere
+    if not (code / f"{entry.replace('.', '/')}.py").exists() and not (code / entry.replace(".", "/")).is_dir():
+        found = ", ".join(sorted(p.name for p in code.iterdir())[:20]) or "nothing"
+        raise BadInputError(
+            f"The package has no module {entry}; it has {found}.",
+            field="entry",
+            remedy="Put model.py at the top of the zip, or name the module that defines build_model.",
+        )
+    sys.path.insert(0, str(code))
+    module = importlib.import_module(entry)
+    if not callable(getattr(module, "build_model", None)):
+        raise BadInputError(
+            f"The module {entry} has no function build_model.",
+            field="file",
+            remedy="Define build_model(hyperparameters), which returns a torch.nn.Module.",
+        )
+    for name in OPTIONAL:
+        if hasattr(module, name) and not callable(getattr(module, name)):
+            raise BadInputError(
+                f"{name} in {entry} is no function.", field="file", remedy="Make it a function, or rename it."
+            )
+    return module
+
+
+def _declared(module: ModuleType, *, has_weights: bool) -> dict[str, Any]:
+    declared = getattr(module, "HYPERPARAMETERS", {})
+    if not isinstance(declared, dict) or not all(isinstance(name, str) for name in declared):
+        raise BadInputError(
+            "HYPERPARAMETERS is no dictionary of names.", field="file", remedy='Write HYPERPARAMETERS = {"width": 64}.'
+        )
+    return {"replace_head": False, **declared} if declared and has_weights else declared
+
+
+def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:
+    """AdamW; or what the hyperparameter `optimizer` names. learning_rate, weight_decay (ftrl: l2), momentum
+    (sgd, rmsprop), l1 (ftrl)."""
+    name = str(hyperparameters.get("optimizer", "adamw")).lower()
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    decay = hyperparameters.get("weight_decay")
+    if name == "sgd":
+        rate = float(hyperparameters.get("learning_rate", 0.1))
+        momentum = float(hyperparameters.get("momentum", 0.9))
+        return torch.optim.SGD(parameters, lr=rate, momentum=momentum, weight_decay=float(decay or 0.0))
+    if name == "adagrad":
+        rate = float(hyperparameters.get("learning_rate", 0.01))
+        return torch.optim.Adagrad(parameters, lr=rate, weight_decay=float(decay or 0.0))
+    if name == "ftrl":
+        rate = float(hyperparameters.get("learning_rate", 0.1))
+        return FTRL(parameters, lr=rate, l1=float(hyperparameters.get("l1", 0.0)), l2=float(decay or 0.0))
+    rate = float(hyperparameters.get("learning_rate", 1e-3))
+    if name == "rmsprop":
+        momentum = float(hyperparameters.get("momentum", 0.0))
+        return torch.optim.RMSprop(parameters, lr=rate, momentum=momentum, weight_decay=float(decay or 0.0))
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=rate, weight_decay=float(decay or 0.0))
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01 if decay is None else float(decay))
+    raise BadInputError(
+        f"The optimizer {name!r} is unknown.",
+        field="hyperparameters.optimizer",
+        remedy="Give adamw, adam, sgd, adagrad, rmsprop or ftrl, or define build_optimizer in your package.",
+    )
+
+
+def _as_it_is(inputs: Tensor) -> Tensor:
+    return inputs
+
+
+def _no_loss(outputs: Any, targets: Tensor) -> Tensor:  # noqa: ARG001 (the contract's signature)
+    raise BadInputError("The dataset has no known task.", field="loss", remedy="Define loss in your package.")
+
+
+def _no_metrics(outputs: Any, targets: Tensor) -> Values:  # noqa: ARG001 (the contract's signature)
+    return {}
+
+
+def _classification_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(outputs, targets)
+
+
+def _language_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+
+
+def _classification_metrics(outputs: Tensor, targets: Tensor) -> Values:
+    return {"accuracy": (outputs.argmax(-1) == targets).float().mean()}
+
+
+_LOSSES: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "classification": _classification_loss,
+    "language_modelling": _language_loss,
+}
+_METRICS: dict[str, Callable[[Any, Tensor], Values]] = {
+    "classification": _classification_metrics,
+    "language_modelling": _classification_metrics,
+}

@@ -1,0 +1,146 @@
+"""The hyperparameters that the training loop itself reads: typed, bounded, with defaults. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.trainer.learning_rates import SCHEDULES, Rates
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
+NAMES = (
+    "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
+    "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
+    "standardise", "l1", "evaluate_first", "evaluate_only",
+)  # fmt: skip
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """lr_schedule, warmup_steps, warmup_from, final_learning_rate: of rates.py; the last two as parts of the rate.
+    clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
+    patience: evaluations without an improvement of the target metric before training ends early; 0: never.
+    stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
+    evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
+    """
+
+    lr_schedule: str = "constant"
+    warmup_steps: int = 0
+    warmup_from: float = 0.0
+    final_learning_rate: float = 0.0
+    clip_norm: float | None = None
+    accumulation_steps: int = 1
+    precision: str = "float32"
+    augment: tuple[str, ...] = ()
+    patience: int = 0
+    stop_at_target: bool = False
+    standardise: bool = True
+    evaluate_first: bool | None = None
+    evaluate_only: bool = False
+
+    def rates(self, steps: int) -> Rates:
+        return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
+
+
+def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
+    """Other hyperparameters are the model's own. Raises BadInputError (field "hyperparameters.<name>")."""
+    # these belong to the optimiser; what no optimiser could mean is refused here
+    _number(hyperparameters, "learning_rate", above=0.0)
+    _number(hyperparameters, "weight_decay", least=0.0)
+    _number(hyperparameters, "momentum", least=0.0, most=1.0)
+    _number(hyperparameters, "l1", least=0.0)
+    settings = Settings(
+        lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
+        warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
+        warmup_from=_number(hyperparameters, "warmup_from", least=0.0, most=1.0) or 0.0,
+        final_learning_rate=_number(hyperparameters, "final_learning_rate", least=0.0, most=1.0) or 0.0,
+        clip_norm=_number(hyperparameters, "clip_norm", above=0.0),
+        accumulation_steps=int(_number(hyperparameters, "accumulation_steps", least=1, is_whole=True) or 1),
+        precision=_choice(hyperparameters, "precision", PRECISIONS, "float32"),
+        augment=_augmentations(hyperparameters.get("augment", [])),
+        patience=int(_number(hyperparameters, "patience", least=0, is_whole=True) or 0),
+        stop_at_target=_flag(hyperparameters, "stop_at_target"),
+        standardise=_flag(hyperparameters, "standardise", default=True),
+        evaluate_first=_flag(hyperparameters, "evaluate_first") if "evaluate_first" in hyperparameters else None,
+        evaluate_only=_flag(hyperparameters, "evaluate_only"),
+    )
+    if settings.patience and not target_metric:
+        raise _bad("patience", "Nothing says which metric must improve.", "Name the job's target_metric.")
+    if settings.stop_at_target and (not target_metric or target_value is None):
+        raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
+    return settings
+
+
+def check_declared(hyperparameters: Values, declared: Values) -> None:
+    """declared: the model's own HYPERPARAMETERS, name -> default; a value must be of its default's kind.
+
+    A model that declares nothing takes anything. Raises BadInputError.
+    """
+    if not declared:
+        return
+    for name, value in hyperparameters.items():
+        if name in NAMES:
+            continue
+        if name not in declared:
+            known = ", ".join([*declared, *NAMES])
+            raise _bad(name, f"The model has no hyperparameter {name}.", f"Known: {known}.")
+        default = declared[name]
+        kind = int | float if isinstance(default, float) else type(default)
+        if default is not None and (
+            not isinstance(value, kind) or isinstance(value, bool) != isinstance(default, bool)
+        ):
+            raise _bad(name, f"{name} is {value!r}.", f"Give a value like {default!r}.")
+
+
+def is_better_when_low(metric: str) -> bool:
+    """By the metric's name: losses, errors and perplexities fall, everything else rises."""
+    return any(word in metric for word in ("loss", "error", "perplexity", "bits_per"))
+
+
+def _number(
+    values: Values, name: str, *, least: float | None = None, above: float | None = None, most: float | None = None,
+    is_whole: bool = False,
+) -> float | None:  # fmt: skip
+    value = values.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
+        kind = "a whole number" if is_whole else "a number"
+        raise _bad(name, f"{name} is {value!r}.", f"Give {kind}, without quotes.")
+    if least is not None and not value >= least:
+        raise _bad(name, f"{name} is {value}.", f"Give at least {least:g}.")
+    if above is not None and not value > above:
+        raise _bad(name, f"{name} is {value}.", f"Give more than {above:g}.")
+    if most is not None and not value <= most:
+        raise _bad(name, f"{name} is {value}.", f"Give at most {most:g}.")
+    return value
+
+
+def _choice(values: Values, name: str, choices: tuple[str, ...], default: str) -> str:
+    value = values.get(name, default)
+    if value not in choices:
+        raise _bad(name, f"{name} is {value!r}.", f"One of {', '.join(choices)}.")
+    return str(value)
+
+
+def _flag(values: Values, name: str, *, default: bool = False) -> bool:
+    value = values.get(name, default)
+    if not isinstance(value, bool):
+        raise _bad(name, f"{name} is {value!r}.", "Give true or false.")
+    return value
+
+
+def _augmentations(value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list | tuple) else [value]
+    for name in names:
+        if name not in AUGMENTATIONS:
+            raise _bad("augment", f"There is no augmentation {name!r}.", f"A list of {', '.join(AUGMENTATIONS)}.")
+    return tuple(names)
+
+
+def _bad(name: str, message: str, remedy: str) -> BadInputError:
+    return BadInputError(message, field=f"hyperparameters.{name}", remedy=remedy, code="invalid_hyperparameter")

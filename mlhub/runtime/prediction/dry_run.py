@@ -1,0 +1,59 @@
+"""Tries a prediction job out on a few examples: what does not fit is told before it holds a GPU, speed is estimated."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mlhub.runtime.prediction.prediction_job import PredictionJob, open_work
+from mlhub.runtime.sandbox.trials import tried
+from mlhub.wire.launch import PodSpec
+
+SMALL, LARGE = 4, 64  # examples
+N_REPEATS = 3
+
+
+def rehearse(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
+    """The job's profile, in preflight's words; its workers exchange nothing, so there are no bytes to exchange.
+
+    Raises BadInputError and whatever the model's code raises.
+    """
+    torch.set_num_threads(1)
+    work = open_work(spec, inputs.__getitem__, code=code)
+    small, large = min(SMALL, len(work.rows)), min(LARGE, len(work.rows))
+    with tried("model", "It answered when it was trained: what does it depend on?"):
+        small_s, large_s = _seconds(work, small), _seconds(work, large)
+    example_s = max(1e-9, (large_s - small_s) / (large - small)) if large > small else max(1e-9, small_s / small)
+    return {
+        "n_parameters": sum(p.numel() for p in work.answers.model.parameters()),
+        "parameters_bytes": 0,
+        "example_s": example_s,
+        "step_overhead_s": max(0.0, small_s - small * example_s),
+        "n_examples": len(work.rows),
+        "steps_per_epoch": work.n_parts,
+        "steps_total": work.n_parts,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "servers_possible": False,
+    }
+
+
+def _seconds(work: PredictionJob, n: int) -> float:
+    """For the first n examples: the fastest of some."""
+    times = []
+    for _ in range(N_REPEATS + 1):
+        began = time.perf_counter()
+        rows = work.rows[:n].astype(np.int64)
+        if work.asked.kind == "evaluate":
+            work.answers.sums(rows)
+        elif work.asked.features:
+            work.answers.features(rows, work.asked.features)
+        else:
+            work.answers.predictions(rows)
+        times.append(time.perf_counter() - began)
+    return min(times[1:])

@@ -1,0 +1,155 @@
+"""A trained model's answers to some examples: predictions as people read them, layers' outputs, sums of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model.contract import Contract
+from mlhub.runtime.strategies.synchronous.ensemble import Committee
+from mlhub.runtime.trainer.evaluation import BATCH, add_found
+from mlhub.runtime.trainer.loop import first_member
+
+Arrays = dict[str, NDArray[Any]]
+Batches = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
+MEMBER = "member-"
+PREDICTION, PROBABILITIES, OUTPUT = "prediction", "probabilities", "output"
+
+
+class Inference:
+    """Of a model with its trained weights. batches: examples by their indices, as a Split gives them.
+
+    on_batch is called before each batch; whoever asks may set it.
+    """
+
+    def __init__(
+        self, model: nn.Module, contract: Contract, batches: Batches, facts: Mapping[str, Any], *, combine: str
+    ) -> None:
+        self.on_batch: Callable[[], None] = lambda: None
+        self.device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+        self.model = model.to(self.device).eval()
+        self.contract, self.facts = contract, facts
+        self._batches, self._combine = batches, combine
+        self._said: Callable[[Any], Any] = self.model
+
+    def load(self, weights: Path) -> None:
+        """As training left them; of an ensemble, all members. Raises BadInputError when they are another model's."""
+        state = load_file(weights)
+        try:
+            self.model.load_state_dict(first_member(state))
+        except RuntimeError as error:
+            raise BadInputError(
+                f"The weights do not fit the model: {error}"[:1000],
+                field="model_of",
+                remedy="Train the model again: its code gives other layers than it did then.",
+            ) from error
+        others: dict[str, dict[str, Tensor]] = {}
+        for name, value in state.items():
+            if name.startswith(MEMBER):
+                member, _, own = name.partition("/")
+                others.setdefault(member, {})[own] = value.to(self.device)
+        if others:
+            first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            in_order = [others[name] for name in sorted(others, key=lambda name: int(name.removeprefix(MEMBER)))]
+            self._said = Committee(self.model, [first, *in_order], votes=self._combine == "vote")
+
+    def predictions(self, rows: NDArray[np.int64]) -> Arrays:
+        """prediction (n,), of classes their numbers, and probabilities (n, classes); or output, as it is.
+
+        Raises BadInputError for outputs that are no tensor with a row for each example.
+        """
+        return self._joined(rows, lambda inputs: self._readable(self._said(inputs), len(inputs)))
+
+    def features(self, rows: NDArray[np.int64], layers: tuple[str, ...]) -> Arrays:
+        """The layers' outputs (n, ...) by name. Raises BadInputError for a layer that does not exist."""
+        caught: dict[str, Tensor] = {}
+        modules = dict(self.model.named_modules())
+        unknown = [name for name in layers if not name or name not in modules]
+        if unknown:
+            raise BadInputError(
+                f"The model has no layer {unknown[0]!r}.",
+                field="features",
+                remedy=f"Name some of {', '.join(name for name in modules if name)[:1000]}.",
+            )
+
+        def catch(name: str) -> Callable[..., None]:
+            def hook(_module: nn.Module, _inputs: Any, outputs: Any) -> None:
+                first = outputs[0] if isinstance(outputs, tuple | list) else outputs
+                caught[name] = first
+
+            return hook
+
+        def found(inputs: Any) -> Arrays:
+            caught.clear()
+            self.model(inputs)
+            for name in layers:
+                if name not in caught:
+                    raise BadInputError(
+                        f"The layer {name} is not called in a forward pass.", field="features", remedy="Name another."
+                    )
+            return {name: self._rows(caught[name], len(inputs), of=f"The layer {name}") for name in layers}
+
+        handles = [modules[name].register_forward_hook(catch(name)) for name in layers]
+        try:
+            return self._joined(rows, found)
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def sums(self, rows: NDArray[np.int64]) -> dict[str, float]:
+        """Of loss and metrics over these examples: what training's evaluation adds up."""
+        sums: dict[str, float] = {}
+        with torch.no_grad():
+            for inputs, targets in self._prepared(rows):
+                add_found(sums, self.contract, self._said(inputs), targets.to(self.device))
+        return sums
+
+    def _joined(self, rows: NDArray[np.int64], found: Callable[[Any], Arrays]) -> Arrays:
+        with torch.no_grad():
+            parts = [found(inputs) for inputs, _ in self._prepared(rows)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _prepared(self, rows: NDArray[np.int64]) -> Any:
+        for start in range(0, len(rows), BATCH):
+            self.on_batch()
+            inputs, targets = self._batches(rows[start : start + BATCH])
+            yield self.contract.preprocess(inputs.to(self.device)), targets
+
+    def _readable(self, outputs: Any, n: int) -> Arrays:
+        task, n_classes = self.facts.get("task"), int(self.facts.get("n_classes") or 0)
+        if task == "classification" and _has_shape(outputs, n) and outputs.dim() == 2 and outputs.shape[1] >= n_classes:
+            probabilities = torch.softmax(outputs[:, :n_classes].float(), -1)
+            return {PREDICTION: _array(probabilities.argmax(-1)), PROBABILITIES: _array(probabilities)}
+        if task == "regression" and _has_shape(outputs, n) and outputs.numel() == n:
+            return {PREDICTION: _array(self.contract.answers(outputs.reshape(n)))}
+        if task == "language_modelling" and _has_shape(outputs, n) and outputs.dim() == 3:
+            return {PREDICTION: _array(outputs.argmax(-1))}
+        return {OUTPUT: self._rows(outputs, n, of="The model")}
+
+    def _rows(self, outputs: Any, n: int, *, of: str) -> NDArray[Any]:
+        if not _has_shape(outputs, n):
+            found = f"shape {list(outputs.shape)}" if isinstance(outputs, Tensor) else type(outputs).__name__
+            raise BadInputError(
+                f"{of} gives {found} for {n} examples.",
+                field="features",
+                remedy="Name a layer that gives a tensor with a row for each example.",
+            )
+        return _array(outputs)
+
+
+def _has_shape(outputs: Any, n: int) -> bool:
+    return isinstance(outputs, Tensor) and outputs.shape[:1] == (n,)
+
+
+def _array(values: Tensor) -> NDArray[Any]:
+    """On the host; half precision as float32, which every reader of files knows."""
+    plain = values.detach().cpu()
+    return (plain.float() if plain.is_floating_point() else plain.long()).numpy()

@@ -1,0 +1,83 @@
+"""What a prediction job is made of: its examples, the model that answers, and the parts that they are cut into."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mlhub.runtime.data import readers
+from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.readers.text import Windows
+from mlhub.runtime.data.sampling import split
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.prediction.inference import Inference
+from mlhub.runtime.sandbox.trials import tried
+from mlhub.wire.launch import PodSpec, PredictionSpec
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PredictionJob:
+    """rows: numbers of the examples in the dataset, in order; part i of n_parts holds batch_size of them."""
+
+    asked: PredictionSpec
+    answers: Inference
+    rows: Rows
+    batch_size: int
+
+    @property
+    def n_parts(self) -> int:
+        return math.ceil(len(self.rows) / self.batch_size)
+
+    def part(self, index: int) -> Rows:
+        return self.rows[index * self.batch_size : (index + 1) * self.batch_size]
+
+
+def open_work(
+    spec: PodSpec, path: Callable[[str], Path], *, code: Path, cache: NodeCache | None = None
+) -> PredictionJob:
+    """path: of an input, by its name. Raises BadInputError, and whatever the model's code raises."""
+    asked, dataset, training = spec.prediction, spec.dataset, spec.training
+    assert asked is not None
+    assert dataset is not None
+    assert spec.model.weights is not None
+    standardise = bool(training.hyperparameters.get("standardise", True))
+    examples = readers.open_all(
+        dataset.format,
+        path(dataset.files[0]),
+        dataset.schema,
+        cache=cache,
+        sha256=next(item.sha256 for item in spec.inputs if item.name == dataset.files[0]),
+    )
+    facts = readers.facts_of(dataset.schema)
+    if isinstance(examples, Windows):
+        facts["bytes_per_token"] = float(dataset.schema["n_bytes"]) / examples.n_tokens
+    package = None if spec.model.package is None else path(spec.model.package)
+    contract = load_contract(spec.model, package, code=code, facts=facts, standardise=standardise)
+    torch.manual_seed(training.seed)
+    with tried("build_model", "It built a model when it was trained: what does it depend on?"):
+        model = contract.build_model(contract.settings(training.hyperparameters, facts))
+    answers = Inference(model, contract, examples.batch, facts, combine=asked.combine)
+    answers.load(path(spec.model.weights))
+    rows = _rows(len(examples), int(dataset.schema.get("n_held_out") or 0), spec)
+    return PredictionJob(asked, answers, rows, training.batch_size)
+
+
+def _rows(n: int, n_held_out: int, spec: PodSpec) -> Rows:
+    """All of them, or those that training would hold out of such a dataset."""
+    assert spec.prediction is not None
+    if spec.prediction.examples == "all":
+        return np.arange(n, dtype=np.int64)
+    if n_held_out:
+        return np.arange(n - n_held_out, n, dtype=np.int64)
+    if n < 2:
+        raise BadInputError("Of one example none is held out.", field="examples", remedy="Give all.")
+    return split(n, evaluation_fraction=spec.training.evaluation_fraction)[1]

@@ -1,0 +1,131 @@
+"""Does a dataset fit a model that learnt from another one, and how is it read as that one was? Without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlhub.runtime.errors import BadInputError
+
+TABLES = ("csv", "parquet")
+NO_TARGETS = "none"
+# what a schema says of its own file alone; all else comes from what the model learnt from
+OWN = ("n_examples", "n_held_out", "class_counts", "dtype", "n_sizes", "n_tokens", "n_bytes", "n_lines", "documents")
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainedSchema:
+    """A dataset version as inspection found it."""
+
+    format: str
+    schema: Schema
+
+
+def has_targets(schema: Schema) -> bool:
+    return schema.get("task") != NO_TARGETS
+
+
+def as_learnt(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
+    """The schema by which the given file is read for a model that learnt from the other one.
+
+    has_targets says in it whether targets are to be read, is_learnt that it was made of another file than this one.
+    Raises BadInputError.
+    """
+    _check_format(learnt, given)
+    if given.format in TABLES:
+        _check_columns(learnt.schema, given.schema)
+    elif given.format == "npz":
+        _check_arrays(learnt.schema, given.schema)
+    if needs_targets:
+        _check_targets(learnt.schema, given.schema)
+    merged = {name: value for name, value in learnt.schema.items() if name not in OWN}
+    merged |= {name: given.schema[name] for name in OWN if name in given.schema}
+    if given.format == "text" and given.schema.get("tokenizer") != learnt.schema.get("tokenizer"):
+        del merged["n_examples"]  # it has other tokens in the learnt vocabulary: reading counts them
+    return merged | {"is_learnt": True, "has_targets": needs_targets}
+
+
+def _check_format(learnt: TrainedSchema, given: TrainedSchema) -> None:
+    kinds = [TABLES if known.format in TABLES else (known.format,) for known in (learnt, given)]
+    if kinds[0] != kinds[1]:
+        raise BadInputError(
+            f"The model learnt from {learnt.format}, and the dataset is {given.format}.",
+            field="dataset",
+            remedy=f"Upload the dataset as {' or '.join(kinds[0])}.",
+        )
+
+
+def _check_columns(learnt: Schema, given: Schema) -> None:
+    kinds = {column["name"]: column["kind"] for column in given["columns"]}
+    there = {*kinds, given.get("target")}
+    missing = [column["name"] for column in learnt["columns"] if column["name"] not in there]
+    if missing:
+        raise BadInputError(
+            f"The dataset has no column {', '.join(missing[:5])}{' ...' * (len(missing) > 5)}.",
+            field="dataset",
+            remedy=f"The model learnt from: {', '.join(c['name'] for c in learnt['columns'][:30])}.",
+        )
+    words = {"number": "numbers", "category": "words"}
+    for column in learnt["columns"]:
+        found = kinds.get(column["name"], column["kind"])
+        if found not in (column["kind"], "empty"):
+            raise BadInputError(
+                f"The column {column['name']} holds {words[found]}; the model learnt from {words[column['kind']]}.",
+                field="dataset",
+                remedy=f"Give {column['name']} as it was trained with.",
+            )
+
+
+def _check_arrays(learnt: Schema, given: Schema) -> None:
+    if list(learnt["input_shape"]) != list(given["input_shape"]):
+        raise BadInputError(
+            f"Examples have the shape {given['input_shape']}; the model learnt from {learnt['input_shape']}.",
+            field="dataset",
+            remedy=f"Give x the shape (n, {', '.join(map(str, learnt['input_shape']))}).",
+        )
+    ours, theirs = _numbers(learnt), _numbers(given)
+    if ours != theirs:
+        raise BadInputError(
+            f"x is {given['dtype']}; the model learnt from {learnt['dtype']}.",
+            field="dataset",
+            remedy=f"Save x as {learnt['dtype']}, in the same units.",
+        )
+
+
+def _numbers(schema: Schema) -> str:
+    """Kinds of numbers that are read differently."""
+    dtype = str(schema.get("dtype") or "float32")
+    if dtype == "uint8" and len(schema["input_shape"]) > 1:
+        return "pixels"
+    return "measurements" if dtype.startswith("float") else "whole numbers"
+
+
+def _check_targets(learnt: Schema, given: Schema) -> None:
+    if not has_targets(given):
+        raise BadInputError(
+            "The dataset has no targets to compare with.",
+            field="dataset",
+            remedy="Predict on it, or upload it with targets.",
+        )
+    if learnt.get("target") != given.get("target"):
+        raise BadInputError(
+            f"The dataset's target is {given.get('target')}; the model learnt {learnt.get('target')}.",
+            field="dataset",
+            remedy=f"Upload it again with target={learnt.get('target')}.",
+        )
+    classes = given.get("classes") or []
+    if learnt.get("task") == "classification":
+        unknown = [c for c in classes if c not in learnt["classes"]]
+        if unknown or given.get("task") != "classification":
+            found = f"the class {unknown[0]!r}" if unknown else "numbers that are no classes"
+            raise BadInputError(
+                f"The targets have {found}, which training did not see.",
+                field="dataset",
+                remedy=f"TrainedSchema: {', '.join(map(str, learnt['classes'][:30]))}. Leave those examples out.",
+            )
+    if learnt.get("task") == "regression" and any(isinstance(c, str) for c in classes):
+        raise BadInputError(
+            "The targets are words; the model learnt numbers.", field="dataset", remedy="Give the target as numbers."
+        )

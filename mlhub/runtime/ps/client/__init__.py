@@ -1,0 +1,1 @@
+"""The worker's side of the parameter server: push, pull, reconnection, bounded delay."""

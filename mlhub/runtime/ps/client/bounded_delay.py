@@ -1,0 +1,73 @@
+"""Bounded delay: a worker goes on computing while its last exchanges are under way, up to a number of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.rules import Outstanding
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Copies, so that the model's own vectors are free while this exchange is under way."""
+
+    gradient: Tensor
+    weights: Tensor
+
+
+class BoundedDelayQueue:
+    """Exchanges of one worker, in order, on a thread of their own. weights: the model's, changed by push() only.
+
+    max_outstanding 0: every push waits for its weights, which then contain it.
+    """
+
+    def __init__(self, client: Client, weights: Tensor, *, max_outstanding: int) -> None:
+        self._client, self._weights = client, weights
+        self.window = Outstanding(max_outstanding)
+        self._thread = ThreadPoolExecutor(1)
+        self._under_way: deque[tuple[int, Future[tuple[int, ...]], _Room]] = deque()
+        self._free: list[_Room] = []
+        self._versions = client.versions  # of the weights in use
+
+    @property
+    def n_under_way(self) -> int:
+        return len(self._under_way)
+
+    def push(self, gradient: Tensor, *, weight: float) -> None:
+        """Returns when the next may be computed, on the newest weights that are here. Raises PeerLostError."""
+        room = self._free.pop() if self._free else _Room(torch.empty_like(gradient), torch.empty_like(gradient))
+        room.gradient.copy_(gradient)
+        number = self.window.start()
+        self._under_way.append((number, self._thread.submit(self._exchange, room, weight, self._versions), room))
+        newest: _Room | None = None
+        while self._under_way and (not self.window.may_start() or self._under_way[0][1].done()):
+            newest = self._take()
+        if newest is not None:
+            self._weights.copy_(newest.weights)
+
+    def drain(self) -> None:
+        """Waits for all that is under way. Raises PeerLostError."""
+        while self._under_way:
+            newest = self._take()
+            if not self._under_way:
+                self._weights.copy_(newest.weights)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _take(self) -> _Room:
+        number, exchange, room = self._under_way.popleft()
+        self._versions = exchange.result()
+        self.window.finish(number)
+        self._free.append(room)
+        return room
+
+    def _exchange(self, room: _Room, weight: float, versions: tuple[int, ...]) -> tuple[int, ...]:
+        self._client.exchange(room.gradient, into=room.weights, versions=versions, weight=weight)
+        return self._client.versions

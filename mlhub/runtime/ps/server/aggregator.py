@@ -1,0 +1,121 @@
+"""A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum.
+
+Where pushes are compressed, those of a leaf are, too, and what they leave out is owed by the leaf. A checkpoint holds,
+by leaf, what it and its workers owe together.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.compression.codecs import codec_for
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.layout import Segment, ShardPlan
+from mlhub.runtime.ps.rules import SendAnswer, bulk_synchronous
+from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, Chunk, push_bytes
+from mlhub.runtime.ps.server.coordination import WorkerCoordination
+from mlhub.runtime.ps.server.inflight import PendingVersion
+from mlhub.runtime.ps.server.shard import Shard
+from mlhub.runtime.ps.server.updates import Gather
+from mlhub.runtime.ps.server.waiting import ShardCondition
+
+Connect = Callable[[Tensor, Tensor], Client]  # to the roots, with weights and gradient of the whole model
+
+
+class Branch(WorkerCoordination):
+    """Sums go on to the roots; what comes back is the sum over all workers. sum_above: one at a time."""
+
+    def __init__(
+        self, n_workers: int, waiting: ShardCondition, sum_above: Callable[[Sequence[float]], list[float]]
+    ) -> None:
+        super().__init__(n_workers, waiting)
+        self._sum_above = sum_above
+        self._passing_on = threading.Lock()
+        self._above: tuple[int, bytes] = (0, b"")  # the newest sum over all workers, and its number
+
+    def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
+        with self._waiting.changed:
+            nth = self.n_totals + 1
+        summed = super().total(worker, values, number)
+        with self._passing_on:
+            if self._above[0] != nth:
+                told = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
+                self._above = (nth, struct.pack(f"{len(told)}d", *told))
+            return self._above[1]
+
+
+class AggregatorShard(Shard):
+    """Synchronous: a version is a push of each worker, a push to the roots, and their answer."""
+
+    def __init__(self, n_workers: int, connect: Connect) -> None:
+        super().__init__(n_workers)
+        self._connect = connect
+        self._client: Client | None = None
+        self.assembly = Branch(n_workers, self.waiting, self._sum_above)
+
+    def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:  # noqa: ARG002
+        """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
+        gradient = torch.zeros_like(weights)
+        client = self._connect(weights, gradient)
+        client.pull()
+        with self._changed:
+            self._client, self.plan, self.weights = client, plan, weights
+            self.codec = codec_for(plan.strategy)
+            self.push_bytes = push_bytes(plan.size, self.codec)
+            for begin in range(0, plan.size, PIECE_ELEMENTS):
+                end = min(begin + PIECE_ELEMENTS, plan.size)
+                self.pieces.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
+            self.rule = bulk_synchronous(self.n_workers)
+            for worker in range(self.n_workers):
+                self.rule.join(worker)
+            self._is_started = True
+            self._changed.notify_all()
+
+    def answer_for(self, worker: int, *, wait: bool) -> SendAnswer | None:
+        """Not before the roots have answered: what they tell goes along."""
+
+        def is_there() -> bool:
+            answer = self._answers.get(worker)
+            return answer is not None and all(piece.newest >= answer.version for piece in self.pieces[-1:])
+
+        with self._changed:
+            if wait:
+                self.waiting.wait(is_there)
+            return self._answers[worker] if is_there() else None
+
+    def _sum_above(self, values: Sequence[float]) -> list[float]:
+        assert self._client is not None
+        owed, self.snapshots.owed = self.snapshots.owed, {}
+        if owed:
+            self._client.tell_owed(torch.stack(list(owed.values())).sum(0))
+        return self._client.total(values)
+
+    def close(self) -> None:
+        """A goodbye to the roots, unless something failed: then the broken line tells them."""
+        if self._client is not None:
+            self._client.close(says_goodbye=self.failure is None)
+
+    def _conclude_piece(self, making: PendingVersion, index: int) -> None:  # noqa: ARG002 (all pieces wait for the last)
+        with self._changed:
+            making.n_to_apply -= 1
+            if making.n_to_apply:
+                return
+        assert self._client is not None
+        told = self._client.exchange(flags=self.agreed, value=self.value)
+        with self._changed:
+            self.agreed, self.value = told
+            for piece in self.pieces:
+                piece.mark(making.version)
+            self._is_made(making)
+
+
+def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:
+    """What a leaf is told at START: how large the model is, and how it is pushed."""
+    segments = (Segment("all", 0, n_elements, 0, 0),)
+    return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},), strategy=strategy)

@@ -1,0 +1,41 @@
+"""A shard's part of a checkpoint: its optimiser's state, copied between two steps and written beside training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.checkpoints.optimizer_state import NOTHING, OWED
+from mlhub.runtime.checkpoints.step_folders import write_tensors
+from mlhub.runtime.ps.embedding_tables import EmbeddingTable
+from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.server.chunks import Chunk
+
+
+class Snapshots:
+    """owed: by worker, what its compressed pushes left out so far; goes into the next snapshot."""
+
+    def __init__(self) -> None:
+        self.owed: dict[int, Tensor] = {}
+        self._taken: dict[str, Tensor] = {}
+
+    def take(self, plan: ShardPlan, pieces: Sequence[Chunk], tables: Sequence[EmbeddingTable], *, version: int) -> None:
+        """Copies; call it between steps."""
+        taken: dict[str, Tensor] = {}
+        for piece in pieces:
+            taken |= piece.collect()
+        for table in tables:
+            taken |= table.collect(n_steps=version)
+        for worker, values in self.owed.items():
+            for s in plan.segments:
+                taken[f"{s.parameter}|{OWED}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]
+        self.owed = {}
+        self._taken = taken
+
+    def write(self, path: Path) -> None:
+        """What was taken last."""
+        taken, self._taken = self._taken, {}
+        write_tensors(path, taken or {NOTHING: torch.zeros(1)})

@@ -1,0 +1,188 @@
+"""What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
+
+All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down
+(journal.py) before it is answered; who did not hear an answer says the same again, under the same number.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlhub.runtime.ps.leases import Backoff, LeasedWork, Leases, WaitAtBarrier
+from mlhub.runtime.ps.server.inflight import PendingSum
+from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
+
+Order = LeasedWork | Backoff | WaitAtBarrier
+
+
+class WorkerCoordination:
+    """Shared by the connections' threads. leases: when workers go at their own pace.
+
+    gone: those who left, and whether with a goodbye.
+    """
+
+    def __init__(self, n_workers: int, waiting: ShardCondition) -> None:
+        self.leases: Leases | None = None
+        self.gone: dict[int, bool] = {}
+        self._waiting = waiting
+        self._heard: dict[int, int] = {}  # by worker: the number of its last request
+        self._orders: dict[int, Order] = {}  # by worker: the answer to its last ask or attend, once there is one
+        self._participants = set(range(n_workers))
+        self._totals = PendingSum()
+        self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
+        self._journal: WriteAheadLog | None = None
+
+    @property
+    def n_totals(self) -> int:
+        """Sums made so far."""
+        return self._totals.generation
+
+    def keep(self, journal: WriteAheadLog) -> None:
+        """From here on all that is said can be read there."""
+        with self._waiting.changed:
+            self._journal = journal
+            journal.begin(self._state())
+
+    def restore(self, journal: WriteAheadLog) -> None:
+        """As it was when the journal's last line was written. Raises OSError."""
+        lines = journal.read()
+        with self._waiting.changed:
+            self._restore(next(lines))
+            for kind, *said in lines:
+                self._CARRY_OUT[kind](self, *said)
+
+    def ask(
+        self, worker: int, number: int = 0, *, stop: bool, checkpoint: bool, n_under_way: int
+    ) -> LeasedWork | Backoff:
+        with self._waiting.changed:
+            if not self._is_repeated(worker, number):
+                self._say("ask", worker, number, stop, checkpoint, n_under_way)
+            order = self._orders[worker]
+            assert not isinstance(order, WaitAtBarrier)
+            return order
+
+    def attend(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
+        with self._waiting.changed:
+            if not self._is_repeated(worker, number):
+                self._say("attend", worker, number)
+            self._waiting.wait(lambda: worker in self._orders)
+            order = self._orders[worker]
+            assert not isinstance(order, Backoff)
+            return order
+
+    def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
+        """Sums float64 vectors over all who take part, in the order of ranks."""
+        with self._waiting.changed:
+            if not self._is_repeated(worker, number):
+                self._say("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
+            generation = self._brought[worker]
+            self._waiting.wait(lambda: self._totals.generation > generation)
+            return struct.pack(f"{len(self._totals.answer)}d", *self._totals.answer)
+
+    def come(self, worker: int) -> None:
+        """One who had left is here again, or its successor. With the lock held."""
+        if worker in self.gone:
+            self._say("come", worker)
+
+    def leave(self, worker: int, *, is_expected: bool = False) -> None:
+        """With the lock held: nobody waits for this worker any more."""
+        self._say("leave", worker, is_expected)
+
+    # What was said, carried out; once more when it is read in a journal -----------------------------------------------
+
+    def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
+        assert self.leases is not None
+        self._heard[worker] = number
+        self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
+
+    def _attend(self, worker: int, number: int) -> None:
+        assert self.leases is not None
+        self._heard[worker] = number
+        self._orders.pop(worker, None)
+        self._tell(self.leases.attend(worker))
+
+    def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
+        self._heard[worker], self._brought[worker] = number, self._totals.generation
+        self._totals.rows[worker] = values
+        self._conclude_total()
+
+    def _come(self, worker: int) -> None:
+        self.gone.pop(worker, None)
+
+    def _leave(self, worker: int, is_expected: bool) -> None:
+        self.gone[worker] = is_expected
+        self._participants.discard(worker)
+        if self.leases is not None:
+            self._tell(self.leases.leave(worker))
+        self._conclude_total()
+
+    _CARRY_OUT: Mapping[str, Callable[..., None]] = {
+        "ask": _ask, "attend": _attend, "total": _total, "come": _come, "leave": _leave,
+    }  # fmt: skip
+
+    def _is_repeated(self, worker: int, number: int) -> bool:
+        return number != 0 and self._heard.get(worker) == number
+
+    def _say(self, kind: str, *said: Any) -> None:
+        if self._journal is not None:
+            self._journal.append([kind, *said])
+        self._CARRY_OUT[kind](self, *said)
+        if self._journal is not None and self._journal.is_long:
+            self._journal.begin(self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "leases": None if self.leases is None else self.leases.state(),
+            "gone": list(self.gone.items()),
+            "heard": list(self._heard.items()),
+            "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
+            "participants": sorted(self._participants),
+            "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.answer],
+            "brought": list(self._brought.items()),
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        if self.leases is not None:
+            self.leases.restore(state["leases"])
+        self.gone, self._heard, self._brought = dict(state["gone"]), dict(state["heard"]), dict(state["brought"])
+        self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
+        self._participants = set(state["participants"])
+        rows, generation, answer = state["totals"]
+        self._totals = PendingSum(dict(rows), generation, tuple(answer))
+
+    def _tell(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
+        for order in orders.values():
+            if isinstance(order, WaitAtBarrier):
+                self._participants = set(order.members)
+        self._orders |= orders
+        self._waiting.changed.notify_all()
+
+    def _conclude_total(self) -> None:
+        rows = self._totals.rows
+        if rows and self._participants <= rows.keys():
+            columns = zip(*(rows[worker] for worker in sorted(rows)), strict=True)
+            self._totals = PendingSum({}, self._totals.generation + 1, tuple(sum(column) for column in columns))
+            self._waiting.changed.notify_all()
+
+
+def _order_to_json(order: Order) -> list[Any]:
+    match order:
+        case LeasedWork(step, part):
+            return ["grant", step, part]
+        case WaitAtBarrier(step, stop, checkpoint, members):
+            return ["meet", step, stop, checkpoint, members]
+        case _:
+            return ["hold"]
+
+
+def _order_from_json(raw: list[Any]) -> Order:
+    match raw:
+        case ["grant", step, part]:
+            return LeasedWork(step, part)
+        case ["meet", step, stop, checkpoint, members]:
+            return WaitAtBarrier(step, stop, checkpoint, tuple(members))
+        case _:
+            return Backoff()

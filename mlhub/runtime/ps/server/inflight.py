@@ -1,0 +1,47 @@
+"""What is under way in a shard: pushes that arrive piece by piece, the versions they go into, sums of all workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from mlhub.runtime.ps.rules import Contribution
+
+
+@dataclass
+class InflightPush:
+    """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces.
+
+    is_lent: rooms are the worker's memory, which is its own again when it is answered.
+    is_repeated: it was used before the server died, and only its answer is missing.
+    """
+
+    worker: int
+    rooms: list[Tensor | None]
+    number: int = 0
+    is_repeated: bool = False
+    n_arrived: int = 0
+    is_over: bool = False  # nothing more of it will come
+    is_discarded: bool = False
+    is_lent: bool = False
+    version: int | None = None  # that it goes into, once this is decided
+
+
+@dataclass
+class PendingVersion:
+    """A version that is being made. n_missing: by piece, how many of its pushes have not arrived there."""
+
+    version: int
+    parts: list[tuple[Contribution, InflightPush]]
+    n_missing: list[int]
+    n_to_apply: int
+
+
+@dataclass
+class PendingSum:
+    """Something that every participant brings once, and all get the answer to."""
+
+    rows: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    generation: int = 0
+    answer: tuple[float, ...] = ()

@@ -1,0 +1,120 @@
+"""What a server leaves on its disk, so that it can go on in its place after it died: its shard, now and then, and the
+journal of what workers did together, always.
+
+The shard is copied a piece at a time, while others are trained on: pieces are of different moments, and each knows
+whose pushes are in it. File: per part a line of JSON, which names its tensors, and then their bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.server.chunks import StoredPush
+from mlhub.runtime.ps.server.shard import Shard
+from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
+from mlhub.runtime.ps.wire.sockets import bytes_of
+
+SHARE = 0.005  # of a processor that keeping may take: a shard that takes longer to copy is kept less often
+
+
+class SnapshotWriter:
+    """Of one server; folder: its own, kept over its lives."""
+
+    def __init__(self, folder: Path, *, every_s: float) -> None:
+        """every_s: seconds from the end of one copy to the beginning of the next, at least."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path, self._journal = folder / "shard", WriteAheadLog(folder / "journal")
+        self._every_s = every_s
+        self._is_ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.taken_up_at = 0.0  # when the copy that this server went on from was begun: seconds since the epoch
+        self.n_kept, self.processor_s = 0, 0.0  # copies so far, and what they took
+
+    def begin(self, shard: Shard) -> None:
+        """The shard is started, or restored."""
+        shard.assembly.keep(self._journal)
+        self._thread = threading.Thread(target=self._run, args=(shard,), name="keeper", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._is_ending.set()
+
+    def restore(self, shard: Shard) -> None:
+        """Starts the shard as it was. Raises OSError, ValueError, KeyError."""
+        with self._path.open("rb") as file:
+            parts = _read(file)
+            head, _ = next(parts)
+            self.taken_up_at = head["at"]
+            plan = replace(ShardPlan.from_json(head["plan"]), resume_from=None)
+            shard.start(plan, torch.empty(plan.size), [torch.empty(t.n_rows, t.width) for t in plan.tables])
+            shard.take_up(head)
+            for part, tensors in parts:
+                used = dict(part["used"])
+                if "piece" in part:
+                    shard.pieces[part["piece"]].take_up(StoredPush(tensors, used), version=head["rule"]["version"])
+                else:
+                    shard.tables[part["table"]].take_up(part["begin"], part["end"], tensors, used)
+        shard.assembly.restore(self._journal)
+        self.begin(shard)
+
+    def _run(self, shard: Shard) -> None:
+        pause_s = 0.0
+        while not self._is_ending.wait(pause_s):
+            began_s = time.thread_time()
+            try:
+                self.keep(shard)
+                self.n_kept += 1
+            except OSError as error:
+                print(f"keeper: the shard could not be kept: {error}", flush=True)
+            took_s = time.thread_time() - began_s
+            self.processor_s += took_s
+            pause_s = max(self._every_s, took_s / SHARE)
+
+    def keep(self, shard: Shard) -> None:
+        """Now. What was kept before stays until the new copy is on the disk."""
+        new, at = self._path.with_suffix(".new"), time.time()
+        with new.open("wb") as file:
+            _write(file, {"at": at, **shard.state()}, {})
+            for index, piece in enumerate(shard.pieces):
+                kept = piece.keep()
+                _write(file, {"piece": index, "used": list(kept.used.items())}, kept.tensors)
+            for index, table in enumerate(shard.tables):
+                for begin, end, tensors, used in table.keep():
+                    _write(file, {"table": index, "begin": begin, "end": end, "used": list(used.items())}, tensors)
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(self._path)
+
+
+def has_kept(folder: Path) -> bool:
+    """Whether a server can go on from what is there."""
+    return (folder / "shard").exists() and (folder / "journal").exists()
+
+
+def _write(file: IO[bytes], part: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    told = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
+    file.write(json.dumps({**part, "tensors": told}).encode() + b"\n")
+    for tensor in tensors.values():
+        file.write(bytes_of(tensor.reshape(-1)))
+
+
+def _read(file: IO[bytes]) -> Iterator[tuple[dict[str, Any], dict[str, Tensor]]]:
+    for line in iter(file.readline, b""):
+        part, tensors = json.loads(line), {}
+        for name, dtype, shape in part["tensors"]:
+            tensor = torch.empty(shape, dtype=getattr(torch, dtype))
+            if tensor.numel() and file.readinto(bytes_of(tensor.reshape(-1))) != tensor.nbytes:  # type: ignore[attr-defined]
+                raise ValueError("What the server kept of its shard ends too early.")
+            tensors[name] = tensor
+        yield part, tensors

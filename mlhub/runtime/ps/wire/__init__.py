@@ -1,0 +1,1 @@
+"""Bytes between workers and parameter servers: frames, handshake, sockets, TLS, shared memory."""

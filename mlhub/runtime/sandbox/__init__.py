@@ -1,0 +1,1 @@
+"""Runs strangers' code outside a pod: inspection, dry runs, trials."""

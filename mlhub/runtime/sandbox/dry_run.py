@@ -1,0 +1,155 @@
+"""Tries a job out on a few examples before it may hold GPUs: errors come at once, speed gets a first estimate."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mlhub.runtime.data import archives, augmentation
+from mlhub.runtime.data.readers import Split, open_split
+from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.errors import BadInputError, NotANumberError
+from mlhub.runtime.model.contract import Contract, load_contract
+from mlhub.runtime.model.hyperparameters import Settings, read_settings
+from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
+from mlhub.runtime.sandbox.trials import check_fit, outputs_of, tried
+from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
+from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
+from mlhub.runtime.strategies.feasibility import possible_workers
+from mlhub.runtime.trainer.evaluation import metric_names
+from mlhub.wire.launch import Mode, PodSpec
+
+SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
+N_REPEATS = 3
+
+
+def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
+    """The job's profile. Raises BadInputError, NotANumberError and whatever the user's code raises."""
+    if spec.model.kind == "script":
+        assert spec.model.package is not None
+        archives.extract(inputs[spec.model.package], code)
+        return {"is_script": True, "servers_possible": False}
+    assert spec.dataset is not None
+    training = spec.training
+    strategy = parse(training.strategy)
+    loop = read_settings(
+        training.hyperparameters, target_metric=training.target_metric, target_value=training.target_value
+    )
+    if loop.precision == "float16" and strategy.name not in ("auto", "all_reduce"):
+        raise BadInputError(
+            f"The strategy {strategy.name} does not train in float16.",
+            field="hyperparameters.precision",
+            remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
+        )
+    data = open_split(
+        spec.dataset.format,
+        inputs[spec.dataset.files[0]],
+        spec.dataset.schema,
+        evaluation_fraction=training.evaluation_fraction,
+    )
+    augmentation.check(loop.augment, data.facts.get("input_shape", ()))
+    schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
+    if training.batch_size > len(data.train):
+        raise BadInputError(
+            f"The batch size {training.batch_size} is larger than the {len(data.train)} training examples.",
+            field="batch_size",
+            remedy=f"Give at most {len(data.train)}.",
+        )
+    package = None if spec.model.package is None else inputs[spec.model.package]
+    contract = load_contract(spec.model, package, code=code, facts=data.facts, standardise=loop.standardise)
+    torch.manual_seed(training.seed)
+    torch.set_num_threads(1)
+    settings = contract.settings(training.hyperparameters, data.facts)
+    with tried("build_model", "Correct it and upload the package again."):
+        model = contract.build_model(settings)
+    if not isinstance(model, torch.nn.Module):
+        raise BadInputError(
+            f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
+        )
+    with tried("build_optimizer", "Correct it and upload the package again."):
+        optimizer = contract.build_optimizer(model, settings)
+    if strategy.name == "sparse_rows":
+        tables_of(model, optimizer)
+    names = _check_evaluation(model, contract, data, training.target_metric)
+    small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
+    example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return {
+        "n_parameters": sum(p.numel() for p in trained),
+        "parameters_bytes": sum(p.numel() * p.element_size() for p in trained),
+        "example_s": example_s,
+        "step_overhead_s": max(0.0, small_s - SMALL * example_s),
+        "n_train": len(data.train),
+        "n_held_out": len(data.held_out),
+        "steps_per_epoch": schedule.steps_per_epoch,
+        "steps_total": schedule.steps_total,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "optimizer": type(optimizer).__name__,
+        "metrics": names,
+        "servers_possible": _can_use_servers(model, optimizer) and _is_same_on_servers(loop, strategy),
+        "strategy": strategy.name,
+        "workers_possible": possible_workers(strategy, model, optimizer),
+    }
+
+
+def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:
+    """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
+    inputs, targets = data.batch(data.held_out[:SMALL])
+    model.eval()
+    with torch.no_grad():
+        outputs = outputs_of(model, contract, inputs, data.facts)
+        if contract.has_usual_loss:
+            check_fit(outputs, targets, data.facts)
+        with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
+            names = metric_names(contract, data, outputs, targets)
+    model.train()
+    if target and target not in names:
+        raise BadInputError(
+            f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."
+        )
+    return names
+
+
+def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples: int) -> float:
+    """Seconds of a forward and backward pass: the fastest of some."""
+    times = []
+    for repeat in range(N_REPEATS + 1):
+        chosen = np.arange(repeat * n_examples, (repeat + 1) * n_examples) % len(data.train)
+        began = time.perf_counter()
+        inputs, targets = data.batch(data.train[chosen])
+        outputs = outputs_of(model, contract, inputs, data.facts)
+        with tried("loss", "It is given the model's outputs and the targets of a batch, and returns their mean."):
+            loss = contract.loss(outputs, targets)
+        if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+            found = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+            raise BadInputError(f"loss returned {found}.", field="loss", remedy="Return the mean, a tensor.")
+        if not torch.isfinite(loss):
+            raise NotANumberError(f"The loss of the first batch is {loss.item()}.")
+        with tried("loss", "Its gradient cannot be taken; detach() and item() cut the way back."):
+            torch.autograd.backward(loss)
+        model.zero_grad()
+        times.append(time.perf_counter() - began)
+    return min(times[1:])
+
+
+def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
+    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses: where MLHub may choose,
+    it then chooses all-reduce."""
+    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is Mode.PARAMETER_SERVER
+
+
+def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    if type(optimizer).__name__ not in ELEMENTWISE or any(p.dtype != torch.float32 for _, p in named):
+        return False
+    try:
+        plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)
+    except BadInputError:
+        return False
+    return bool(named)

@@ -1,0 +1,119 @@
+"""python -m mlhub.runtime.sandbox.inspect dataset|model|preflight ...: what is in an upload, and would this job run?
+
+Meant to be run in the sandbox. Writes one JSON object to standard output: {"ok": true, ...what was found} or
+{"ok": false, "error": {code, field, message, remedy, traceback?}}. What the inspected code prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mlhub.runtime.data import archives
+from mlhub.runtime.errors import BadInputError, classify, told
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import PodSpec
+
+
+def dataset(arguments: argparse.Namespace) -> dict[str, Any]:
+    from mlhub.runtime.data import readers
+
+    found = readers.inspect(arguments.format, arguments.path, json.loads(arguments.options))
+    return {"schema": found.schema, "preview": found.preview}
+
+
+def model(arguments: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder)
+        names = archives.extract(arguments.path, code)
+        if arguments.kind == "script":
+            return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
+        from mlhub.runtime.importers import initial
+        from mlhub.runtime.model.contract import OPTIONAL, find_module
+
+        module = find_module("package", arguments.entry, arguments.path, code=code / "package")
+        initial.given(module, code / "package")
+        functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
+        return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
+
+
+def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
+    spec = PodSpec.from_json(arguments.spec.read_text())
+    inputs = {item.name: Path(item.uri.removeprefix("file://")) for item in spec.inputs}
+    if spec.prediction is None:
+        from mlhub.runtime.sandbox.dry_run import try_out
+    else:
+        from mlhub.runtime.prediction.dry_run import rehearse as try_out
+    with tempfile.TemporaryDirectory() as folder:
+        return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
+
+
+def _script(code: Path, entry: str) -> dict[str, Any]:
+    path = code / entry
+    if not path.is_file():
+        raise BadInputError(
+            f"There is no {entry} in the archive.", field="entry", remedy="Name the script as it lies in the zip."
+        )
+    try:
+        tree = ast.parse(path.read_text())
+    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        raise BadInputError(f"{entry} is not valid Python: {error}", field="file", remedy="Correct it.") from error
+    return {"description": (ast.get_docstring(tree) or "")[:500]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.sandbox.inspect")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("dataset")
+    one.add_argument("--format", required=True)
+    one.add_argument("--path", type=Path, required=True)
+    one.add_argument("--options", default="{}")
+    one = commands.add_parser("model")
+    one.add_argument("--path", type=Path, required=True)
+    one.add_argument("--kind", required=True)
+    one.add_argument("--entry", required=True)
+    one = commands.add_parser("preflight")
+    one.add_argument("--spec", type=Path, required=True)
+    arguments = parser.parse_args()
+    commands_by_name: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+        "dataset": dataset,
+        "model": model,
+        "preflight": preflight,
+    }
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # the inspected code may print what it likes
+    try:
+        answer = {"ok": True, **commands_by_name[arguments.command](arguments)}
+    except BaseException as error:
+        answer = {"ok": False, "error": _problem(error)}
+    with os.fdopen(answer_to, "w") as out:
+        json.dump(answer, out)
+    return 0
+
+
+def _problem(error: BaseException) -> dict[str, str]:
+    """With where it happened, when code that is not ours had a part in it."""
+    where = {"traceback": traceback.format_exc()[-16_000:]}
+    if isinstance(error, BadInputError):
+        return {**error.as_dict(), **(where if error.__cause__ is not None else {})}
+    _, cause = classify(error)
+    if cause is Cause.OUT_OF_MEMORY:
+        remedy = "Use a smaller file or model; trials have less memory than training."
+        return {"code": cause, "field": "file", "message": "It does not fit into memory.", "remedy": remedy, **where}
+    if cause is Cause.NOT_A_NUMBER:
+        remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
+        return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
+    remedy = "Correct the code and upload it again."
+    return {"code": "user_code", "field": "file", "message": told(error)[:2000], "remedy": remedy, **where}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

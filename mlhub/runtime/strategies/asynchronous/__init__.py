@@ -1,0 +1,1 @@
+"""Strategies in which workers push and pull without waiting for each other."""

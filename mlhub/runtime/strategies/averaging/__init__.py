@@ -1,0 +1,1 @@
+"""Strategies in which replicas train separately and are averaged from time to time."""

@@ -1,0 +1,1 @@
+"""Strategies in which each worker exchanges weights with few peers."""

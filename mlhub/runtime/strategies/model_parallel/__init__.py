@@ -1,0 +1,1 @@
+"""Strategies that divide the model itself: tensors, optimiser and parameters, layers."""

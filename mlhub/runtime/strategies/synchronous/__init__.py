@@ -1,0 +1,1 @@
+"""Strategies in which every step waits for all workers."""

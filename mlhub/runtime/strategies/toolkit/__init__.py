@@ -1,0 +1,1 @@
+"""What several strategies use; no strategy of its own."""

@@ -1,0 +1,111 @@
+"""The server of a pod, as its gang's specification wants it: a root with a shard of the model, a leaf, or tables."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import torch
+from torch import Tensor
+
+from mlhub.runtime.compat.tables.server import TableServer
+from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
+from mlhub.runtime.launcher.fork_supervisor import Incarnation
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.server.aggregator import AggregatorShard
+from mlhub.runtime.ps.server.server import Server
+from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter
+from mlhub.runtime.ps.tree import AggregationTree
+from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.wire.launch import DataPlane
+
+KEEP_EVERY_S = 30.0  # what may be lost, at most
+
+
+def comes_back(pod: Pod) -> bool:
+    """Whether a server of this gang that dies is replaced alone: where nobody waits for all workers at every step."""
+    return parse(pod.spec.training.strategy).scheme.servers_come_back
+
+
+def get_ready() -> None:
+    """Before a guard forks: the first optimiser of a process imports for seconds, which no later life should."""
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+
+
+def renew_threads() -> None:
+    """In a fork, before its first thread: torch makes a forked process new worker threads, but two threads that need
+    them at once may find neither the old nor the new ones, and fail ("Invalid thread pool!")."""
+    torch.set_num_threads(torch.get_num_threads())
+
+
+def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
+    """life: after the first one, the server goes on from what the last one kept, and reports what was lost.
+
+    Raises BadInputError for a strategy that means nothing, OSError when its port is taken, or nothing whole was kept.
+    """
+    spec, is_encrypted = pod.spec, pod.spec.data_plane is DataPlane.TLS
+    strategy = parse(spec.training.strategy).parameters
+    tree = AggregationTree.of(strategy, n_workers=spec.n_workers, n_servers=spec.n_servers)
+    host, _, port = spec.server_addresses[spec.index].rpartition(":")
+
+    def to_roots(weights: Tensor, gradient: Tensor) -> Client:
+        codec, seed = codec_for(strategy), f"{spec.training.seed}/leaf {spec.index}/{spec.attempt_number}"
+        return Client(
+            spec.server_addresses[: tree.n_roots],
+            weights,
+            gradient,
+            index=spec.index - tree.n_roots,
+            attempt=spec.attempt_id,
+            secret=pod.secret,
+            start_timeout_s=spec.start_timeout_s,
+            is_encrypted=is_encrypted,
+            feedback=None if codec is None else ErrorFeedback(codec, torch.zeros_like(gradient), seed=seed),
+        )
+
+    keeper = None
+    if comes_back(pod):
+        if not life.number:
+            shutil.rmtree(pod.kept, ignore_errors=True)
+        keeper = SnapshotWriter(pod.kept, every_s=min(KEEP_EVERY_S, spec.training.checkpoint_every_s))
+
+    def tell(server: Server) -> None:
+        assert keeper is not None
+        reporter.phase(
+            "server_returned",
+            signal=life.died_by,
+            returns=life.number,
+            away_s=round(time.time() - life.died_at, 3),
+            lost_s=round(life.died_at - keeper.taken_up_at, 3),
+            updates_lost=server.n_lost,
+        )
+
+    n_clients = tree.n_clients(spec.index)
+    return Server(
+        (host, int(port)),
+        index=spec.index,
+        n_servers=tree.n_roots,
+        n_workers=n_clients,
+        attempt=spec.attempt_id,
+        secret=pod.secret,
+        is_encrypted=is_encrypted,
+        shard=AggregatorShard(n_clients, to_roots) if tree.is_leaf(spec.index) else None,
+        keeper=keeper,
+        life=life.number,
+        on_return=tell,
+    )
+
+
+def table_server_of(pod: Pod) -> TableServer:
+    """A script's. Raises OSError when its port is taken."""
+    spec = pod.spec
+    host, _, port = spec.server_addresses[spec.index].rpartition(":")
+    return TableServer(
+        (host, int(port)),
+        index=spec.index,
+        n_workers=spec.n_workers,
+        attempt=spec.attempt_id,
+        secret=pod.secret,
+        is_encrypted=spec.data_plane is DataPlane.TLS,
+    )

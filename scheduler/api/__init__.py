@@ -1,0 +1,1 @@
+"""The types of the scheduler's interface: a snapshot goes in, a plan comes out, a memory goes from round to round."""

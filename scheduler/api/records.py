@@ -1,0 +1,224 @@
+"""Snapshots and plans as JSON and back, exactly: what a stored round is made of. Raises ValueError for bad records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from scheduler.api.plan import (
+    Decision,
+    Explanation,
+    Keep,
+    Launch,
+    Plan,
+    Prediction,
+    Preempt,
+    Reason,
+    Resize,
+    Wait,
+)
+from scheduler.api.snapshot import (
+    ClusterSnapshot,
+    GangAllocation,
+    JobSnapshot,
+    Mode,
+    NodeAllocation,
+    PairObservation,
+    Phase,
+    PolicyMemory,
+    Profile,
+    Reclaim,
+    SpeedObservation,
+    TenantSnapshot,
+)
+from scheduler.api.topology import Node, Rack
+
+VERSION = 2
+READ = (1, 2)  # version 1 had every job's observations in the job itself
+
+_KINDS: Mapping[str, type[Decision]] = {
+    "launch": Launch,
+    "resize": Resize,
+    "preempt": Preempt,
+    "keep": Keep,
+    "wait": Wait,
+}
+_JOB = tuple(f.name for f in fields(JobSnapshot))
+_PREDICTION = tuple(f.name for f in fields(Prediction))
+_OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
+_KIND_OF = {kind: name for name, kind in _KINDS.items()}
+
+
+def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
+    """JSON values only; links without a limit have bandwidth null."""
+    return {
+        "version": VERSION,
+        "now_s": snapshot.now_s,
+        "seed": snapshot.seed,
+        "round_number": snapshot.round_number,
+        "nodes": [_node_to_json(node) for node in snapshot.nodes],
+        "racks": [{"name": rack.name, "uplink_bps": _finite(rack.uplink_bps)} for rack in snapshot.racks],
+        "tenants": [asdict(tenant) for tenant in snapshot.tenants],
+        **_jobs_to_json(snapshot.jobs),
+        "pairs": [asdict(pair) for pair in snapshot.pairs],
+        "withdrawn": list(snapshot.withdrawn),
+    }
+
+
+def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
+    _check_version(value, "snapshot")
+    try:
+        return ClusterSnapshot(
+            now_s=value["now_s"],
+            seed=value["seed"],
+            round_number=value["round_number"],
+            nodes=tuple(Node(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
+            racks=tuple(Rack(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
+            tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
+            jobs=_jobs_from_json(value),
+            pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
+            withdrawn=tuple(value.get("withdrawn", ())),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a snapshot's record: {error}") from error
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """JSON values only. Each explanation carries its sentence too, for readers that do not know the reasons."""
+    return {
+        "version": VERSION,
+        "policy": plan.policy,
+        "wake_at_s": plan.wake_at_s,
+        "memory": dict(plan.memory.values),
+        "order": list(plan.order),
+        "decisions": [_decision_to_json(decision) for decision in plan.decisions],
+    }
+
+
+def plan_from_json(value: Mapping[str, Any]) -> Plan:
+    _check_version(value, "plan")
+    try:
+        decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
+        memory, order = PolicyMemory(value["memory"]), tuple(value.get("order", ()))
+        return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a plan's record: {error}") from error
+
+
+def allocation_to_json(allocation: GangAllocation) -> dict[str, Any]:
+    shares = [{"node": s.node, "gpus": list(s.gpus), "n_servers": s.n_servers} for s in allocation.shares]
+    return {
+        "mode": allocation.mode.value,
+        "n_workers": allocation.n_workers,
+        "n_servers": allocation.n_servers,
+        "shares": shares,
+    }
+
+
+def allocation_from_json(value: Mapping[str, Any]) -> GangAllocation:
+    shares = tuple(NodeAllocation(s["node"], tuple(s["gpus"]), s["n_servers"]) for s in value["shares"])
+    return GangAllocation(Mode(value["mode"]), value["n_workers"], value["n_servers"], shares)
+
+
+def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
+    tenant = TenantSnapshot(**value)
+    return replace(tenant, reclaim=Reclaim(tenant.reclaim))
+
+
+def _node_to_json(node: Node) -> dict[str, Any]:
+    return {**asdict(node), "nic_bps": _finite(node.nic_bps)}
+
+
+def _jobs_to_json(jobs: Sequence[JobSnapshot]) -> dict[str, Any]:
+    """Jobs of a family share their observations: each list of them is written once, and jobs say which is theirs."""
+    numbers: dict[tuple[SpeedObservation, ...], int] = {}
+    by_identity: dict[int, int] = {}
+    written = []
+    for job in jobs:
+        if id(job.observations) not in by_identity:
+            by_identity[id(job.observations)] = numbers.setdefault(job.observations, len(numbers))
+        written.append(_job_to_json(job, observations=by_identity[id(job.observations)]))
+    return {"observations": [[_observation_to_json(o) for o in each] for each in numbers], "jobs": written}
+
+
+def _jobs_from_json(value: Mapping[str, Any]) -> tuple[JobSnapshot, ...]:
+    shared = [_observations_from_json(each) for each in value.get("observations", ())]
+    found = []
+    for job in value["jobs"]:
+        own = job["observations"]
+        found.append(_job_from_json(job, shared[own] if isinstance(own, int) else _observations_from_json(own)))
+    return tuple(found)
+
+
+def _observations_from_json(values: Sequence[Mapping[str, Any]]) -> tuple[SpeedObservation, ...]:
+    return tuple(SpeedObservation(**{**o, "mode": Mode(o["mode"])}) for o in values)
+
+
+def _observation_to_json(observation: SpeedObservation) -> dict[str, Any]:
+    value = {name: getattr(observation, name) for name in _OBSERVATION}
+    value["mode"] = observation.mode.value
+    return value
+
+
+def _job_to_json(job: JobSnapshot, *, observations: int) -> dict[str, Any]:
+    value = {name: getattr(job, name) for name in _JOB}
+    value["phase"] = job.phase.value
+    value["mode"] = job.mode.value if job.mode else None
+    value["allocation"] = allocation_to_json(job.allocation) if job.allocation else None
+    value["observations"] = observations
+    value["gpu_types"] = list(job.gpu_types)
+    value["noise_ahead"] = [list(point) for point in job.noise_ahead]
+    value["profile"] = asdict(job.profile) if job.profile else None
+    return value
+
+
+def _job_from_json(value: Mapping[str, Any], observations: tuple[SpeedObservation, ...]) -> JobSnapshot:
+    job = dict(value)
+    job["phase"] = Phase(job["phase"])
+    job["mode"] = Mode(job["mode"]) if job["mode"] else None
+    job["allocation"] = allocation_from_json(job["allocation"]) if job["allocation"] else None
+    job["observations"] = observations
+    job["gpu_types"] = tuple(job["gpu_types"])
+    job["noise_ahead"] = tuple((steps, noise) for steps, noise in job.get("noise_ahead", ()))
+    job["profile"] = Profile(**job["profile"]) if job.get("profile") else None
+    return JobSnapshot(**job)
+
+
+def _decision_to_json(decision: Decision) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "kind": _KIND_OF[type(decision)],
+        "job": decision.job,
+        "explanations": [
+            {"reason": e.reason.value, "facts": dict(e.facts), "sentence": e.sentence} for e in decision.explanations
+        ],
+        "prediction": {name: getattr(decision.prediction, name) for name in _PREDICTION},
+    }
+    if isinstance(decision, Launch | Resize):
+        value["allocation"] = allocation_to_json(decision.allocation)
+    return value
+
+
+def _decision_from_json(value: Mapping[str, Any]) -> Decision:
+    explanations = tuple(Explanation(Reason(e["reason"]), e["facts"]) for e in value["explanations"])
+    prediction = Prediction(**value["prediction"])
+    kind = _KINDS[value["kind"]]
+    if kind is Launch or kind is Resize:
+        return kind(value["job"], allocation_from_json(value["allocation"]), explanations, prediction)
+    return kind(value["job"], explanations, prediction)  # type: ignore[arg-type]
+
+
+def _finite(bps: float) -> float | None:
+    return None if bps == float("inf") else bps
+
+
+def _bandwidth(bps: float | None) -> float:
+    return float("inf") if bps is None else bps
+
+
+def _check_version(value: Any, what: str) -> None:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is no {what}'s record")
+    if value.get("version") not in READ:
+        known = " and ".join(str(version) for version in READ)
+        raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads versions {known}")

@@ -1,0 +1,310 @@
+"""What a round sees: cluster, jobs and tenants at one instant, frozen. Times in seconds since any fixed epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from scheduler.api.topology import Node, Rack
+
+_TOP_PRIORITY = 8
+
+
+class Mode(StrEnum):
+    """How a job's workers synchronise. Same values as on the wire."""
+
+    ALL_REDUCE = "all_reduce"
+    PARAMETER_SERVER = "parameter_server"
+
+    __hash__ = str.__hash__  # an enum's own is slow, and modes are in many keys
+
+
+class Phase(StrEnum):
+    """Where a job stands, as far as a round cares."""
+
+    WAITING = "waiting"  # wants GPUs, holds none
+    STARTING = "starting"  # holds an allocation, does not train yet
+    RUNNING = "running"
+    STOPPING = "stopping"  # still holds its allocation, is on its way out
+
+
+@dataclass(frozen=True)
+class NodeAllocation:
+    """What one node gives to a job. gpus are GPU indices on that node; servers only use CPU and NIC."""
+
+    node: str
+    gpus: tuple[int, ...] = ()
+    n_servers: int = 0
+
+
+@dataclass(frozen=True)
+class GangAllocation:
+    """Mode, size and place of a gang. One worker a GPU; n_servers is 0 under all-reduce."""
+
+    mode: Mode
+    n_workers: int
+    n_servers: int
+    shares: tuple[NodeAllocation, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: allocations are looked up again and again."""
+        return hash((self.mode, self.n_workers, self.n_servers, self.shares))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash, which is another one in another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+
+@dataclass(frozen=True)
+class SpeedObservation:
+    """A step time measured on a real allocation of the job, or of an earlier job of its family.
+
+    share: of what the gang's links give it alone, the part that it had, for others sent over them, too; from the bytes
+    and seconds that its pods count.
+    """
+
+    mode: Mode
+    n_workers: int
+    n_servers: int
+    n_nodes: int
+    n_racks: int
+    gpu_type: str
+    batch_size: int  # global
+    step_s: float
+    compute_s: float  # computation's part of step_s
+    sync_s: float  # exposed synchronisation's part of step_s
+    n_steps: int  # steps behind the means
+    observed_at_s: float = 0.0
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a step of a job needs, measured with the job alone on its GPUs; None = that was not measured.
+
+    cpu_io_s, gpu_s, network_s: seconds a step of its stages. gpu_utilisation, memory_bandwidth: shares of what there
+    is, 0 to 1. gpu_memory_bytes: the most it holds on one GPU.
+    """
+
+    cpu_io_s: float | None = None
+    gpu_s: float | None = None
+    network_s: float | None = None
+    gpu_utilisation: float | None = None
+    memory_bandwidth: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PairObservation:
+    """How fast jobs of two families ran on the same GPUs, each relative to itself alone, as measured."""
+
+    family_a: str
+    family_b: str
+    norm_a: float
+    norm_b: float
+
+
+class Needs(NamedTuple):
+    """What decides whether a job could ever run here."""
+
+    tenant: str
+    min_workers: int
+    cpus_per_worker: float
+    memory_per_worker_bytes: int
+    gpu_types: tuple[str, ...]
+
+
+@lru_cache(maxsize=1 << 12)
+def _one_of_equals(needs: Needs) -> Needs:
+    return needs
+
+
+@dataclass(frozen=True)
+class JobSnapshot:
+    """One job. steps count optimiser steps of the global batch; a worker's batch is batch_size / n_workers.
+
+    family: jobs of one family (same model code and dataset) are expected to behave alike.
+    example_s: seconds to compute one example forward and backward on one GPU of the reference type, measured at
+    preflight; None when unknown. parameters_bytes: size of one full gradient. step_overhead_s: fixed cost of a step.
+    start_s: seconds from launch to the first step, as learnt; checkpoint_s: seconds to save and leave; lost_s: of work
+    that a stop loses, because it was done after the last checkpoint (models/cost.py).
+    priority: higher first. mode: pinned by the user, None = the scheduler's choice.
+    hold: why the platform itself keeps a waiting job from running now (a Reason's value), or None; hold_until_s: when
+    that ends, if it is known.
+    requested_workers: what a policy of fixed sizes gives; None = min_workers. requested_servers: where it runs on
+    servers, so many, as far as they find room; None = the scheduler's choice.
+    max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
+    max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
+    as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
+    of the family showed it: (steps done, noise scale then), ascending.
+    length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
+    shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
+    profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
+    its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
+    """
+
+    id: str
+    tenant: str
+    submitted_at_s: float
+    steps_total: int
+    batch_size: int
+    name: str = ""
+    family: str = ""
+    priority: int = 0
+    phase: Phase = Phase.WAITING
+    allocation: GangAllocation | None = None
+    allocated_at_s: float | None = None
+    training_since_s: float | None = None
+    steps_done: float = 0.0
+    mode: Mode | None = None
+    min_workers: int = 1
+    max_workers: int = 64
+    cpus_per_worker: float = 1.0
+    memory_per_worker_bytes: int = 0
+    cpus_per_server: float = 1.0
+    memory_per_server_bytes: int = 0
+    parameters_bytes: int = 0
+    example_s: float | None = None
+    step_overhead_s: float = 0.0
+    start_s: float = 15.0
+    checkpoint_s: float = 2.0
+    observations: tuple[SpeedObservation, ...] = ()
+    executed_gpu_s: float = 0.0  # GPU-seconds held so far
+    last_resized_at_s: float | None = None
+    n_preemptions: int = 0
+    hold: str | None = None
+    gpu_types: tuple[str, ...] = ()  # allowed types; empty = any
+    hold_until_s: float | None = None
+    requested_workers: int | None = None
+    max_batch_size: int | None = None
+    min_local_batch: int = 1
+    max_local_batch: int | None = None
+    noise_scale: float | None = None
+    noise_ahead: tuple[tuple[float, float], ...] = ()
+    length_is_known: bool = True
+    likely_steps_left: float | None = None
+    shares_within: str = ""
+    profile: Profile | None = None
+    lost_s: float = 0.0
+    requested_servers: int | None = None
+
+    def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
+        """The same job later on. As dataclasses.replace, in a tenth of the time. Nothing cached depends on it."""
+        later = object.__new__(JobSnapshot)
+        values = later.__dict__
+        values.update(self.__dict__)
+        values["steps_done"] = steps_done
+        values["executed_gpu_s"] = executed_gpu_s
+        return later
+
+    def moved_on(self, **changes: Any) -> JobSnapshot:
+        """As dataclasses.replace, in a tenth of the time, where the job's needs and its limits of size stay."""
+        later = object.__new__(JobSnapshot)
+        values = later.__dict__
+        values.update(self.__dict__)
+        values.update(changes)
+        values.update(held=later._held(), is_sound=later._is_sound())  # what later copies have from it
+        return later
+
+    @property
+    def priority_weight(self) -> float:
+        """What the job counts for where all are weighed: four times as much for each step of priority, up to eight."""
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
+
+    @cached_property
+    def fixed_workers(self) -> int:
+        """The size that a policy of fixed sizes gives, within the job's limits."""
+        return max(self.min_workers, min(self.requested_workers or self.min_workers, self.max_workers))
+
+    @cached_property
+    def held(self) -> GangAllocation | None:
+        """What the job holds at this moment; None for a waiting job."""
+        return self._held()
+
+    @cached_property
+    def is_sound(self) -> bool:
+        """Does it contradict itself nowhere?"""
+        return self._is_sound()
+
+    @cached_property
+    def needs(self) -> Needs:
+        """The same object for all jobs that need the same."""
+        return _one_of_equals(
+            Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
+        )
+
+    def _held(self) -> GangAllocation | None:
+        return None if self.phase is Phase.WAITING else self.allocation
+
+    def _is_sound(self) -> bool:
+        has_place = self.phase is Phase.WAITING or self.allocation is not None
+        return has_place and 1 <= self.min_workers <= self.max_workers
+
+
+class Reclaim(StrEnum):
+    """Whose running jobs have to leave when an owner below its guarantee wants back what it lent."""
+
+    NEVER = "never"  # nobody's: the owner waits until borrowers end
+    LOWER_PRIORITY = "lower_priority"  # borrowers' jobs of a lower priority than the one that waits
+    ANY = "any"  # borrowers' jobs
+
+
+@dataclass(frozen=True)
+class TenantSnapshot:
+    """An owner of quota, in GPUs. The limits of a parent hold for the sum of its children.
+
+    max_gpus, max_running_jobs: never more than that; None = no limit. guarantee: what it can have whenever it has jobs
+    for it, its children's included; None = nothing is guaranteed (or what its children are). borrow_limit: the most
+    that it may use above its guarantee; lend_limit: the most of its guarantee that others may use while it is idle;
+    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its
+    parent shares_fairly.
+    shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
+    above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
+    they hold now counts, and what they had before does not.
+    """
+
+    id: str
+    name: str = ""
+    parent: str | None = None
+    max_gpus: int | None = None
+    max_running_jobs: int | None = None
+    weight: float = 1.0
+    guarantee: int | None = None
+    borrow_limit: int | None = None
+    lend_limit: int | None = None
+    reclaim: Reclaim = Reclaim.ANY
+    shares_fairly: bool = False
+    half_life_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """Everything a round may know. seed makes random choices repeatable. pairs: what sharing gave so far.
+
+    withdrawn: jobs of earlier rounds that are gone without having ended: cancelled, failed or paused.
+    """
+
+    now_s: float
+    nodes: tuple[Node, ...]
+    racks: tuple[Rack, ...]
+    jobs: tuple[JobSnapshot, ...]
+    tenants: tuple[TenantSnapshot, ...]
+    seed: int = 0
+    round_number: int = 0
+    pairs: tuple[PairObservation, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PolicyMemory:
+    """What a policy hands to its next round: JSON values only, so that a round can be stored and replayed."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)

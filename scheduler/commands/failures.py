@@ -1,0 +1,74 @@
+"""Options for nodes that fail or are slow in a simulation."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import cast
+
+import yaml
+
+from scheduler.commands.files import read_text
+from scheduler.commands.options import seconds
+from scheduler.simulator.environments.environment import Environment
+from scheduler.simulator.environments.failing import CHECKPOINT_EVERY_S, FailingEnvironment, Rewindable
+from scheduler.simulator.failures import Failure, Odds, drawn, mishaps_in
+from scheduler.simulator.traces.trace import BadInput
+
+
+def add_mishaps(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("failures", "jobs on a lost node go back to their last checkpoint and wait again")
+    group.add_argument("--failures", metavar="FILE", help="YAML: lost: and slow:, each a list of {node, at_s, for_s}")
+    group.add_argument("--node-mtbf-s", type=seconds, metavar="S", help="mean time between two losses of a node")
+    group.add_argument("--node-mttr-s", type=seconds, metavar="S", default=600.0, help="mean time until it is back")
+    group.add_argument("--slow-every-s", type=seconds, metavar="S", help="mean time between two slow spells of a node")
+    group.add_argument("--slow-for-s", type=seconds, metavar="S", default=1800.0, help="mean length of a slow spell")
+    group.add_argument("--slow-pace", type=pace, metavar="X", default=2.0, help="steps take X times as long then")
+    group.add_argument(
+        "--checkpoint-every-s", type=seconds, metavar="S", default=CHECKPOINT_EVERY_S, help="of training"
+    )
+
+
+def pace(text: str) -> float:
+    """A number of at least 1, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return value
+
+
+def struck_by(arguments: argparse.Namespace, world: Environment, *, name: str) -> Environment:
+    """The world with the mishaps that add_mishaps' options ask for; itself if they ask for none.
+
+    Raises BadInput for a world that cannot take progress back, or a file that cannot be used.
+    """
+    nodes = [node.name for node in world.nodes]
+    mishaps: Iterable[Failure]
+    if arguments.failures:
+        if arguments.node_mtbf_s or arguments.slow_every_s:
+            raise BadInput(arguments.failures, None, "failures are told or drawn, not both; leave one of them out")
+        mishaps = _read(arguments.failures, nodes)
+    elif arguments.node_mtbf_s or arguments.slow_every_s:
+        odds = Odds(
+            arguments.node_mtbf_s,
+            arguments.node_mttr_s,
+            arguments.slow_every_s,
+            arguments.slow_for_s,
+            arguments.slow_pace,
+        )
+        mishaps = drawn(odds, nodes, seed=arguments.seed)
+    else:
+        return world
+    if not hasattr(world, "rewind"):
+        raise BadInput(name, None, f"the {arguments.world} world knows no failures; take another one")
+    return FailingEnvironment(cast("Rewindable", world), mishaps, checkpoint_every_s=arguments.checkpoint_every_s)
+
+
+def _read(path: str, nodes: list[str]) -> list[Failure]:
+    try:
+        return mishaps_in(yaml.safe_load(read_text(path)), nodes, name=path)
+    except yaml.YAMLError as error:
+        raise BadInput(path, None, f"not YAML: {' '.join(str(error).split())}") from error

@@ -1,0 +1,1 @@
+"""When jobs start and finish: forward simulation of a plan, prediction intervals, arrivals."""

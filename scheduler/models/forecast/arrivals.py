@@ -1,0 +1,65 @@
+"""How much later jobs end because others will still come and be put before them: learnt from where arrivals were put.
+
+Every arrival is noted with the work that stood before it in the policy's order, and its own. Work that is put before a
+job at a rate of rho (of what the cluster does) makes its time 1 / (1 - rho) times as long, as in queues that serve the
+shortest first (Schrage and Miller, 1966); rho grows with a job's depth in the order: nothing passes the first one, and
+under first come first served nobody. How long arrivals go on nobody knows; they went on for H seconds so far: as likely
+as not for H more, and in one of ten cases for nine times H (any length as likely as its double). Work is in
+GPU-seconds; axes: J jobs, A arrivals, by depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from scheduler.models.speed.fitting import Floats
+
+NEWEST = 200  # arrivals count
+MOST_RHO = 0.98
+GOES_ON_P90 = 9.0
+
+
+class ArrivalEffects:
+    """Depths and works of the newest arrivals; travels in the plan's memory from round to round."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._newest: list[list[float]] = list(memory.get("newest", ()))
+
+    def come(self, arrivals: Iterable[tuple[float, float]], *, now_s: float) -> None:
+        """Of each: the work before it in the order, and its own."""
+        self._newest = [*self._newest, *([now_s, depth, work] for depth, work in arrivals)][-NEWEST:]
+
+    def delayed(
+        self, left_J: Floats, most_J: Floats, depth_J: Floats, *, n_gpus: int, now_s: float
+    ) -> tuple[Floats, Floats]:
+        """left_J, most_J: seconds until a job ends, P50 and P90, if nobody came. depth_J: the work before its own half.
+
+        Returns both with those who will come. Arrivals of the oldest instant only say when the count began.
+        """
+        came = [one for one in self._newest if one[0] > self._newest[0][0]]
+        if not came or n_gpus < 1:
+            return left_J, most_J
+        span_s = max(now_s - self._newest[0][0], 1.0)
+        depth_A, work_A = np.array(sorted(one[1:] for one in came)).T
+        rho_A = work_A.cumsum() / (n_gpus * span_s)
+        stretch_J = _mean_stretch(depth_A, rho_A, np.maximum(depth_J, 1e-9))
+        rho_J = 1 - 1 / stretch_J
+        half_J = np.minimum(left_J * stretch_J, left_J + rho_J * span_s)
+        late_J = np.minimum(left_J * stretch_J, left_J + rho_J * GOES_ON_P90 * span_s)
+        return half_J, np.maximum(half_J, late_J * np.maximum(1.0, most_J / np.maximum(left_J, 1e-9)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"newest": self._newest}
+
+
+def _mean_stretch(depth_A: Floats, rho_A: Floats, depth_J: Floats) -> Floats:
+    """1 / (1 - rho), which rises by a step at the depth of each arrival, on average over the depths before each job."""
+    edge_A = np.concatenate(([0.0], depth_A))
+    stretch_A = 1 / (1 - np.minimum(np.concatenate(([0.0], rho_A)), MOST_RHO))
+    total_A = np.concatenate(([0.0], np.cumsum(np.diff(edge_A) * stretch_A[:-1])))
+    at_J = np.searchsorted(edge_A, depth_J, side="right") - 1
+    found: Floats = (total_A[at_J] + (depth_J - edge_A[at_J]) * stretch_A[at_J]) / depth_J
+    return found

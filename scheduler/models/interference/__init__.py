@@ -1,0 +1,1 @@
+"""Jobs that share a GPU: how fast each runs, learnt from measured pairs."""

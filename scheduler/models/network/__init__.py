@@ -1,0 +1,1 @@
+"""Traffic on links: what a synchronisation sends, and how flows share a link."""

@@ -1,0 +1,1 @@
+"""Step times: one formula, its fit to measurements, and the speeds of all jobs of a round."""

@@ -1,0 +1,316 @@
+"""Step time of a job on a layout: computation plus exposed synchronisation, from a prior that measurements correct.
+
+T_c = a + b · (examples a worker and pass);  S = α · hops + β · wires + δ · crowding, within a node and between nodes
+apart;  T = T_c + max(0.05 S, S - T_c / 2) + (extra passes) · T_c: all-reduce hides under the backward half of a pass,
+parameter servers hide nothing. A linear form of Pollux' overlap (Qiao et al., OSDI '21, sec. 3.2), which fits measured
+steps better, with the wires of the actual placement. Shapes and batches that were measured count for themselves.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from statistics import median
+
+import numpy as np
+
+from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
+from scheduler.models.layout import Layout, Shape, servings, shape_of
+from scheduler.models.speed.candidate_layouts import CandidateLayouts, Ints
+from scheduler.models.speed.fitting import (
+    ALWAYS_EXPOSED,
+    HIDING,
+    Floats,
+    exposed_s,
+    fit_factors,
+    fit_sync,
+    interpolated_exposed_s,
+    observed_layout,
+    sync_terms,
+)
+
+DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
+UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
+PRIOR_ERROR = 0.5  # of the prior alone
+MEASURED_ERROR = 0.05  # of a shape that was measured
+SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
+FEW_SERVERS = 1.05  # of numbers of servers that are slower than the best by no more than this factor, the least
+DEFAULT_NIC_BPS = 10e9
+ALONE = 0.95  # of its links' bandwidth: who had so much was measured as if alone
+NEWEST = 3  # measurements of one shape and batch that count
+_MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
+
+
+class SpeedModel:
+    """The speed of jobs that share measurements and profile. Immutable; what it worked out is remembered.
+
+    nic_bps: of the nodes that the measurements come from. memo: for those who build tables on top of it (speeds.py).
+    """
+
+    def __init__(
+        self,
+        observations: tuple[SpeedObservation, ...],
+        *,
+        example_s: float | None,
+        overhead_s: float,
+        parameters_bytes: int,
+        nic_bps: float = DEFAULT_NIC_BPS,
+    ) -> None:
+        self._bytes = parameters_bytes
+        self._nic_bps = nic_bps
+        self.memo: dict[object, object] = {}
+        self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
+        newest = _newest_means(observations)
+        self._n_measured = len(newest)
+        self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
+        self._fit_compute(newest, overhead_s, example_s)
+        self._fit_sync(newest)
+
+    def _fit_compute(
+        self, observations: Sequence[SpeedObservation], overhead_s: float, example_s: float | None
+    ) -> None:
+        """A line over all; each shape's factor on it; and, by examples a pass, what the line misses.
+
+        The prior says how much of a pass is fixed; as soon as one was measured, how long it takes comes from there.
+        """
+        measured = [o for o in observations if o.compute_s > 0]
+        prior = np.array([overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s])
+        if measured and prior.any():
+            if example_s is None:
+                typical = median(o.batch_size / o.n_workers for o in measured)
+                prior = np.array([UNKNOWN_FIXED, (1.0 - UNKNOWN_FIXED) / typical])
+            prior *= median(o.compute_s / (prior[0] + prior[1] * o.batch_size / o.n_workers) for o in measured)
+        rows = [(prior[0], prior[1] * o.batch_size / o.n_workers, o.compute_s) for o in measured]
+        fixed_s, each_s = prior * fit_factors(rows, 2)
+        self._line = float(fixed_s), float(each_s)
+        ratios: dict[Shape, list[float]] = {}
+        for o in measured:
+            ratios.setdefault(_shape_of(o), []).append(o.compute_s / self._one_on_line(o.batch_size / o.n_workers))
+        self._crowding = {shape: median(values) for shape, values in ratios.items()}
+        misses: dict[float, list[float]] = {}
+        for o in measured:
+            examples = o.batch_size / o.n_workers
+            expected = self._one_on_line(examples) * self._crowding[_shape_of(o)]
+            misses.setdefault(examples, []).append(o.compute_s / expected)
+        self._examples = np.array(sorted(misses))
+        self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
+
+    def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
+        self._sync: dict[tuple[Mode, bool], Floats] = {}
+        self._n_synced: dict[Mode, int] = {}
+        for mode in Mode:
+            synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
+            self._n_synced[mode] = len({_shape_of(o) for o in synced})
+            for crosses in (False, True):
+                rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
+                self._sync[mode, crosses] = fit_sync(rows)
+        self._factors = {which: factors.tolist() for which, factors in self._sync.items()}
+        by_shape: dict[Shape, list[tuple[float, float]]] = {}
+        for o in observations:
+            if o.share >= ALONE:
+                by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
+        self._exposed = {shape: np.array(sorted(points)) for shape, points in by_shape.items()}
+
+    def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
+        """Of a measurement's place; where others sent over its links, its bytes took as much longer."""
+        layout = observed_layout(o, nic_bps=self._nic_bps)
+        latency, wires, crowding = sync_terms(layout, o.mode, parameters_bytes=self._bytes)
+        return latency, wires / o.share, crowding / o.share
+
+    def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
+        """Seconds of one forward and backward pass over so many examples on each worker."""
+        return self._usual_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
+
+    def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
+        """As compute_s, of one number of examples."""
+        usual_s = self._one_on_line(examples)
+        if self._n_measured:
+            usual_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        return usual_s * self._crowding.get(shape_of(layout, mode), 1.0)
+
+    def sync_s(self, layout: Layout, mode: Mode) -> float:
+        """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
+        if self._bytes == 0 and not self._n_measured:  # nothing to synchronise
+            return 0.0
+        return sum(self._sync_parts_s(layout, mode))
+
+    def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
+        """As sync_s, in two: what does not depend on bandwidth, and what does, with all of it alone."""
+        if self._bytes == 0 and not self._n_measured:
+            return 0.0, 0.0
+        latency_s, wires_s, crowding_s = self._sync_parts_s(layout, mode)
+        return latency_s, wires_s + crowding_s
+
+    def _sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float, float]:
+        terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
+        factors = self._factors[mode, layout.n_nodes > 1]
+        return factors[0] * terms[0], factors[1] * terms[1], factors[2] * terms[2]
+
+    def step_s_B(  # noqa: N802 (arrays wear their axes)
+        self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
+    ) -> Floats:
+        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (1 if not said)."""
+        passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
+        compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
+        exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
+        measured = self._exposed.get(shape_of(layout, mode))
+        if measured is not None:
+            exposed_B = interpolated_exposed_s(measured, exposed_B, compute_B, mode)
+        return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
+
+    def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
+        """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
+        shape = shape_of(layout, mode)
+        measured = self._steps.get((*shape, batch_size))
+        if measured is not None and passes == 1:
+            return measured
+        if shape in self._exposed:
+            batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
+            return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
+        compute_s, exposed_s = (
+            self.pass_s(batch_size / layout.n_workers / passes, layout, mode),
+            self.sync_s(layout, mode),
+        )
+        if mode is Mode.ALL_REDUCE:
+            exposed_s = max(ALWAYS_EXPOSED * exposed_s, exposed_s - HIDING * compute_s)
+        return max(passes * compute_s + exposed_s, 1e-6)
+
+    def error(self, layout: Layout, mode: Mode) -> float:
+        """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
+        return MEASURED_ERROR if shape_of(layout, mode) in self._exposed else self._unmeasured_error(mode)
+
+    def _unmeasured_error(self, mode: Mode) -> float:
+        return max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode]))) if self._n_measured else PRIOR_ERROR
+
+    # the same for many layouts at once; those that were measured one by one
+
+    def step_s_GM(self, ways: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
+        """As step_s, at one batch a gang; infinite where there is no such way."""
+        compute_G = self._usual_compute_s(batch_G / ways.size_G / passes_G)
+        exposed_GM = self._sync_s_GM(ways)
+        exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
+        step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
+        for g, m in self._measured_in(ways):
+            batch, passes = round(float(batch_G[g])), round(float(passes_G[g]))
+            step_GM[g, m] = self.step_s(*ways.layout(g, m), batch_size=batch, passes=passes)
+        return np.where(ways.is_there_GM, step_GM, np.inf)
+
+    def step_s_GB(self, ways: CandidateLayouts, way_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
+        """As step_s_B, each gang in one way."""
+        compute_GB = self._usual_compute_s(batch_GB / ways.size_G[:, None] / passes_GB)
+        sync_G1 = np.take_along_axis(self._sync_s_GM(ways), way_G[:, None], axis=1)
+        hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
+        exposed_GB = np.where(way_G[:, None] == 0, hidden_GB, sync_G1)
+        step_GB = np.maximum(passes_GB * compute_GB + exposed_GB, 1e-6)
+        for g, m in self._measured_in(ways):
+            if way_G[g] == m:
+                step_GB[g] = self.step_s_B(*ways.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
+        return step_GB
+
+    def error_GM(self, ways: CandidateLayouts) -> Floats:  # noqa: N802
+        """As error."""
+        error_GM = np.full(ways.is_there_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
+        error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
+        for shape in self._exposed.keys() & ways.place.keys():
+            error_GM[ways.place[shape]] = MEASURED_ERROR
+        return error_GM
+
+    def _usual_compute_s(self, examples: Floats) -> Floats:
+        """As compute_s, of a shape that was not measured."""
+        line = self._on_line(examples)
+        return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
+
+    def _sync_s_GM(self, ways: CandidateLayouts) -> Floats:  # noqa: N802
+        if self._bytes == 0 and not self._n_measured:
+            return np.zeros(ways.is_there_GM.shape)
+        by_mode = [np.array([self._sync[mode, crosses] for crosses in (False, True)]) for mode in _MODES]
+        which_M = np.minimum(np.arange(ways.is_there_GM.shape[1]), 1)
+        f_GMT = np.array(by_mode)[which_M[None, :], ways.crosses_G[:, None]]
+        wires_GM = ways.wire_GM * f_GMT[..., 1] + ways.crowding_GM * f_GMT[..., 2]
+        return np.asarray(ways.latency_GM * f_GMT[..., 0] + self._bytes * wires_GM, dtype=np.float64)
+
+    def _measured_in(self, ways: CandidateLayouts) -> list[tuple[int, int]]:
+        return [ways.place[shape] for shape in self._crowding.keys() | self._exposed.keys() if shape in ways.place]
+
+    def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:
+        """The faster way to synchronise these workers: mode and number of servers.
+
+        One worker has nobody to synchronise with. All-reduce unless parameter servers gain 5 %; the fewest servers
+        among those within 5 % of the best.
+        """
+        if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):
+            return Mode.ALL_REDUCE, 0
+        times = {
+            served.n_servers: self.step_s(served, Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
+            for served in servings(layout)
+        }
+        fastest = min(times.values())
+        if pinned is None:
+            ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
+            if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
+                return Mode.ALL_REDUCE, 0
+        return Mode.PARAMETER_SERVER, min(p for p, s in times.items() if s <= fastest * FEW_SERVERS)
+
+    def _on_line(self, examples: Floats) -> Floats:
+        return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
+
+    def _one_on_line(self, examples: float) -> float:
+        return max(self._line[0] + self._line[1] * examples, 1e-7)
+
+
+_MOST_MODELS = 2048
+_BY_IDENTITY: OrderedDict[tuple[object, ...], tuple[tuple[SpeedObservation, ...], SpeedModel]] = OrderedDict()
+
+
+def speed_model(job: JobSnapshot, *, nic_bps: float = DEFAULT_NIC_BPS) -> SpeedModel:
+    """The job's model. Jobs and rounds with the same measurements and profile share one: fitting is not free."""
+    profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps)
+    key = (id(job.observations), *profile)
+    found = _BY_IDENTITY.get(key)
+    if found is not None and found[0] is job.observations:
+        return found[1]
+    model = _model(job.observations, *profile)
+    _BY_IDENTITY[key] = (job.observations, model)
+    while len(_BY_IDENTITY) > _MOST_MODELS:
+        _BY_IDENTITY.popitem(last=False)
+    return model
+
+
+@lru_cache(maxsize=_MOST_MODELS)
+def _model(
+    observations: tuple[SpeedObservation, ...],
+    example_s: float | None,
+    overhead_s: float,
+    parameters_bytes: int,
+    nic_bps: float,
+) -> SpeedModel:
+    return SpeedModel(
+        observations,
+        example_s=example_s,
+        overhead_s=overhead_s,
+        parameters_bytes=parameters_bytes,
+        nic_bps=nic_bps,
+    )
+
+
+def _shape_of(o: SpeedObservation) -> Shape:
+    return o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type
+
+
+def _newest_means(observations: Sequence[SpeedObservation]) -> list[SpeedObservation]:
+    """One observation by shape and batch: the mean of the newest, weighted by their steps."""
+    groups: dict[tuple[object, ...], list[SpeedObservation]] = {}
+    for o in sorted(observations, key=lambda o: o.observed_at_s):
+        groups.setdefault((*_shape_of(o), o.batch_size, round(o.share, 1)), []).append(o)
+    return [_mean(group[-NEWEST:]) for group in groups.values()]
+
+
+def _mean(group: Sequence[SpeedObservation]) -> SpeedObservation:
+    if len(group) == 1:
+        return group[0]
+    weights = np.array([max(1, o.n_steps) for o in group], dtype=float)
+    times = np.array([[o.step_s, o.compute_s, o.sync_s] for o in group])
+    step_s, compute_s, sync_s = (float(t) for t in weights @ times / weights.sum())
+    return replace(group[-1], step_s=step_s, compute_s=compute_s, sync_s=sync_s, n_steps=int(weights.sum()))

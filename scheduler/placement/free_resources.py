@@ -1,0 +1,228 @@
+"""Free GPUs, CPUs and memory of every node: the scratch board that gangs are placed on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, NodeAllocation
+from scheduler.api.topology import Node
+from scheduler.placement.node_arrays import Ints, ground_of
+
+_CPU_GRAIN = 1e-9  # CPUs are sums of floats
+
+GpuSlot = tuple[str, int]  # a node's name and a GPU on it
+
+_NOTHING: tuple[Ints, Ints] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+class Watcher(Protocol):
+    """Is told who comes to a room and who leaves it."""
+
+    def add(self, job: JobSnapshot, allocation: GangAllocation) -> None: ...
+
+    def remove(self, job_id: str) -> None: ...
+
+
+class FreeResources:
+    """What is free on each node. Holding and releasing are exact inverses; nodes that left are passed over.
+
+    A GPU is free when its last occupant left. gpus: the free ones by node, to be read only. occupants: who holds it,
+    only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory;
+    circles: within which they share (JobSnapshot.shares_within).
+    Free GPUs, CPUs and memory of all N nodes are kept as arrays, too: gangs are placed by looking at all nodes at once.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.ground = ground_of(tuple(nodes))
+        self.nodes: Mapping[str, Node] = self.ground.nodes
+        self._gpus = dict(self.ground.whole)
+        self._n_free_N = self.ground.n_gpus_N.copy()
+        self._cpus_N = self.ground.cpus_N.copy()
+        self._memory_bytes_N = self.ground.memory_bytes_N.copy()
+        self.occupants: dict[GpuSlot, tuple[str, ...]] = {}
+        self.gpu_memory_bytes: dict[GpuSlot, int] = {}
+        self.circles: dict[GpuSlot, str] = {}
+        self.watcher: Watcher | None = None  # of this room, not of its copies
+
+    @property
+    def gpus(self) -> Mapping[str, frozenset[int]]:
+        return self._gpus
+
+    def copy(self) -> FreeResources:
+        twin = FreeResources.__new__(FreeResources)
+        twin.ground, twin.nodes, twin.watcher = self.ground, self.nodes, None
+        twin._gpus = dict(self._gpus)
+        twin._n_free_N = self._n_free_N.copy()
+        twin._cpus_N, twin._memory_bytes_N = self._cpus_N.copy(), self._memory_bytes_N.copy()
+        twin.occupants, twin.gpu_memory_bytes = dict(self.occupants), dict(self.gpu_memory_bytes)
+        twin.circles = dict(self.circles)
+        return twin
+
+    def opened_to(self, job: JobSnapshot, beside: Collection[str]) -> FreeResources:
+        """A copy in which GPUs that only those jobs hold are free, as far as one more, this one, may go there."""
+        twin = self.copy()
+        for name, gpu in self.occupants:
+            if self._takes(job, (name, gpu), beside):
+                twin._set_gpus(name, twin._gpus[name] | {gpu})
+                del twin.occupants[name, gpu]
+        return twin
+
+    def hold(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        if self.watcher is not None:
+            self.watcher.add(job, allocation)
+        for share in self._present(allocation):
+            if self.nodes[share.node].max_jobs_per_gpu > 1:
+                self._occupy(job, share)
+            self._take(job, share, -1)
+            self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
+
+    def hold_gpus(self, allocation: GangAllocation) -> None:
+        """Its GPUs only, no CPUs and no memory."""
+        for share in self._present(allocation):
+            self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
+
+    def release(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        if self.watcher is not None:
+            self.watcher.remove(job.id)
+        for share in self._present(allocation):
+            is_shared = self.nodes[share.node].max_jobs_per_gpu > 1
+            left = self._vacate(job, share) if is_shared else share.gpus
+            self._take(job, share, +1)
+            self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
+
+    def fits(self, job: JobSnapshot, allocation: GangAllocation, *, beside: Collection[str] = ()) -> bool:
+        """Is every share of it free, on nodes that exist? beside: jobs whose GPUs it may share."""
+        for share in allocation.shares:
+            i = self.ground.place.get(share.node)
+            if i is None:
+                return False
+            taken = set(share.gpus) - self._gpus[share.node]
+            if taken and not (beside and all(self._takes(job, (share.node, gpu), beside) for gpu in taken)):
+                return False
+            cpus, memory_bytes = needs_of(job, share)
+            if cpus > self._cpus_N[i] + _CPU_GRAIN or memory_bytes > self._memory_bytes_N[i]:
+                return False
+        return True
+
+    def limit_to(self, other: FreeResources, allocation: GangAllocation) -> None:
+        """On the allocation's nodes, leave free only what is free in both."""
+        for share in self._present(allocation):
+            i = self.ground.place[share.node]
+            self._set_gpus(share.node, self._gpus[share.node] & other._gpus[share.node])
+            self._cpus_N[i] = min(self._cpus_N[i], other._cpus_N[i])
+            self._memory_bytes_N[i] = min(self._memory_bytes_N[i], other._memory_bytes_N[i])
+
+    def openings(self, job: JobSnapshot, gpu_type: str) -> tuple[Ints, Ints]:
+        """Nodes of that type that can take workers of the job now, as indices, and how many each, shape (S,)."""
+        if job.gpu_types and gpu_type not in job.gpu_types:
+            return _NOTHING
+        node_S = self.ground.open_of(gpu_type)
+        k_S = self._n_free_N[node_S]
+        if job.cpus_per_worker > 0:
+            k_S = np.minimum(k_S, ((self._cpus_N[node_S] + _CPU_GRAIN) / job.cpus_per_worker).astype(np.int64))
+        if job.memory_per_worker_bytes > 0:
+            k_S = np.minimum(k_S, self._memory_bytes_N[node_S] // job.memory_per_worker_bytes)
+        some_S = k_S > 0
+        return node_S[some_S], k_S[some_S]
+
+    def has_openings(self, job: JobSnapshot, gpu_type: str, n_workers: int) -> bool:
+        """For so many workers in all, on nodes of that type?"""
+        return int(self.openings(job, gpu_type)[1].sum()) >= n_workers
+
+    def workers_on(self, job: JobSnapshot, node: Node) -> int:
+        """How many more workers of the job the node can take now; 0 where the job may not go."""
+        if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):
+            return 0
+        i, n = self.ground.place[node.name], len(self._gpus[node.name])
+        if job.cpus_per_worker > 0:
+            n = min(n, int((float(self._cpus_N[i]) + _CPU_GRAIN) / job.cpus_per_worker))
+        if job.memory_per_worker_bytes > 0:
+            n = min(n, int(self._memory_bytes_N[i]) // job.memory_per_worker_bytes)
+        return max(0, n)
+
+    def servers_on(self, job: JobSnapshot, node: Node, *, workers: int = 0) -> int:
+        """How many parameter servers of the job the node can take now, beside so many of its workers."""
+        if not node.is_schedulable:
+            return 0
+        i, n = self.ground.place[node.name], 1_000_000
+        if job.cpus_per_server > 0:
+            cpus = float(self._cpus_N[i]) - workers * job.cpus_per_worker
+            n = int((cpus + _CPU_GRAIN) / job.cpus_per_server)
+        if job.memory_per_server_bytes > 0:
+            memory_bytes = int(self._memory_bytes_N[i]) - workers * job.memory_per_worker_bytes
+            n = min(n, memory_bytes // job.memory_per_server_bytes)
+        return max(0, n)
+
+    def by_free_cpus(self) -> list[Node]:
+        """All nodes, the one with the most CPUs left first; of equals by name."""
+        return [self.ground.node_N[i] for i in np.lexsort((self.ground.rank_N, -self._cpus_N))]
+
+    def n_free(self, gpu_types: tuple[str, ...] = ()) -> int:
+        """Free GPUs on schedulable nodes, of these types (none given: of any)."""
+        return sum(int(self._n_free_N[self.ground.open_of(t)].sum()) for t in gpu_types or self.ground.types)
+
+    def mates(self, allocation: GangAllocation) -> set[str]:
+        """Jobs known to hold any of these GPUs."""
+        if not self.occupants:
+            return set()
+        spots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
+        return {job_id for spot in spots for job_id in self.occupants.get(spot, ())}
+
+    def _takes(self, job: JobSnapshot, spot: GpuSlot, beside: Collection[str]) -> bool:
+        """Does the GPU, that others hold, take this one more? Not if any of them was never profiled."""
+        node, there = self.nodes[spot[0]], self.occupants.get(spot, ())
+        if job.profile is None or not there or len(there) >= node.max_jobs_per_gpu or not set(there) <= set(beside):
+            return False
+        if self.circles.get(spot, "") != job.shares_within:
+            return False
+        used = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
+        return not node.gpu_memory_bytes or used <= node.gpu_memory_bytes
+
+    def _occupy(self, job: JobSnapshot, share: NodeAllocation) -> None:
+        for spot in ((share.node, gpu) for gpu in share.gpus):
+            there = self.occupants.get(spot, ())
+            if job.profile is None or not (there or spot[1] in self._gpus[share.node]):
+                self.occupants.pop(spot, None)
+            elif job.id not in there:
+                self.occupants[spot] = (*there, job.id)
+                self.circles[spot] = job.shares_within
+                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
+
+    def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
+        """The GPUs of the share that nobody else is known to hold."""
+        left = []
+        for gpu in share.gpus:
+            spot = (share.node, gpu)
+            others = tuple(job_id for job_id in self.occupants.get(spot, ()) if job_id != job.id)
+            if others:
+                self.occupants[spot] = others
+                self.gpu_memory_bytes[spot] -= (job.profile.gpu_memory_bytes or 0) if job.profile else 0
+            else:
+                self.occupants.pop(spot, None)
+                self.gpu_memory_bytes.pop(spot, None)
+                left.append(gpu)
+        return left
+
+    def _take(self, job: JobSnapshot, share: NodeAllocation, sign: int) -> None:
+        """CPUs and memory of the share; to give them back with sign +1."""
+        cpus, memory_bytes = needs_of(job, share)
+        i = self.ground.place[share.node]
+        self._cpus_N[i] += sign * cpus
+        self._memory_bytes_N[i] += sign * memory_bytes
+
+    def _set_gpus(self, name: str, free: frozenset[int]) -> None:
+        self._gpus[name] = free
+        self._n_free_N[self.ground.place[name]] = len(free)
+
+    def _present(self, allocation: GangAllocation) -> Iterable[NodeAllocation]:
+        return (share for share in allocation.shares if share.node in self.nodes)
+
+
+def needs_of(job: JobSnapshot, share: NodeAllocation) -> tuple[float, int]:
+    """CPUs and bytes of memory that a share takes from its node."""
+    cpus = len(share.gpus) * job.cpus_per_worker + share.n_servers * job.cpus_per_server
+    memory_bytes = len(share.gpus) * job.memory_per_worker_bytes + share.n_servers * job.memory_per_server_bytes
+    return cpus, memory_bytes

@@ -1,0 +1,1 @@
+"""Gavel: time shares of GPU types by linear programs, kept by rounds."""

@@ -1,0 +1,57 @@
+"""What others gain when a job gives GPUs back: two plans, played forward and compared. For explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.models.cost import restart_cost_s, start_cost_s
+from scheduler.models.forecast.forward_simulation import ForwardSimulation, JobProgress
+from scheduler.policies.toolkit.policy import View, n_held
+
+MOST_JOBS = 60  # above so many jobs, playing forward costs more than the sentence is worth
+
+
+class ResizeGains:
+    """Both plans of a round are played forward once, when they are first asked for.
+
+    plan: workers by job. The other plan is that everybody who runs stays as they are.
+    """
+
+    def __init__(
+        self, plan: Mapping[str, int], *, view: View, sizes: Mapping[str, Sequence[int]], capacity: int
+    ) -> None:
+        self._plan, self._view, self._sizes, self._capacity = plan, view, sizes, capacity
+
+    def of_others(self, leaver: JobSnapshot) -> float | None:
+        """Seconds by which all others end earlier in sum under the plan.
+
+        None if there are too many jobs, or some would never run.
+        """
+        if len(self._view.jobs) > MOST_JOBS:
+            return None
+        before, after = self._both
+        if set(before) != set(after):
+            return None
+        return sum(before[j].finish_s - after[j].finish_s for j in before if j != leaver.id)
+
+    @cached_property
+    def _both(self) -> tuple[dict[str, JobProgress], dict[str, JobProgress]]:
+        return self._courses({job.id: n_held(job) for job in self._view.jobs}), self._courses(self._plan)
+
+    def _courses(self, plan: Mapping[str, int]) -> dict[str, JobProgress]:
+        jobs = self._view.jobs
+        room_s = max((job.checkpoint_s for job in jobs if plan[job.id] < n_held(job)), default=0.0)
+        running = []
+        for job in jobs:
+            n, had = plan[job.id], n_held(job)
+            if n:
+                delay_s = 0.0 if n == had else restart_cost_s(job) if had else room_s + start_cost_s(job)
+                running.append((job, n, delay_s))
+        queue = sorted(
+            (job for job in jobs if not plan[job.id]),
+            key=lambda job: (self._view.speeds.remaining_s(job, job.min_workers) * job.min_workers, job.id),
+        )
+        forecast = ForwardSimulation(self._view.speeds, sizes=lambda job: self._sizes[job.id])
+        return forecast.courses(running, queue, free=self._capacity - sum(plan.values()))

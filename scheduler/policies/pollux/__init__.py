@@ -1,0 +1,1 @@
+"""Pollux: goodput by a genetic search over allocation matrices."""

@@ -1,0 +1,1 @@
+"""What several policies use; no policy of its own."""

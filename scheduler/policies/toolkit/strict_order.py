@@ -1,0 +1,66 @@
+"""Serves jobs strictly by an order, with preemption: who does not fit is passed over. Used by several policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
+from scheduler.quota.budget import Budget
+
+Key = Callable[[JobSnapshot], tuple[Any, ...]]
+_Entry = tuple[tuple[Any, ...], JobSnapshot]
+Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (who leaves, who comes) -> why
+
+
+def in_order(view: View, *, name: str, key: Key) -> list[JobSnapshot]:
+    """All jobs by their keys, the lowest first. Keys are unique; that of a waiting job depends on its snapshot only.
+
+    Waiting jobs stand as they stood: in a simulation, a long queue is the same objects in every round. name: of the
+    order, one for each key.
+    """
+    memo = view.speeds.terrain.memo
+    waiting = [job for job in view.jobs if job.held is None]
+    here = set(map(id, waiting))
+    known = cast("list[_Entry]", memo.get(("order", name), []))
+    queue = [entry for entry in known if id(entry[1]) in here]
+    if len(queue) < len(waiting):
+        stood = {id(job) for _, job in queue}
+        queue += [(key(job), job) for job in waiting if id(job) not in stood]
+        queue.sort()
+    memo["order", name] = queue
+    entries = [*queue, *sorted([(key(job), job) for job in view.jobs if job.held is not None])]
+    entries.sort()
+    return [job for _, job in entries]
+
+
+def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) -> Proposal:
+    """Each job at the size it has, or its fixed one, while the budget lasts; running jobs left over have to leave.
+
+    note: why a running job has to leave for the last waiting one that was served before it; None if that is not why.
+    """
+    grants = []
+    notes = {}
+    newcomer: JobSnapshot | None = None
+    most_left = budget.most_left()
+    for job in order:
+        if job.held is None and job.fixed_workers > most_left:
+            continue
+        held = n_held(job)
+        n_workers = held or job.fixed_workers
+        if budget.take(job, n_workers):
+            grants.append(_grant(job.id, n_workers, budget.gpu_type(job)))
+            newcomer = newcomer if held else job
+            most_left = budget.most_left()
+        elif held and newcomer is not None and (why := note(job, newcomer)) is not None:
+            notes[job.id] = (why,)
+    return Proposal(tuple(grants), tuple([job.id for job in order]), notes)
+
+
+@lru_cache(maxsize=1 << 16)
+def _grant(job_id: str, n_workers: int, gpu_type: str) -> Grant:
+    """Who runs in one round mostly runs in the next ones, too."""
+    return Grant(job_id, n_workers, gpu_type, (Explanation(Reason.FITS, {"n_workers": n_workers}),))

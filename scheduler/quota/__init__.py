@@ -1,0 +1,1 @@
+"""Who may use how much: the ledger of limits, guarantees, borrowing, fair sharing, reclaim. Knows no policy."""

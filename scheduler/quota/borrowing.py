@@ -1,0 +1,299 @@
+"""Guarantees over a tree of tenants: who uses its own GPUs, who borrows, who lends, and how much more each may take.
+
+Words. guarantee (nominal quota): GPUs that a tenant and all below it can have whenever they have jobs for them; that of
+a parent contains its children's and is at least their sum. What a tenant does not use is lent to its siblings, then to
+its parents' siblings, up to its lend limit; what it uses above its guarantee is borrowed, up to its borrow limit. GPUs
+of the cluster that nobody is guaranteed can be borrowed by all.
+Source: the rules of Kueue's cohorts (kueue.sigs.k8s.io, "ClusterQueue", "Cohort"). Deviation: a parent's guarantee
+contains its children's instead of being added to them; GPUs count in sum, not by type.
+
+Each node of the tree has a pool: what it is guaranteed, without what its children keep for themselves alone. used
+counts what is taken out of the pool. Only what exceeds the kept part of a child counts in its parent's pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import TenantSnapshot
+
+_ENDLESS = 1 << 60
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A tenant's part of the tree that never changes in a round; parent None and tenant None: the cluster itself."""
+
+    tenant: TenantSnapshot | None
+    guarantee: int
+    pool: int
+    kept: int
+    line: tuple[_Place, ...]  # parents, nearest first; the cluster is the last
+
+    @cached_property
+    def id(self) -> str | None:
+        return None if self.tenant is None else self.tenant.id
+
+    @cached_property
+    def upward(self) -> tuple[tuple[str | None, int], ...]:
+        """By place, itself first: its id, and the part that it keeps for itself alone."""
+        return tuple([(at.id, at.kept) for at in (self, *self.line)])
+
+    @property
+    def borrow_limit(self) -> int | None:
+        return None if self.tenant is None else self.tenant.borrow_limit
+
+
+@dataclass(frozen=True)
+class Account:
+    """A tenant's place in the books, in GPUs, with all below it. lent: of its guarantee, used by others now.
+
+    borrowed: above its guarantee; more, where children keep a part of it for themselves.
+    """
+
+    guarantee: int
+    used: int
+    borrowed: int
+    lent: int
+
+
+class BorrowingLedger:
+    """The books of a round. n_gpus: what the cluster has; None = whatever is asked for, only limits count."""
+
+    def __init__(self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None) -> None:
+        self._places = _places(tuple(tenants), n_gpus)
+        self._used: dict[str | None, int] = dict.fromkeys(self._places, 0)
+        self._floors: dict[str | None, int] = {}
+
+    def copy(self) -> BorrowingLedger:
+        twin = BorrowingLedger.__new__(BorrowingLedger)
+        twin._places, twin._used = self._places, dict(self._used)
+        twin._floors = dict(self._floors)
+        return twin
+
+    def used(self, tenant_id: str | None) -> int:
+        """Taken out of the tenant's pool; of a tenant without children: all that it uses. None: of the cluster's."""
+        return self._used[tenant_id]
+
+    def pool(self, tenant_id: str | None) -> int:
+        return self._places[tenant_id].pool
+
+    def guarantee(self, tenant_id: str) -> int:
+        return self._places[tenant_id].guarantee
+
+    def line(self, tenant_id: str) -> tuple[str | None, ...]:
+        """The tenant, its parents, and None for the cluster."""
+        place = self._places[tenant_id]
+        return (tenant_id, *(above.id for above in place.line))
+
+    def is_borrowing(self, tenant_id: str | None) -> bool:
+        """Does it use more than its pool, so that others' GPUs are in use below it?"""
+        return self._used[tenant_id] > self._places[tenant_id].pool
+
+    def available(self, tenant_id: str) -> int:
+        """GPUs that the tenant may take more now, lent ones included; negative where it holds more than it may.
+
+        Less than its own idle GPUs where others use these: they have to come back first.
+        """
+        place = self._places[tenant_id]
+        more = _ENDLESS
+        for at in (*reversed(place.line), place):
+            if at.tenant is None:
+                more = at.pool - self._used[None]
+                continue
+            most = at.kept + max(0, self._over(at) + more)
+            if at.tenant.borrow_limit is not None:
+                most = min(most, at.pool + at.tenant.borrow_limit)
+            more = most - self._used[at.id]
+        return more
+
+    def most(self, tenant_id: str) -> int:
+        """What the tenant could have if nobody else had anything."""
+        place = self._places[tenant_id]
+        most = _ENDLESS
+        for at in (*reversed(place.line), place):
+            limit = _ENDLESS if at.borrow_limit is None else at.borrow_limit
+            most = at.pool if at.tenant is None else min(at.kept + most, at.pool + limit)
+        return most
+
+    def refusal(self, tenant_id: str, gpus: int) -> Explanation | None:
+        """Why the tenant may not take so many more, or None: its own are idle, or it may borrow them."""
+        if gpus <= 0:
+            return None
+        available = self.available(tenant_id)
+        if gpus <= available:
+            return None
+        place = self._places[tenant_id]
+        is_within, owner = self.owner(tenant_id, gpus)
+        if is_within and owner is not None:
+            lender = self._places[owner].tenant
+            assert lender is not None
+            return Explanation(Reason.LENT_OUT, {"tenant": lender.name or lender.id, "need": gpus})
+        for at in (place, *place.line[:-1]):
+            assert at.tenant is not None
+            used = self._used[at.id]
+            facts = {"tenant": at.tenant.name or at.tenant.id, "used": used, "guarantee": at.guarantee, "need": gpus}
+            limit = at.tenant.borrow_limit
+            if limit is not None and used + gpus > at.pool + limit:
+                return Explanation(Reason.BORROW_LIMIT, {**facts, "limit": limit})
+        assert place.tenant is not None
+        used = self._used[place.id]
+        facts = {"tenant": place.tenant.name or place.tenant.id, "used": used, "guarantee": place.guarantee}
+        return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
+
+    def owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
+        """(True, who): the tenant or the nearest parent within whose own pool so many more lie. (False, None): none.
+
+        Limits of those below count. The cluster's own GPUs are guaranteed to nobody.
+        """
+        more = gpus
+        place = self._places[tenant_id]
+        for at in (place, *place.line[:-1]):
+            assert at.tenant is not None
+            used = self._used[at.id] + more
+            if used <= at.pool:
+                return True, at.id
+            if at.tenant.borrow_limit is not None and used > at.pool + at.tenant.borrow_limit:
+                return False, None
+            more = self._over(at, more=more) - self._over(at)
+        return False, None
+
+    def take(self, tenant_id: str, gpus: int) -> None:
+        """Book it, allowed or not: what is held is held. Negative: given back."""
+        self._add(self._places[tenant_id], gpus)
+
+    def keep_for(self, tenant_id: str, gpus: int) -> None:
+        """Of its pool, so many are as good as used for everybody else. Only ever raised."""
+        place = self._places[tenant_id]
+        before = self._over(place)
+        self._floors[tenant_id] = max(self._floors.get(tenant_id, 0), min(gpus, place.pool))
+        after = self._over(place)
+        if after != before and place.line:
+            self._add(place.line[0], after - before)
+
+    def accounts(self) -> dict[str, Account]:
+        """Every tenant's account. Below one parent, what is borrowed is lent by idle siblings, then by the parent's own
+        GPUs, then from above; among siblings in proportion to what they leave idle, and whole GPUs.
+        """
+        total = self._in_all()
+        lent = _lent(self._places, self._used)
+        return {
+            tenant_id: Account(at.guarantee, total[tenant_id], _borrowed(at, self._used), lent.get(tenant_id, 0))
+            for tenant_id, at in self._places.items()
+            if tenant_id is not None
+        }
+
+    # arithmetic
+
+    def _over(self, at: _Place, *, more: int = 0) -> int:
+        """What counts in the parent's pool: all above the part that the tenant keeps for itself alone."""
+        booked = max(self._floors.get(at.id, 0), self._used[at.id] + more)
+        return max(0, booked - at.kept)
+
+    def _add(self, place: _Place, gpus: int) -> None:
+        """As _over before and after, at every place up to the one where nothing changes."""
+        used, floors = self._used, self._floors
+        for key, kept in place.upward:
+            before = used[key]
+            used[key] = after = before + gpus
+            least = max(floors.get(key, 0), kept)
+            gpus = max(least, after) - max(least, before)
+            if gpus == 0:
+                return
+
+    def _in_all(self) -> dict[str | None, int]:
+        """Used by each tenant and all below it, kept parts included."""
+        total = dict(self._used)
+        for at in sorted(self._places.values(), key=lambda at: -len(at.line)):
+            if at.line:
+                total[at.line[0].id] += total[at.id] - self._over(at)
+        return total
+
+
+def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
+    """Is there anything to lend by rule? Without, only hard limits count."""
+    return any(t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly for t in tenants)
+
+
+def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str | None, _Place]:
+    children: dict[str | None, list[TenantSnapshot]] = {}
+    for tenant in tenants:
+        children.setdefault(tenant.parent, []).append(tenant)
+    guarantee: dict[str, int] = {}
+
+    def guaranteed(tenant: TenantSnapshot) -> int:
+        below = sum(guaranteed(child) for child in children.get(tenant.id, ()))
+        guarantee[tenant.id] = max(tenant.guarantee or 0, below)
+        return guarantee[tenant.id]
+
+    top = sum(guaranteed(tenant) for tenant in children.get(None, ()))
+    kept: dict[str, int] = {}
+    pool: dict[str, int] = {}
+
+    def fill(tenant: TenantSnapshot) -> int:
+        """Its pool and kept part; returns what its parent can share out of it."""
+        below = children.get(tenant.id, ())
+        own = guarantee[tenant.id] - sum(guarantee[child.id] for child in below)
+        pool[tenant.id] = own + sum(fill(child) for child in below)
+        limit = tenant.lend_limit
+        kept[tenant.id] = 0 if limit is None else max(0, pool[tenant.id] - limit)
+        return pool[tenant.id] - kept[tenant.id]
+
+    shared = sum(fill(tenant) for tenant in children.get(None, ()))
+    # less than the sum of the guarantees where nodes are lost: then first come, first served among owners
+    everything = _ENDLESS if n_gpus is None else max(0, n_gpus - (top - shared))
+    root = _Place(None, 0, everything, 0, ())
+    places: dict[str | None, _Place] = {None: root}
+
+    def put(tenant: TenantSnapshot, above: _Place) -> None:
+        t = tenant.id
+        places[t] = _Place(tenant, guarantee[t], pool[t], kept[t], (above, *above.line))
+        for child in children.get(t, ()):
+            put(child, places[t])
+
+    for tenant in children.get(None, ()):
+        put(tenant, root)
+    return places
+
+
+def _borrowed(at: _Place, used: Mapping[str | None, int]) -> int:
+    return max(0, used[at.id] - at.pool)
+
+
+def _lent(places: Mapping[str | None, _Place], used: Mapping[str | None, int]) -> dict[str, int]:
+    """GPUs lent by tenant: what its siblings borrow, as far as the rest of the parent's GPUs does not cover it."""
+    children: dict[str | None, list[_Place]] = {}
+    for at in places.values():
+        if at.line:
+            children.setdefault(at.line[0].id, []).append(at)
+    lent: dict[str, int] = {}
+
+    def share_out(parent: str | None, asked: int) -> None:
+        """asked: lent by the parent to its own siblings, which its children and own GPUs have to provide."""
+        below = children.get(parent, [])
+        wanted = asked + sum(_borrowed(c, used) for c in below)
+        own = places[parent].pool - sum(c.pool - c.kept for c in below)
+        own = own if parent is not None else max(0, own)
+        direct = used[parent] - sum(max(0, used[c.id] - c.kept) for c in below)
+        from_below = max(0, wanted - (own - direct) - _borrowed(places[parent], used))
+        idle = {c.id: max(0, c.pool - max(used[c.id], c.kept)) for c in below}
+        for tenant_id, n in _in_proportion(idle, min(from_below, sum(idle.values()))).items():
+            assert tenant_id is not None
+            lent[tenant_id] = n
+            share_out(tenant_id, n)
+
+    share_out(None, 0)
+    return lent
+
+
+def _in_proportion(parts: Mapping[str | None, int], n: int) -> dict[str | None, int]:
+    """n whole GPUs in proportion to the parts, none above its part; the largest remainders get what is left over."""
+    total = sum(parts.values())
+    given = {key: n * part // total if total else 0 for key, part in parts.items()}
+    by_remainder = sorted(parts, key=lambda key: (-(n * parts[key] % total if total else 0), str(key)))
+    for key in by_remainder[: n - sum(given.values())]:
+        given[key] += 1
+    return given

@@ -1,0 +1,171 @@
+"""What a policy may give away in a round: GPUs by type and quota, so that no policy counts either itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.entitlements import Entitlement
+from scheduler.quota.ledger import Ledger
+
+
+class Budget:
+    """GPUs that are free or come free, and the tenants' quota. take() grants a size; taking again changes it.
+
+    gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
+    away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
+    entitlement: what owners of guarantees claim and take back in this round; None where nobody is guaranteed anything.
+    """
+
+    def __init__(self, gpus: Mapping[str, int], ledger: Ledger, *, present: Mapping[str, str]) -> None:
+        self._left = dict(gpus)
+        self._ledger = ledger
+        self._present = dict(present)
+        self._granted: dict[str, tuple[str, int]] = {}
+        self._sharing: set[str] = set()
+        self.entitlement: Entitlement | None = None
+
+    def copy(self) -> Budget:
+        twin = Budget(self._left, self._ledger.copy(), present=self._present)
+        twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
+        twin.entitlement = None if self.entitlement is None else self.entitlement.copy()
+        return twin
+
+    def adopt(self, other: Budget) -> None:
+        """Take over what was granted out of a copy."""
+        self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
+        self._sharing = set(other._sharing)
+        self.entitlement = None if other.entitlement is None else other.entitlement.copy()
+
+    @property
+    def lending(self) -> BorrowingLedger | None:
+        """The books of guarantees; None where nobody has one."""
+        return self._ledger.lending
+
+    def books(self) -> Ledger:
+        """A copy of what is booked, to try things out on."""
+        return self._ledger.copy()
+
+    def granted(self, job: JobSnapshot) -> int:
+        return self._granted.get(job.id, ("", 0))[1]
+
+    def gpu_type(self, job: JobSnapshot) -> str:
+        """The type of what the job was granted. Raises KeyError if that is nothing."""
+        return self._granted[job.id][0]
+
+    def gpus_of_tenant(self, tenant_id: str) -> int:
+        return self._ledger.gpus_of(tenant_id)
+
+    def n_left(self) -> int:
+        return sum(self._left.values())
+
+    def most_left(self) -> int:
+        """GPUs of the type of which the most are left."""
+        return max(self._left.values(), default=0)
+
+    def left_by_type(self) -> dict[str, int]:
+        return dict(self._left)
+
+    def refusal(
+        self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None, is_wish: bool = True
+    ) -> Explanation | None:
+        """Why the job may not have n workers in all (of this type, if one is said), or None if it may.
+
+        is_wish: the policy would give them; False = it is asked for a reason only, and changes nothing.
+        """
+        refused = self._over_quota(job, n_workers, is_wish=is_wish)
+        if refused is not None:
+            return refused
+        if self._type_for(job, n_workers, gpu_type) is None:
+            kept = self.entitlement.about_kept(job, n_workers, self._left) if self.entitlement is not None else None
+            if kept is not None:
+                return kept
+            more, free = n_workers - self.granted(job), self.n_left()
+            return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": free, "total": free, "need": more})
+        return None
+
+    def _over_quota(self, job: JobSnapshot, n_workers: int, *, is_wish: bool = True) -> Explanation | None:
+        had = self.granted(job)
+        more = n_workers - had
+        if more <= 0:
+            return None
+        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
+        if self.entitlement is not None:
+            refused = self.entitlement.refusal(job, n_workers, had=had, is_wish=is_wish) or refused
+        return refused
+
+    def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
+        """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
+        if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
+            return False
+        if self._over_quota(job, n_workers) is not None:
+            return False
+        chosen = self._type_for(job, n_workers, gpu_type)
+        if chosen is None:
+            return False
+        self.give_back(job)
+        self._left[chosen] -= n_workers
+        self._ledger.take(job.tenant, gpus=n_workers)
+        self._granted[job.id] = (chosen, n_workers)
+        if self.entitlement is not None:
+            self.entitlement.take(job, n_workers, chosen)
+        return True
+
+    def take_beside(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
+        """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
+
+        A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
+        go has then not grown over its quota, and nobody gets more than it by sharing. It takes no GPU from anybody, so
+        that nothing is borrowed for it.
+        """
+        gpu_type_before, had = self._granted.get(job.id, ("", 0))
+        if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
+            return False
+        self.give_back(job)
+        self._ledger.take(job.tenant, gpus=n_workers, n_beside=n_workers)
+        self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
+        self._sharing.add(job.id)
+        return True
+
+    def give_back(self, job: JobSnapshot) -> None:
+        gpu_type, had = self._granted.pop(job.id, ("", 0))
+        if had:
+            is_beside = job.id in self._sharing
+            self._ledger.give_back(job.tenant, gpus=had, n_beside=had if is_beside else 0)
+            if is_beside:
+                self._sharing.remove(job.id)
+                return
+            self._left[gpu_type] += had
+            if self.entitlement is not None:
+                self.entitlement.take(job, -had, gpu_type)
+
+    def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
+        return self._ledger.never(tenant_id, gpus=gpus)
+
+    def excess(self, tenant_id: str) -> Explanation | None:
+        return self._ledger.excess(tenant_id)
+
+    def _type_for(self, job: JobSnapshot, n_workers: int, wanted: str | None = None) -> str | None:
+        """The type that is wanted; else the one it has, else the one with the most left that the job may use."""
+        own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
+        if job.id in self._sharing:
+            had = 0
+        all_left = self._left_for(job)
+        if wanted is not None:
+            is_allowed = wanted in all_left and (not job.gpu_types or wanted in job.gpu_types)
+            left = all_left.get(wanted, 0) + (had if wanted == own_type else 0)
+            return wanted if is_allowed and left >= n_workers else None
+        if had:
+            return own_type if all_left[own_type] + had >= n_workers else None
+        fitting = [t for t, left in all_left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)]
+        if own_type in fitting:
+            return own_type
+        return min(fitting, key=lambda t: (-all_left[t], t), default=None)
+
+    def _left_for(self, job: JobSnapshot) -> Mapping[str, int]:
+        """What is left, without what waiting jobs of others claim by right."""
+        if self.entitlement is None:
+            return self._left
+        return {t: left - self.entitlement.kept(job.tenant, t) for t, left in self._left.items()}

@@ -1,0 +1,148 @@
+"""What a round has settled about quota before its policy is asked; the budget asks it for every grant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.reservations import Reservations
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most workers that a borrower's running job may keep (0: it leaves), and why."""
+
+    n_workers: int
+    why: Explanation
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """A waiting job within the guarantee of an owner (its own tenant, or a parent of that), or whose turn it is."""
+
+    n_workers: int
+    gpu_type: str
+    why: Explanation
+
+
+@dataclass
+class FairEntitlement:
+    """What shares by weight entitle to. groups: by tenant, whose part its jobs count against.
+
+    reserve: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
+    group, where policies size jobs; others' jobs have a use for the rest. used: granted so far, with what is settled.
+    refused: groups that ceilings kept from more, in any copy of the budget.
+    """
+
+    groups: Mapping[str, str] = field(default_factory=dict)
+    reserve: Reservations = field(default_factory=Reservations)
+    guarded: Collection[str] = frozenset()
+    ceilings: Mapping[str, int] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def copy(self) -> FairEntitlement:
+        return replace(self, reserve=self.reserve.copy(), used=dict(self.used))
+
+
+@dataclass
+class Entitlement:
+    """caps: by running job, what owners take back from it. reserve: by tenant, GPUs that jobs within a guarantee are to
+    have: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold. claimants: these
+    waiting jobs, with what each is to have; guarded: the running ones. lent_out: waiting jobs whose guaranteed GPUs
+    others keep until they end, with the reason. strict: the books with all that runs and all such claims, in which
+    nobody may borrow anew what they wait for; None = nobody waits for lent GPUs. fair: the same by shares.
+    """
+
+    caps: Mapping[str, Cap] = field(default_factory=dict)
+    reserve: Reservations = field(default_factory=Reservations)
+    claimants: Mapping[str, Claimant] = field(default_factory=dict)
+    lent_out: Mapping[str, Explanation] = field(default_factory=dict)
+    strict: BorrowingLedger | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    guarded: Collection[str] = frozenset()
+    fair: FairEntitlement = field(default_factory=FairEntitlement)
+    _served: dict[str, tuple[int, int]] = field(default_factory=dict)  # by job: of the reserve, of fair's
+
+    def copy(self) -> Entitlement:
+        strict = None if self.strict is None else self.strict.copy()
+        return replace(
+            self, strict=strict, reserve=self.reserve.copy(), fair=self.fair.copy(), _served=dict(self._served)
+        )
+
+    def is_open(self, job: JobSnapshot) -> bool:
+        """Can the claimant have what it claims, of what is kept for its tenant?"""
+        claim = self.claimants[job.id]
+        own = self.reserve.unserved(job.tenant, claim.gpu_type)
+        return own + self.fair.reserve.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
+
+    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_wish: bool = True) -> Explanation | None:
+        """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
+        has its part. A wish for more than that part is noted (FairRights.refused)."""
+        cap = self.caps.get(job.id)
+        if cap is not None and n_workers > cap.n_workers:
+            return cap.why
+        if self.strict is not None:
+            refused = self.strict.refusal(job.tenant, _new(job, n_workers) - _new(job, had))
+            if refused is not None:
+                return refused
+        return self._about_part(job, n_workers - had, is_wish=is_wish)
+
+    def kept(self, tenant: str, gpu_type: str) -> int:
+        """GPUs of the type that are other tenants' jobs' own."""
+        return self.reserve.kept(tenant, gpu_type) + self.fair.reserve.kept(self._group(tenant), gpu_type)
+
+    def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
+        """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
+        tenant = self.names.get(job.tenant, job.tenant)
+        for gpu_type, n_left in left.items():
+            if n_left < n_workers or (job.gpu_types and gpu_type not in job.gpu_types):
+                continue
+            if kept := self.reserve.kept(job.tenant, gpu_type):
+                facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers}
+                return Explanation(Reason.KEPT_FOR_OWNER, facts)
+            if kept := self.fair.reserve.kept(self._group(job.tenant), gpu_type):
+                weight = self.fair.weights.get(self._group(job.tenant), 1.0)
+                facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers, "weight": weight}
+                return Explanation(Reason.KEPT_FOR_TURN, facts)
+        return self.lent_out.get(job.id)
+
+    def take(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
+        """Note a whole grant to a job that had none; negative: all of it is given back."""
+        is_new, group = job.phase is Phase.WAITING, self._group(job.tenant)
+        if n_workers > 0:
+            own = self.reserve.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)
+            n_left = n_workers - own if is_new or job.id in self.fair.guarded else 0
+            self._served[job.id] = (own, self.fair.reserve.serve(group, gpu_type, n_left))
+        else:
+            own, by_turn = self._served.pop(job.id, (0, 0))
+            self.reserve.serve(job.tenant, gpu_type, -own)
+            self.fair.reserve.serve(group, gpu_type, -by_turn)
+        self.fair.used[group] = self.fair.used.get(group, 0) + n_workers
+        if self.strict is not None:
+            new = _new(job, abs(n_workers))
+            self.strict.take(job.tenant, new if n_workers > 0 else -new)
+
+    def _about_part(self, job: JobSnapshot, more: int, *, is_wish: bool) -> Explanation | None:
+        group = self._group(job.tenant)
+        most = self.fair.ceilings.get(group)
+        used = self.fair.used.get(group, 0)
+        if most is None or more <= 0 or used + more <= most:
+            return None
+        if is_wish:
+            self.fair.refused.add(group)
+        facts = {"tenant": self.names.get(group, group), "part": most, "weight": self.fair.weights.get(group, 1.0)}
+        return Explanation(Reason.FAIR_PART, facts)
+
+    def _group(self, tenant: str) -> str:
+        return self.fair.groups.get(tenant, tenant)
+
+
+def _new(job: JobSnapshot, n_workers: int) -> int:
+    """Of so many workers, those that the job does not hold yet."""
+    held = job.allocation.n_workers if job.phase is not Phase.WAITING and job.allocation else 0
+    return max(0, n_workers - held)

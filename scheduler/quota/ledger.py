@@ -1,0 +1,127 @@
+"""Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy.
+
+Hard limits are counted here; guarantees, and what is borrowed and lent beside them, in lending.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
+
+
+class Ledger:
+    """GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
+
+    n_gpus: what the cluster has, so that a tenant may borrow what nobody is guaranteed, and no more; None = that is
+    not asked here, only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
+    Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
+    """
+
+    def __init__(self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None = None) -> None:
+        self._tenants: dict[str, TenantSnapshot] = {}
+        for tenant in tenants:
+            if tenant.id in self._tenants:
+                raise ValueError(f"tenant {tenant.id!r} appears twice in the snapshot; ids must be unique")
+            self._tenants[tenant.id] = tenant
+        self._lines = {tenant_id: self._line_of(tenant_id) for tenant_id in self._tenants}
+        self._gpus = dict.fromkeys(self._tenants, 0)
+        self._jobs = dict.fromkeys(self._tenants, 0)
+        known = self._tenants.values()
+        self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
+
+    def copy(self) -> Ledger:
+        twin = Ledger.__new__(Ledger)
+        twin._tenants, twin._lines = self._tenants, self._lines
+        twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
+        twin.lending = None if self.lending is None else self.lending.copy()
+        return twin
+
+    def gpus_of(self, tenant_id: str) -> int:
+        return self._gpus[tenant_id]
+
+    def jobs_of(self, tenant_id: str) -> int:
+        return self._jobs[tenant_id]
+
+    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
+        """Why the tenant may not take that much more now; None if it may. Limits first, then what it may borrow."""
+        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs)
+        if refused is None and self.lending is not None:
+            return self.lending.refusal(tenant_id, gpus)
+        return refused
+
+    def limit(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
+        """The hard limit that so much more would break, the nearest first; None if there is none."""
+        for tenant in self._line(tenant_id):
+            used_jobs = self._jobs[tenant.id]
+            if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
+                facts = {"tenant": name_of(tenant), "used": used_jobs, "quota": tenant.max_running_jobs}
+                return Explanation(Reason.QUOTA_RUNNING_JOBS, facts)
+            used = self._gpus[tenant.id]
+            if gpus > 0 and tenant.max_gpus is not None and used + gpus > tenant.max_gpus:
+                facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
+                return Explanation(Reason.QUOTA_GPUS, facts)
+        return None
+
+    def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
+        """LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone."""
+        for tenant in self._line(tenant_id):
+            limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
+            if limit is not None and gpus > limit:
+                return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
+        if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
+            facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
+            return Explanation(Reason.LARGER_THAN_QUOTA, facts)
+        return None
+
+    def excess(self, tenant_id: str) -> Explanation | None:
+        """OVER_QUOTA, with numbers, if the tenant or an ancestor holds more than it may."""
+        for tenant in self._line(tenant_id):
+            if tenant.max_gpus is not None and self._gpus[tenant.id] > tenant.max_gpus:
+                facts = {"tenant": name_of(tenant), "used": self._gpus[tenant.id], "quota": tenant.max_gpus}
+                return Explanation(Reason.OVER_QUOTA, facts)
+            if tenant.max_running_jobs is not None and self._jobs[tenant.id] > tenant.max_running_jobs:
+                facts = {"tenant": name_of(tenant), "used": self._jobs[tenant.id], "quota": tenant.max_running_jobs}
+                return Explanation(Reason.OVER_QUOTA_JOBS, facts)
+        return None
+
+    def take(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
+        """Book it, whether it is within the limits or not: what is held is held.
+
+        n_beside: of the GPUs, those that somebody else holds already; nothing is borrowed for them.
+        """
+        for tenant in self._line(tenant_id):
+            self._gpus[tenant.id] += gpus
+            self._jobs[tenant.id] += jobs
+        if self.lending is not None:
+            self.lending.take(tenant_id, gpus - n_beside)
+
+    def give_back(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
+        self.take(tenant_id, gpus=-gpus, jobs=-jobs, n_beside=-n_beside)
+
+    def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
+        try:
+            return self._lines[tenant_id]
+        except KeyError:
+            raise ValueError(
+                f"tenant {tenant_id!r} is not in the snapshot; add it to ClusterSnapshot.tenants"
+            ) from None
+
+    def _line_of(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
+        line: list[TenantSnapshot] = []
+        next_id: str | None = tenant_id
+        while next_id is not None:
+            tenant = self._tenants.get(next_id)
+            if tenant is None:
+                raise ValueError(f"tenant {line[-1].id!r} has the unknown parent {next_id!r}")
+            if tenant in line:
+                raise ValueError(f"tenant {next_id!r} is its own ancestor; parents must form a tree")
+            line.append(tenant)
+            next_id = tenant.parent
+        return tuple(line)
+
+
+def name_of(tenant: TenantSnapshot) -> str:
+    return tenant.name or tenant.id

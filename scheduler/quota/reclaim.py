@@ -1,0 +1,128 @@
+"""Reclaim: which running jobs of borrowers give GPUs back to an owner that needs them, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scheduler.api.snapshot import JobSnapshot, Reclaim
+from scheduler.models.cost import restart_cost_s
+from scheduler.quota.borrowing import BorrowingLedger
+
+
+@dataclass(frozen=True)
+class Borrower:
+    """A running job that may be asked: n_gpus that it gives free if it leaves (without those that others share)."""
+
+    job: JobSnapshot
+    n_gpus: int
+    gpu_type: str
+
+    @property
+    def lost_s(self) -> float:
+        """Seconds that each of its GPUs loses by a stop and a later start: lost work for each GPU given free."""
+        return restart_cost_s(self.job)
+
+
+@dataclass(frozen=True)
+class Victim:
+    """keeps: workers that the job may go on with; 0 = it leaves. freed: GPUs that come free."""
+
+    borrower: Borrower
+    keeps: int
+    freed: int
+
+
+def victims_for(
+    owner: str | None,
+    *,
+    missing: int,
+    priority: int,
+    rule: Reclaim,
+    running: Iterable[Borrower],
+    lending: BorrowingLedger,
+) -> list[Victim] | None:
+    """Jobs of borrowers that free at least so many GPUs for a job within the owner's guarantee; None if they cannot.
+
+    1. candidates: jobs of tenants outside the owner that borrow, they and all above them up to the parent that they
+       have in common with the owner; under LOWER_PRIORITY only those of a lower priority than the job that waits;
+    2. in order: lowest priority, least work lost for each GPU freed, most recently admitted;
+    3. each gives what its tenant borrows as far as it is missing: an elastic job shrinks if that will do, else it
+       leaves; until enough is free;
+    4. backwards, who turns out not to be needed stays.
+    Nobody is asked who no longer borrows after what those before it gave. lending: as things are; not changed.
+    """
+    if rule is Reclaim.NEVER:
+        return None
+    books = lending.copy()
+    candidates = [b for b in running if rule is Reclaim.ANY or b.job.priority < priority]  # 1
+    chosen: list[Victim] = []
+    freed = 0
+    for borrower in sorted(candidates, key=first_to_go):  # 2
+        if freed >= missing:
+            break
+        excess = borrowed_from(owner, borrower.job.tenant, books)
+        if excess <= 0:
+            continue
+        victim = asked_of(borrower, min(missing - freed, excess))  # 3
+        books.take(borrower.job.tenant, -victim.freed)
+        chosen.append(victim)
+        freed += victim.freed
+    if freed < missing:
+        return None
+    return _needed(chosen, missing=missing)
+
+
+def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> list[Borrower]:
+    """Jobs that run on their tenant's own GPUs, or on those of a parent: who goes last counts first.
+
+    lending: as things are without them; not changed.
+    """
+    books, found = lending.copy(), []
+    for borrower in sorted(running, key=first_to_go, reverse=True):
+        is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
+        if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
+            books.take(borrower.job.tenant, borrower.n_gpus)
+            found.append(borrower)
+    return found
+
+
+def borrowed_from(owner: str | None, tenant: str, lending: BorrowingLedger) -> int:
+    """GPUs that the tenant uses above its guarantee and, therefore, of the owner or of GPUs that both may borrow.
+
+    0 if it, or any parent of it that the owner does not belong to, keeps within its own; 0 within the owner, too.
+    """
+    above_owner = set(lending.line(owner)) if owner is not None else {None}
+    excess: int | None = None
+    for at in lending.line(tenant):
+        if at in above_owner:
+            return 0 if at == owner or excess is None else excess
+        over = lending.used(at) - lending.pool(at)
+        excess = over if excess is None else min(excess, over)
+        if excess <= 0:
+            return 0
+    return 0
+
+
+def first_to_go(borrower: Borrower) -> tuple[int, float, float, str]:
+    """Lowest priority, least work lost for each GPU freed, most recently admitted."""
+    job = borrower.job
+    return job.priority, borrower.lost_s, -(job.allocated_at_s or 0.0), job.id
+
+
+def asked_of(borrower: Borrower, n: int) -> Victim:
+    """It shrinks by so many GPUs if that will do, else it leaves."""
+    job = borrower.job
+    held = job.allocation.n_workers if job.allocation else 0
+    if borrower.n_gpus == held and held - n >= job.min_workers:
+        return Victim(borrower, held - n, n)
+    return Victim(borrower, 0, borrower.n_gpus)
+
+
+def _needed(chosen: Sequence[Victim], *, missing: int) -> list[Victim]:
+    """4: without those whose GPUs are not missed, the last chosen looked at first."""
+    left = list(chosen)
+    for victim in reversed(chosen):
+        if sum(v.freed for v in left) - victim.freed >= missing:
+            left.remove(victim)
+    return left

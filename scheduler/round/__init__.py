@@ -1,0 +1,1 @@
+"""One round: decide() and its numbered steps, one file a step."""

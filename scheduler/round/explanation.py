@@ -1,0 +1,118 @@
+"""Step 5 of a round for those who wait: the most binding reason first, every number as it stands after the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.api.plan import Decision, Explanation, Reason, Wait
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.placement.colocation import spots_of
+from scheduler.policies.toolkit.policy import Proposal
+from scheduler.round.admission import RoundState, held_by
+from scheduler.round.placement import Targets
+
+ABOUT_SHARING = {Reason.SHARING_NOT_WORTH_IT, Reason.NOT_PROFILED}
+
+
+def why_it_waits(
+    scene: RoundState, proposal: Proposal, targets: Targets, decisions: Mapping[str, Decision]
+) -> dict[str, Decision]:
+    """A Wait with its reasons for each candidate that waits.
+
+    In this order: room is being made for it; quota; too few free GPUs; no node with CPU and memory, or fragmentation;
+    others before it. The last is added to any of the former.
+    """
+    jobs = {job.id: job for job in scene.candidates}
+    queue = [job_id for job_id in proposal.order if isinstance(decisions.get(job_id), Wait)]
+    in_order = set(queue)
+    queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in in_order]
+    shortages, ways_out = _Shortages(scene), _WaysOut(scene, targets)
+    waits: dict[str, Decision] = {}
+    for job_id, target in scene.returning.items():
+        if isinstance(decisions[job_id], Wait):
+            waits[job_id] = Wait(job_id, (ways_out.room_is_made(target),))
+    for ahead, job_id in enumerate(queue):
+        awaited = targets.awaited.get(job_id)
+        if awaited is not None:
+            waits[job_id] = Wait(job_id, (ways_out.room_is_made(awaited),))
+            continue
+        need = (proposal.sizes.get(job_id) or (jobs[job_id].fixed_workers,))[0]
+        reasons = shortages.of(jobs[job_id], need)
+        if job_id in targets.harmful and job_id in targets.refused:
+            reasons = (Explanation(Reason.HARMS_OTHERS), *reasons)
+        reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
+        if ahead > 0:
+            reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
+        waits[job_id] = Wait(job_id, reasons or (Explanation(Reason.UNCHANGED),))
+    return waits
+
+
+class _Shortages:
+    """What is missing for a job. Nothing changes any more: types are counted once, kinds of jobs looked up once."""
+
+    def __init__(self, scene: RoundState) -> None:
+        self._scene, self._room = scene, scene.room_now
+        self._total: dict[str, int] = {}
+        for node in scene.snapshot.nodes:
+            if node.is_schedulable:
+                self._total[node.gpu_type] = self._total.get(node.gpu_type, 0) + node.n_gpus
+        self._free = {t: scene.room_held.n_free((t,)) for t in self._total}
+        self._unpromised = {t: scene.room_now.n_free((t,)) for t in self._total}
+        self._takes: dict[tuple[object, ...], list[int]] = {}
+
+    def of(self, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
+        """For so many workers; nothing if only its turn is."""
+        refused = self._scene.budget.refusal(job, need)
+        if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
+            return (refused,)
+        usable = tuple(sorted(t for t in self._total if not job.gpu_types or t in job.gpu_types))
+        return self._too_few_gpus(usable, need) or self._no_place(job, usable, need)
+
+    def _too_few_gpus(self, usable: tuple[str, ...], need: int) -> tuple[Explanation, ...]:
+        total = sum(self._total[t] for t in usable)
+        free = sum(self._free[t] for t in usable)
+        unpromised = sum(self._unpromised[t] for t in usable)
+        if unpromised >= need:
+            return ()
+        if free >= need:
+            facts = {"free": free, "total": total, "promised": free - unpromised, "need": need}
+            return (Explanation(Reason.PROMISED_GPUS, facts),)
+        facts = {"free": free, "total": total, "need": need}
+        if len(usable) < len(self._total):
+            return (Explanation(Reason.NO_FREE_GPUS_OF_TYPE, {**facts, "types": ", ".join(usable)}),)
+        return (Explanation(Reason.NO_FREE_GPUS if free == 0 else Reason.TOO_FEW_FREE_GPUS, facts),)
+
+    def _no_place(self, job: JobSnapshot, usable: tuple[str, ...], need: int) -> tuple[Explanation, ...]:
+        """Enough GPUs are free: do they take the gang?"""
+        kind = (job.cpus_per_worker, job.memory_per_worker_bytes, usable)
+        if kind not in self._takes:
+            self._takes[kind] = [int(self._room.openings(job, t)[1].sum()) for t in usable]
+        takes = self._takes[kind]
+        if max(takes, default=0) >= need:
+            return ()
+        if not any(takes):
+            facts = {"cpus": job.cpus_per_worker, "memory_gib": job.memory_per_worker_bytes / 2**30}
+            return (Explanation(Reason.NO_CPU_OR_MEMORY, facts),)
+        free = sum(self._unpromised[t] for t in usable)
+        return (Explanation(Reason.FRAGMENTATION, {"free": free, "need": need}),)
+
+
+class _WaysOut:
+    """Who is on the way out, and on which GPUs."""
+
+    def __init__(self, scene: RoundState, targets: Targets) -> None:
+        self._n_leaving = 0
+        self._who: dict[tuple[str, int], set[str]] = {}
+        for job in scene.snapshot.jobs:
+            held = held_by(job)
+            if held is None or job.id in targets.kept:
+                continue
+            self._n_leaving += job.id in targets.leaving or job.id in targets.placed or job.id in scene.settled
+            for spot in spots_of(held):
+                self._who.setdefault(spot, set()).add(job.id)
+
+    def room_is_made(self, awaited: GangAllocation) -> Explanation:
+        """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
+        in_the_way = {job_id for spot in spots_of(awaited) for job_id in self._who.get(spot, ())}
+        facts = {"need": awaited.n_workers, "leaving": len(in_the_way) or self._n_leaving}
+        return Explanation(Reason.ROOM_IS_MADE, facts)

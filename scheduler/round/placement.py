@@ -1,0 +1,279 @@
+"""Step 3 of a round: the grants become allocations, now or as soon as others have left; needless victims stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.models.cost import restart_cost_s
+from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.placement.colocation import Colocation, Targets
+from scheduler.placement.defragmentation import Defragmentation
+from scheduler.placement.free_resources import FreeResources
+from scheduler.placement.gangs import Packing
+from scheduler.placement.link_pricing import LinkPricing
+from scheduler.placement.search import SCATTERED, PlacementSearch
+from scheduler.policies.toolkit.policy import Grant, Proposal
+from scheduler.round.admission import RoundState, held_by
+from scheduler.round.backfill import left_over
+
+__all__ = ["Targets", "place"]
+
+MOST_MOVES = 4  # that are considered in one round
+
+
+def place(scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Targets:
+    """Allocations for the grants, within what is free now, or later.
+
+    1. running jobs whose size is unchanged keep their places;
+    2. running jobs that shrink choose first, among their own GPUs;
+    3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
+       is kept free for them; who shares GPUs goes where those go that it is to be beside;
+    4. who was to shrink or leave, but is in nobody's way, stays as it is;
+    5. GPUs that were granted to who could not use them all go to claims of guarantees, then to others that wait, where
+       the policy wants that (leftovers.py);
+    6. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
+    7. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
+    """
+    return _Placer(scene, proposal, speeds).place()
+
+
+class _Placer:
+    def __init__(self, scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self.scene, self.proposal, self.speeds = scene, proposal, speeds
+        self.jobs = {job.id: job for job in scene.candidates}
+        self.grants = {grant.job: grant for grant in proposal.grants}
+        self.now, self.then = scene.room_now, scene.room_then
+        self.targets = Targets()
+        self.is_left_over = False  # somebody could not use all that it was granted
+        is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
+        self.pricing = LinkPricing(scene, speeds) if is_priced else None
+        self.finder = PlacementSearch(self.grants, speeds, self.pricing, harmful=self.targets.harmful)
+        shares = any(grant.beside for grant in proposal.grants)
+        self.joining = Colocation(scene, proposal, self.targets, self.finder.find_exactly) if shares else None
+
+    def place(self) -> Targets:
+        shrinking: list[JobSnapshot] = []
+        growing: set[str] = set()
+        for job in self.scene.running:
+            held = job.held
+            assert held is not None
+            grant = self.grants.get(job.id)
+            if grant is not None and grant.beside:
+                continue
+            if grant is not None and grant.n_workers == held.n_workers and self._may_keep(held, grant):
+                self.then.hold(job, held)
+                self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+            elif grant is not None and self.proposal.is_final:
+                growing.add(job.id)
+            elif grant is not None and grant.n_workers < held.n_workers:
+                shrinking.append(job)
+            elif grant is not None:
+                self.then.hold(job, held)
+                growing.add(job.id)
+            else:
+                self.targets.leaving[job.id] = held
+        for job in shrinking:
+            self._shrink(job)
+        for grant in self.proposal.grants:
+            job = self.jobs[grant.job]
+            if self.joining is not None and grant.beside:
+                self.joining.join(job, grant)
+            elif self.proposal.is_final:
+                if job.id not in self.targets.kept:
+                    self._settle(job, grant)
+            elif held_by(job) is None:
+                self._launch(job, grant)
+            elif job.id in growing:
+                self._grow(job, grant)
+        if not self.proposal.is_final:
+            self._spare_needless_victims(shrinking)
+            self._fill()
+        if self.pricing is not None:
+            self._move(self.pricing)
+        if any(grant.gathers for grant in self.proposal.grants):
+            Defragmentation(self.scene, self.targets, self.grants, self.speeds).gather()
+        return self.targets
+
+    def _settle(self, job: JobSnapshot, grant: Grant) -> None:
+        """For final proposals: the place it will have; now if it is free, else it is promised."""
+        held, allocation = held_by(job), self.finder.find(self.then, job, grant)
+        if allocation is None:
+            self.targets.refused[job.id] = grant
+            return
+        self.then.hold(job, allocation)
+        if held is not None or self.now.fits(job, allocation):
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        else:
+            self.targets.awaited[job.id] = allocation
+
+    # 2
+
+    def _shrink(self, job: JobSnapshot) -> None:
+        held, grant = held_by(job), self.grants[job.id]
+        assert held is not None
+        own = self._with_own(self.now, job, held)
+        allocation = self.finder.find(own, job, grant, keep=held)
+        if allocation is None or not self.then.fits(job, allocation):
+            self.then.hold(job, held)
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+            return
+        self._settle_on(job, allocation, grant)
+
+    # 3
+
+    def _launch(self, job: JobSnapshot, grant: Grant) -> None:
+        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
+        allocation = self.finder.find(self.now, job, grant) if may_now else None
+        if allocation is not None and not self.then.fits(job, allocation):
+            allocation = None
+        later = None if self._is_good(job, allocation, grant) else self.finder.find(self.then, job, grant)
+        if allocation is not None and not self._is_worse(job, allocation, later):
+            self.scene.ledger_now.take(job.tenant, gpus=allocation.n_workers)
+            self._settle_on(job, allocation, grant)
+            return
+        if later is None:
+            smaller = self._smaller(job, grant)
+            if smaller is not None:
+                self._launch(job, smaller)
+            else:
+                self.targets.refused[job.id] = grant
+                self.scene.budget.give_back(job)
+                self.is_left_over = True
+            return
+        self._await(job, later)
+
+    def _grow(self, job: JobSnapshot, grant: Grant) -> None:
+        held = held_by(job)
+        assert held is not None
+        more = max(0, grant.n_workers - held.n_workers)
+        self.then.release(job, held)
+        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
+        allocation = self.finder.find(self._with_own(self.now, job, held), job, grant, keep=held) if may_now else None
+        least = held.n_workers + self._may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
+        if allocation is not None and self.then.fits(job, allocation) and allocation.n_workers >= least:
+            more = allocation.n_workers - held.n_workers
+            self.scene.ledger_now.take(job.tenant, gpus=more, jobs=0)
+            self._settle_on(job, allocation, grant)
+            return
+        later = self.finder.find(self.then, job, grant, keep=held)
+        if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
+            self._await(job, later)
+        else:
+            self.then.hold(job, held)
+            self.targets.refused[job.id] = grant
+            self.scene.budget.take(job, held.n_workers)
+            self.is_left_over = True
+        self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
+
+    def _settle_on(self, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> None:
+        """It is placed; the budget and the reasons say what it really got."""
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        n_workers = allocation.n_workers
+        if n_workers != grant.n_workers:
+            self.scene.budget.take(job, n_workers)
+            self.is_left_over = True
+        explanations = tuple(
+            Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
+            for e in grant.explanations
+        )
+        self.targets.placed[job.id] = (allocation, explanations + self.finder.why(job, grant, allocation))
+
+    def _await(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        self.then.hold(job, allocation)
+        self.now.limit_to(self.then, allocation)
+        self.targets.awaited[job.id] = allocation
+
+    def _is_good(self, job: JobSnapshot, allocation: GangAllocation | None, grant: Grant) -> bool:
+        """Is it there about as fast as it should be at that size, so that no place is worth waiting for?"""
+        if allocation is None or allocation.n_workers < grant.n_workers:
+            return False
+        return self.finder.step_s(job, allocation) <= (1 + SCATTERED) * self.finder.expected_s(job, grant)
+
+    def _is_worse(self, job: JobSnapshot, allocation: GangAllocation, later: GangAllocation | None) -> bool:
+        """Is it clearly better to wait for the place that others are about to leave?"""
+        if later is None or later == allocation:
+            return False
+        return self.finder.step_s(job, allocation) > (1 + SCATTERED) * self.finder.step_s(job, later)
+
+    def _smaller(self, job: JobSnapshot, grant: Grant) -> Grant | None:
+        """Half the size, where that will do."""
+        n_workers = max(grant.least_workers or grant.n_workers, grant.n_workers // 2)
+        if n_workers >= grant.n_workers or not self.scene.budget.take(job, n_workers):
+            return None
+        return replace(grant, n_workers=n_workers, n_nodes=0)
+
+    # 4
+
+    def _spare_needless_victims(self, shrinking: list[JobSnapshot]) -> None:
+        budget = self.scene.budget
+        position = {job_id: i for i, job_id in enumerate(self.proposal.order)}
+        victims = [self.jobs[job_id] for job_id in self.targets.leaving]
+        for job in sorted(victims, key=lambda job: (position.get(job.id, len(position)), job.id)):
+            held = self.targets.leaving[job.id]
+            if self.then.fits(job, held) and budget.take(job, held.n_workers):
+                self.then.hold(job, held)
+                del self.targets.leaving[job.id]
+                self.targets.kept[job.id] = ()
+        for job in shrinking:
+            if job.allocation is None or job.id not in self.targets.placed:
+                continue
+            held = job.allocation
+            smaller, _ = self.targets.placed[job.id]
+            self.then.release(job, smaller)
+            if self.then.fits(job, held) and budget.take(job, held.n_workers):
+                self.then.hold(job, held)
+                del self.targets.placed[job.id]
+                self.targets.kept[job.id] = ()
+            else:
+                self.then.hold(job, smaller)
+
+    # 5
+
+    def _fill(self) -> None:
+        if self.is_left_over:
+            for job, grant in left_over(self.scene, self.proposal, but=self.grants):
+                self.grants[job.id] = grant
+                self._launch(job, grant)
+
+    # 6
+
+    def _move(self, pricing: LinkPricing) -> None:
+        """The worst place first; the own GPUs count as free."""
+        badly: list[tuple[float, str, GangAllocation]] = []
+        for job_id in self.targets.kept:
+            grant, held = self.grants.get(job_id), held_by(self.jobs[job_id])
+            if grant is None or held is None or grant.packing is not Packing.PRICED or job_id in self.targets.awaited:
+                continue
+            if grant.n_workers == held.n_workers and not grant.beside and pricing.is_bad(self.jobs[job_id], held):
+                badly.append((-pricing.step_s(self.jobs[job_id], held), job_id, held))
+        for _, job_id, held in sorted(badly, key=lambda bad: bad[:2])[:MOST_MOVES]:
+            job, grant = self.jobs[job_id], self.grants[job_id]
+            self.then.release(job, held)
+            found = self.finder.find_exactly(self._with_own(self.now, job, held), job, grant)
+            found = None if found == held else found
+            gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
+            if found is not None and self.then.fits(job, found) and pricing.pays(job, gain_s):
+                facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}
+                why = replace(grant, explanations=(Explanation(Reason.MOVES, facts),))
+                del self.targets.kept[job_id]
+                self._settle_on(job, found, why)
+            else:
+                self.then.hold(job, held)
+
+    def _with_own(self, room: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
+        """The room as it is for the job itself: what it holds is free for it, as far as nobody else was promised it."""
+        own = room.copy()
+        own.release(job, held)
+        own.limit_to(self.then, held)
+        return own
+
+    def _may_keep(self, held: GangAllocation, grant: Grant) -> bool:
+        """Is it on the wished type of GPU, on the wished nodes, and not with one that keeps these GPUs already?"""
+        node = self.then.nodes[held.shares[0].node]
+        has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
+        lies_so = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
+        is_taken = any(mate in self.targets.kept for mate in self.then.mates(held))
+        return has_type and (lies_so or not grant.spots) and not is_taken

@@ -1,0 +1,1 @@
+"""A busy cluster that never comes to rest, made by seed: what rounds are measured on."""

@@ -1,0 +1,1 @@
+"""The hidden truth of a simulation: true speeds and lengths. The scheduler sees only snapshots. One file each."""

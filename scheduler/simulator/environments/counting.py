@@ -1,0 +1,72 @@
+"""The counting world: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, TenantSnapshot
+from scheduler.api.topology import Node, Rack
+from scheduler.simulator.environments.environment import Arrival, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.trace import Trace, TraceJob
+
+
+class CountingEnvironment(SteadyEnvironment):
+    """A step is about a second of the job at its own size. Elastic jobs speed up as far as they have GPUs, perfectly.
+
+    knows_durations: the scheduler is told how long jobs are; otherwise only how far they are.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        start_s: float = 0.0,
+        stop_s: float = 0.0,
+        tenants: Sequence[TenantSnapshot] = (),
+        knows_durations: bool = True,
+    ) -> None:
+        self.nodes: Sequence[Node] = cluster.nodes
+        self.racks: Sequence[Rack] = cluster.racks
+        self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
+        self._start_s, self._stop_s = start_s, stop_s
+        self._knows_durations = knows_durations
+        self._jobs = {job.id: job for job in trace.jobs}
+        super().__init__([Arrival(job.submitted_at_s, self._snapshot(job)) for job in trace.jobs])
+
+    def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:  # noqa: ARG002
+        job = self._jobs[gang.job.id]
+        return job.duration_s / gang.job.steps_total * job.n_gpus / gang.allocation.n_workers
+
+    def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
+        return self._start_s
+
+    def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
+        return self._stop_s
+
+    def _snapshot(self, job: TraceJob) -> JobSnapshot:
+        steps = max(1, math.ceil(job.duration_s))
+        least, most = job.min_gpus or job.n_gpus, job.max_gpus or job.n_gpus
+        is_elastic = least < most
+        step_s = job.duration_s / steps
+        return JobSnapshot(
+            id=job.id,
+            tenant=job.tenant,
+            submitted_at_s=job.submitted_at_s,
+            steps_total=steps,
+            batch_size=1000,
+            name=job.id,
+            family=job.model,
+            priority=job.priority,
+            min_workers=least,
+            max_workers=most,
+            requested_workers=job.n_gpus,
+            cpus_per_worker=0.0,
+            step_overhead_s=0.0 if is_elastic else step_s,
+            example_s=step_s * job.n_gpus / 1000 if is_elastic else 0.0,
+            start_s=self._start_s,
+            checkpoint_s=self._stop_s,
+            length_is_known=self._knows_durations,
+        )

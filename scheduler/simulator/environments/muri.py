@@ -1,0 +1,174 @@
+"""Muri's world: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
+
+As published (Zhao et al., Muri, SIGCOMM '22, and their simulator) every event costs every job that runs its restart,
+and a group the sum of its members' restarts; the clean rule charges a start to the job that starts, and to nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Profile, TenantSnapshot
+from scheduler.api.topology import Node, Rack
+from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s
+from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.muri_antman import beside_step_s
+from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.trace import Rows, Trace, TraceJob
+
+ALONE = 1.015  # an iteration alone, by the profiled one: what their system costs
+UNKNOWN_RESTART_S = 10.0
+MOST_JOBS_PER_GPU = 4
+_SAME_S = 1e-4  # events so close together are one
+
+Restarts = Mapping[tuple[int, str], float]  # seconds by GPUs and model
+
+
+def read_restarts(text: str, *, name: str) -> Restarts:
+    """Rows of num_gpu, model, restart_s. Raises BadInput."""
+    return {
+        (row.whole("num_gpu", least=1), row.text("model")): row.number("restart_s")
+        for row in Rows(text, name=name, columns=("num_gpu", "model", "restart_s"))
+    }
+
+
+class MuriEnvironment(SteadyEnvironment):
+    """as_published: restarts are charged as their simulator does. knows_lengths: the scheduler is told of iterations.
+
+    opportunistic: those that share do so as under AntMan: guaranteed jobs (of priority 1; the trace's 0) keep their
+    speed, the others get what is left.
+    """
+
+    is_coupled = True
+
+    def __init__(
+        self,
+        trace: Trace,
+        cluster: Cluster,
+        restarts: Restarts,
+        *,
+        as_published: bool = True,
+        opportunistic: bool = False,
+        knows_lengths: bool = True,
+        tenants: Sequence[TenantSnapshot] = (),
+    ) -> None:
+        self.nodes: Sequence[Node] = tuple(replace(n, max_jobs_per_gpu=MOST_JOBS_PER_GPU) for n in cluster.nodes)
+        self.racks: Sequence[Rack] = cluster.racks
+        self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
+        self.is_disturbed = as_published
+        self._as_published, self._opportunistic = as_published, opportunistic
+        self._jobs = {job.id: job for job in trace.jobs}
+        self._guaranteed = {job.id for job in trace.jobs if not job.extra.get("is_opportunistic", False)}
+        self._restart_s = {job.id: restarts.get((job.n_gpus, job.model), UNKNOWN_RESTART_S) for job in trace.jobs}
+        self._stages = {job.id: _stages(job) for job in trace.jobs}
+        self._charge_s: dict[str, float] = {}
+        self._alone_s = {job.id: float(job.extra["iteration_s"]) * ALONE for job in trace.jobs}
+        self._others: Mapping[str, SimulatedGang] = {}
+        self._mates: dict[tuple[str, int], list[str]] = {}
+        self._is_shared = False  # does any GPU have two who train?
+        self._spots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
+        super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
+
+    def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
+        """Alone, or in the fullest of the groups that its workers are in."""
+        alone_s = self._alone_s[gang.job.id]
+        groups = self._groups(gang, others)
+        if not self._is_shared:
+            return alone_s
+        if self._opportunistic:
+            return self._opportunistic_s(gang.job, groups)
+        slowest_s = alone_s
+        for group in groups:
+            if len(group) > 1:
+                together_s = joint_step_s([self._stages[job_id] for job_id in group]) * CONTENTION[len(group) - 1]
+                slowest_s = max(slowest_s, together_s) if slowest_s != alone_s else together_s
+        return slowest_s
+
+    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+        job_id = gang.job.id
+        if not self._as_published:
+            self._charge_s[job_id] = 0.0
+        elif self._opportunistic:
+            self._charge_s[job_id] = self._restart_s[job_id]
+        else:
+            members = {member for group in self._groups(gang, others) for member in group}
+            self._charge_s[job_id] = sum([self._restart_s[member] for member in sorted(members)])
+        return super().leg(gang, others)
+
+    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+        if elapsed_s >= leg.seconds - _SAME_S:
+            super().advance(job_id, leg, elapsed_s=leg.seconds)
+        else:
+            self._done[job_id] += max(0.0, elapsed_s - self._charge_s[job_id]) * leg.steps_per_s
+
+    def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
+        return 0.0 if self._as_published else self._restart_s[job.id]
+
+    def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
+        """Its steps as they were at the last event: charges are not seen before."""
+        if not self._as_published:
+            return job
+        return job.progressed(steps_done=self._done[job.id], executed_gpu_s=job.executed_gpu_s)
+
+    def _opportunistic_s(self, job: JobSnapshot, groups: Sequence[Sequence[str]]) -> float:
+        alone_s = self._alone_s[job.id]
+        if job.id in self._guaranteed:
+            return alone_s
+        slowest_s = alone_s
+        for other in {other for group in groups for other in group if other != job.id}:
+            if other in self._guaranteed:
+                beside_s = beside_step_s(self._stages[job.id], self._stages[other], host_step_s=self._alone_s[other])
+                slowest_s = max(slowest_s, beside_s)
+            else:
+                slowest_s = max(slowest_s, 2 * alone_s)
+        return slowest_s
+
+    def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
+        """Who trains on each of its GPUs; alike groups once."""
+        if others is not self._others:
+            self._others, self._mates, n_spots = others, {}, 0
+            for job_id, other in others.items():
+                spots = self._spots_of(other)
+                n_spots += len(spots)
+                for spot in spots:
+                    self._mates.setdefault(spot, []).append(job_id)
+            self._is_shared = n_spots > len(self._mates)
+        if not self._is_shared:
+            return [(gang.job.id,)]
+        return list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+
+    def _spots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
+        """Its GPUs, listed once for each place."""
+        known = self._spots.get(gang.job.id)
+        if known is None or known[0] is not gang.allocation:
+            known = gang.allocation, [(share.node, gpu) for share in gang.allocation.shares for gpu in share.gpus]
+            self._spots[gang.job.id] = known
+        return known[1]
+
+    def _snapshot(self, job: TraceJob, knows_length: bool) -> JobSnapshot:
+        step_s = float(job.extra["iteration_s"]) * ALONE
+        cpu_io_s, gpu_s, network_s = self._stages[job.id]
+        return JobSnapshot(
+            id=job.id,
+            tenant=job.tenant,
+            submitted_at_s=job.submitted_at_s,
+            steps_total=max(1, int(job.extra["iterations"])),
+            batch_size=max(1, int(job.extra["batch_size"])) * job.n_gpus,
+            name=job.id,
+            family=f"{job.model} on {job.n_gpus}",
+            priority=int(self._opportunistic and job.id in self._guaranteed),
+            min_workers=job.n_gpus,
+            max_workers=job.n_gpus,
+            cpus_per_worker=0.0,
+            step_overhead_s=step_s,
+            example_s=0.0,
+            start_s=0.0 if self._as_published else self._restart_s[job.id],
+            checkpoint_s=0.0,
+            length_is_known=knows_length,
+            profile=Profile(cpu_io_s, gpu_s, network_s),
+        )
+
+
+def _stages(job: TraceJob) -> Stages:
+    return float(job.extra["cpu_io_s"]), float(job.extra["gpu_s"]), float(job.extra["network_s"])

@@ -1,0 +1,176 @@
+"""The worlds by name, as command line and benchmarks make them from files. The registry below is the whole list.
+
+A world is told what the policy may know: a policy is compared within its class of information only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatch
+from functools import partial
+
+from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.simulator.environments.environment import Environment
+from scheduler.simulator.environments.gavel_tables import SharingTables, read_sharing
+from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
+from scheduler.simulator.environments.network import NetworkEnvironment
+from scheduler.simulator.environments.pollux import PERIOD_S, PolluxEnvironment
+from scheduler.simulator.environments.pollux_adaptive import AdaptivePolluxEnvironment
+from scheduler.simulator.environments.pollux_tables import read_applications
+from scheduler.simulator.environments.sharing import SharingEnvironment
+from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.tenants import tenants_of
+from scheduler.simulator.traces.trace import BadInput, Trace
+
+
+class Information(StrEnum):
+    """What the scheduler is told about the length of jobs. DURATIONS: true speeds, too."""
+
+    DURATIONS = "durations"
+    DECLARED = "declared"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A folder of measured profiles: the names of its files, and how to read one."""
+
+    name: str
+    files: Sequence[str]
+    read: Callable[[str], str]
+
+    def matching(self, pattern: str) -> dict[str, str]:
+        """Texts by name. Raises BadInput if there is none."""
+        found = {file: self.read(file) for file in sorted(self.files) if fnmatch(file, pattern)}
+        if not found:
+            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the world's own profiles")
+        return found
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a world is made of. policy: its name; some worlds treat jobs as that policy's authors did."""
+
+    trace: Trace
+    cluster: Cluster
+    policy: str
+    information: Information | None = None  # None: as the policy's authors had it
+    data: Data | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises BadInput for a job that could never run."""
+        by_type: dict[str, int] = {}
+        for node in self.cluster.nodes:
+            by_type[node.gpu_type] = by_type.get(node.gpu_type, 0) + node.n_gpus
+        most = max(by_type.values())
+        for job in self.trace.jobs:
+            if job.n_gpus > most:
+                there = f"{most} of one type" if len(by_type) > 1 else str(most)
+                problem = f"job {job.id!r} needs {job.n_gpus} GPUs, but {self.cluster.name} has {there}"
+                raise BadInput(self.trace.name, job.row, f"{problem}; take the job out, or use a larger cluster")
+        tenants_of(self.trace, self.cluster.tenants, cluster=self.cluster.name)
+
+    def needed_data(self, world: str) -> Data:
+        if self.data is None:
+            raise BadInput(
+                self.trace.name, None, f"the {world} world needs measured profiles; give their folder as --data"
+            )
+        return self.data
+
+
+@dataclass(frozen=True)
+class EnvironmentKind:
+    """period_s: the rounds of that world's authors; None = a round at every event."""
+
+    make: Callable[[Setting], Environment]
+    period_s: float | None = None
+
+
+ADAPTS_BATCHES = frozenset({"mlhub", "pollux"})  # policies whose jobs may change their batch, where users allow it
+
+
+def _counting(setting: Setting) -> Environment:
+    for job in setting.trace.jobs:
+        if job.duration_s <= 0:
+            raise BadInput(setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting world needs one")
+    return CountingEnvironment(
+        setting.trace,
+        setting.cluster,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+        knows_durations=setting.information is not Information.NONE,
+    )
+
+
+def _pollux(setting: Setting) -> Environment:
+    if setting.trace.format != "pollux":
+        raise BadInput(setting.trace.name, 1, "the pollux world replays Pollux' own workloads only")
+    data = setting.needed_data("pollux")
+    applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
+    if setting.policy in ADAPTS_BATCHES and setting.information in (None, Information.DECLARED):
+        shares = setting.policy != "pollux"  # whose agents know their own job only
+        return AdaptivePolluxEnvironment(setting.trace, setting.cluster, applications, shares_families=shares)
+    knows = setting.information is Information.DURATIONS or (
+        setting.information is None and setting.policy == "optimus"
+    )
+    return PolluxEnvironment(setting.trace, setting.cluster, applications, knows_table=knows)
+
+
+def _network(setting: Setting) -> Environment:
+    if setting.trace.format not in ("muri", "mlhub"):
+        raise BadInput(setting.trace.name, 1, "the network world needs iterations: a trace in Muri's or MLHub's format")
+    return NetworkEnvironment(
+        setting.trace,
+        setting.cluster,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+        seed=setting.seed,
+        is_elastic=setting.trace.format == "muri",
+        knows_lengths=setting.information is not Information.NONE,
+        knows_speeds=setting.information is Information.DURATIONS,
+    )
+
+
+def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
+    if setting.trace.format != "muri":
+        raise BadInput(setting.trace.name, 1, "the muri world needs stage profiles: a trace in Muri's format")
+    data = setting.needed_data("muri")
+    (name, text), *_ = data.matching("*restart_overhead_s.csv").items()
+    return MuriEnvironment(
+        setting.trace,
+        setting.cluster,
+        read_restarts(text, name=name),
+        as_published=as_published,
+        opportunistic=setting.policy == "antman",
+        knows_lengths=setting.information is not Information.NONE,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+    )
+
+
+def sharing_tables(data: Data) -> SharingTables:
+    """Of the folder. Raises BadInput."""
+    isolated, *_ = data.matching("*isolated.csv").items()
+    return read_sharing(isolated, tuple(data.matching("*colocated_pairs*.csv").items()), name=data.name)
+
+
+def _sharing(setting: Setting) -> Environment:
+    """Told of pairs is who is told true speeds; everybody else finds out by trying."""
+    return SharingEnvironment(
+        setting.trace,
+        setting.cluster,
+        sharing_tables(setting.needed_data("sharing")),
+        knows_lengths=setting.information is not Information.NONE,
+        knows_pairs=setting.information is Information.DURATIONS,
+        tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
+    )
+
+
+ENVIRONMENTS: Mapping[str, EnvironmentKind] = {
+    "counting": EnvironmentKind(_counting),
+    "muri": EnvironmentKind(_muri),
+    "muri-clean": EnvironmentKind(partial(_muri, as_published=False)),
+    "network": EnvironmentKind(_network),
+    "pollux": EnvironmentKind(_pollux, PERIOD_S),
+    "sharing": EnvironmentKind(_sharing),
+}

@@ -1,0 +1,1 @@
+"""What a simulation came to: completion times, fairness, calibration, comparisons, figures."""

@@ -1,0 +1,149 @@
+"""Several policies on the same traces, cluster, costs and seeds: what is played, how it is judged, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scheduler.policies import policy_named
+from scheduler.simulator.engine import simulate
+from scheduler.simulator.environments.registry import EnvironmentKind, Setting
+from scheduler.simulator.outcome import SimulationOutcome
+from scheduler.simulator.reports.broken_guarantees import BrokenGuarantee, broken_guarantees, guarantees_of
+from scheduler.simulator.reports.finish_time_fairness import alone_s, finish_time_fairness
+from scheduler.simulator.reports.summary import Curves, curves_of, job_rows, summary
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A policy with its parameters, under the name by which the tables call it."""
+
+    label: str
+    policy: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PolicyRun:
+    """One simulation, judged. figures: as simulate writes them; rows: the jobs; rho: finish-time fairness by job."""
+
+    label: str
+    trace: str
+    seed: int
+    figures: Mapping[str, Any]
+    rho: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+    curves: Curves
+    broken: Sequence[BrokenGuarantee] | None = None  # guarantees; None where there are none
+
+
+def contestants_in(names: str, parameters: Mapping[str, Any]) -> list[Contestant]:
+    """Of "fifo,las,short=las" and {"short.limits": [600]}: a label may stand before the policy's name.
+
+    Raises ValueError for a policy or parameter that does not exist, or a label that is there twice.
+    """
+    found: dict[str, Contestant] = {}
+    for one in filter(None, (name.strip() for name in names.split(","))):
+        label, _, policy = one.rpartition("=")
+        label = label or policy
+        if label in found:
+            raise ValueError(f"{label!r} is in --policies twice; name one of them, as in other={policy}")
+        own = {k.split(".", 1)[1]: v for k, v in parameters.items() if k.split(".", 1)[0] == label and "." in k}
+        policy_named(policy, own)
+        found[label] = Contestant(label, policy, own)
+    strangers = [key for key in parameters if "." not in key or key.split(".", 1)[0] not in found]
+    if strangers:
+        raise ValueError(f"--param {strangers[0]!r} is of none of the policies; write it as in las.limits=[600]")
+    if not found:
+        raise ValueError("--policies names none; as in fifo,srtf,mlhub")
+    return list(found.values())
+
+
+def alone_times(kind: EnvironmentKind, setting: Setting, *, period_s: float | None) -> dict[str, float]:
+    """Seconds of every job alone on the cluster, as a policy of fixed sizes runs it: the same for all contestants."""
+    plain = replace(setting, policy="fifo")
+    return alone_s(setting.trace, lambda trace: kind.make(replace(plain, trace=trace)), period_s=period_s)
+
+
+def fairness_of(outcome: SimulationOutcome, setting: Setting, alone: Mapping[str, float]) -> dict[str, float]:
+    """Finish-time fairness by job."""
+    asked = {job.id: job.n_gpus for job in setting.trace.jobs}
+    return finish_time_fairness(outcome, alone_s=alone, n_asked=asked, n_gpus=setting.cluster.n_gpus)
+
+
+def play(
+    kind: EnvironmentKind,
+    setting: Setting,
+    contestant: Contestant,
+    *,
+    period_s: float | None,
+    alone: Mapping[str, float],
+    stopwatch: Callable[[], float] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[PolicyRun, SimulationOutcome]:
+    """Simulate it and judge it. Raises ValueError if a job that was submitted did not complete."""
+    world = kind.make(replace(setting, policy=contestant.policy))
+    outcome = simulate(
+        world,
+        policy=policy_named(contestant.policy, contestant.parameters),
+        period_s=period_s,
+        seed=setting.seed,
+        stopwatch=stopwatch,
+        on_progress=on_progress,
+    )
+    figures = summary(outcome, nodes=world.nodes)
+    if figures["n_completed"] != len(setting.trace.jobs):
+        raise ValueError(
+            f"{figures['n_completed']} of {len(setting.trace.jobs)} jobs of {setting.trace.name} completed"
+        )
+    rho = fairness_of(outcome, setting, alone)
+    curves = curves_of(outcome, nodes=world.nodes, rho=rho)
+    rows = job_rows(outcome, rho=rho)
+    guaranteed = guarantees_of(world.tenants)
+    broken = broken_guarantees(outcome, guarantees=guaranteed) if guaranteed else None
+    name = setting.trace.name
+    return PolicyRun(contestant.label, name, setting.seed, figures, rho, rows, curves, broken), outcome
+
+
+def table(played: Iterable[PolicyRun]) -> list[dict[str, Any]]:
+    """A row for every contestant: means over traces and seeds. sd_s: of the averages; times_best: of the best average.
+
+    worst_rho: of the job that was treated worst in all.
+    """
+    by_label: dict[str, list[PolicyRun]] = {}
+    for one in played:
+        by_label.setdefault(one.label, []).append(one)
+    rows = [_row(label, found) for label, found in by_label.items()]
+    best = min((row["avg_jct_s"] for row in rows), default=1.0)
+    return [row | {"times_best": row["avg_jct_s"] / best if best else 1.0} for row in rows]
+
+
+def _row(label: str, found: Sequence[PolicyRun]) -> dict[str, Any]:
+    def mean(*keys: str) -> float:
+        values = [one.figures for one in found]
+        for key in keys:
+            values = [value[key] for value in values]
+        return float(np.mean(values))  # type: ignore[arg-type]
+
+    averages = [one.figures["avg_jct_s"] for one in found]
+    broken = [len(one.broken) for one in found if one.broken is not None]
+    return {
+        "policy": label,
+        "runs": len(found),
+        "n_completed": sum(one.figures["n_completed"] for one in found),
+        "avg_jct_s": mean("avg_jct_s"),
+        "sd_s": float(np.std(averages, ddof=1)) if len(averages) > 1 else 0.0,
+        "median_jct_s": mean("median_jct_s"),
+        "p95_jct_s": mean("p95_jct_s"),
+        "p99_jct_s": mean("p99_jct_s"),
+        "makespan_s": mean("makespan_s"),
+        "utilisation": mean("utilisation"),
+        "mean_rho": float(np.mean([rho for one in found for rho in one.rho.values()])),
+        "worst_rho": float(np.max([rho for one in found for rho in one.rho.values()])),
+        **({"broken_guarantees": sum(broken)} if broken else {}),
+        "decision_ms": mean("decision_ms", "mean"),
+        "decision_p99_ms": mean("decision_ms", "p99"),
+    }

@@ -1,0 +1,202 @@
+"""What a simulation comes to: completion times, makespan, utilisation, the cost of deciding; a row for every job."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.api.topology import Node
+from scheduler.simulator.outcome import JobHistory, SimulationOutcome
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def summary(outcome: SimulationOutcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
+    """The figures of one simulation; seconds, but for decision_ms. JSON values only.
+
+    utilisation: GPU-seconds in which somebody held a GPU, of those there were; n_per_gpu: how many held it then.
+    Raises ValueError if a job that was submitted did not complete.
+    """
+    unfinished = [job_id for job_id, life in outcome.lives.items() if life.jct_s is None]
+    if unfinished:
+        raise ValueError(
+            f"{len(unfinished)} of {len(outcome.lives)} jobs did not complete, among them {unfinished[0]!r}"
+        )
+    jct_s = {job_id: life.jct_s or 0.0 for job_id, life in outcome.lives.items()}
+    times = np.array(list(jct_s.values()))
+    began_s = min(life.submitted_at_s for life in outcome.lives.values())
+    makespan_s = max(life.ended_at_s or 0.0 for life in outcome.lives.values()) - began_s
+    since_I, to_I = busy_intervals(outcome)
+    held = sum((to - since) * a.n_workers for life in outcome.lives.values() for since, to, a in life.spans)
+    busy = float((to_I - since_I).sum())
+    there_is = sum(node.n_gpus for node in nodes) * makespan_s
+    decision_ms = np.array(outcome.decision_s or (0.0,)) * 1000
+    return {
+        "n_submitted": len(outcome.lives),
+        "n_completed": len(jct_s),
+        "avg_jct_s": float(times.mean()),
+        "median_jct_s": float(np.median(times)),
+        "p95_jct_s": float(np.percentile(times, 95)),
+        "p99_jct_s": float(np.percentile(times, 99)),
+        "makespan_s": float(makespan_s),
+        "utilisation": float(busy / there_is) if there_is else 0.0,
+        "n_per_gpu": float(held / busy) if busy else 0.0,
+        "n_failures": outcome.n_failures,
+        "lost_gpu_s": outcome.lost_gpu_s,
+        "rounds": outcome.n_rounds,
+        "decision_ms": {"mean": float(decision_ms.mean()), "p99": float(np.percentile(decision_ms, 99))},
+        "jct_s": jct_s,
+    }
+
+
+def job_rows(outcome: SimulationOutcome, *, rho: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
+    """A row for every job, in the order of submission. waited_s: without GPUs; gpu_s: held, starts included.
+
+    rho: finish-time fairness by job, where it was worked out.
+    """
+    rows = []
+    for job_id, life in outcome.lives.items():
+        held_s = sum(to - since for since, to, _ in life.spans)
+        rows.append(
+            {
+                "job": job_id,
+                "tenant": life.job.tenant,
+                "model": life.job.family,
+                "submitted_at_s": life.submitted_at_s,
+                "started_at_s": life.started_at_s,
+                "ended_at_s": life.ended_at_s,
+                "jct_s": life.jct_s,
+                "waited_s": None if life.jct_s is None else life.jct_s - held_s,
+                "n_restarts": life.n_restarts,
+                "most_gpus": max((a.n_workers for _, _, a in life.spans), default=0),
+                "gpu_s": sum((to - since) * a.n_workers for since, to, a in life.spans),
+                "rho": None if rho is None else rho.get(job_id),
+            }
+        )
+    return rows
+
+
+def csv_of(rows: Sequence[Mapping[str, Any]], *, names: Sequence[str] = ()) -> str:
+    """The rows as CSV under these names, else the first row's; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names) or (list(rows[0]) if rows else []), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def markdown_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as a Markdown table under the first row's names; large numbers without decimals."""
+    names = list(rows[0]) if rows else []
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    lines += [f"| {' | '.join(_words(row.get(name)) for name in names)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def busy_intervals(outcome: SimulationOutcome) -> tuple[FloatArray, FloatArray]:
+    """(since_I, to_I): for every GPU the stretches in which somebody held it, once where several share it."""
+    numbers: dict[tuple[str, int], int] = {}
+    found = []
+    for life in outcome.lives.values():
+        for since, to, allocation in life.spans:
+            for share in allocation.shares:
+                found += [(numbers.setdefault((share.node, gpu), len(numbers)), since, to) for gpu in share.gpus]
+    if not found:
+        return np.zeros(0), np.zeros(0)
+    gpu_I, since_I, to_I = np.array(found).T
+    order = np.lexsort((since_I, gpu_I))
+    gpu_I, since_I, to_I = gpu_I[order], since_I[order], to_I[order]
+    apart_I = gpu_I * (to_I.max() - since_I.min() + 1.0)  # so that one running maximum serves all GPUs
+    covered_I = np.concatenate(([-np.inf], np.maximum.accumulate(to_I + apart_I)[:-1])) - apart_I
+    return np.clip(covered_I, since_I, to_I), to_I
+
+
+def utilisation_curve(
+    outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bins: int = 200
+) -> tuple[FloatArray, FloatArray]:
+    """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
+    began_s = min(life.submitted_at_s for life in outcome.lives.values())
+    edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
+    since_I, to_I = busy_intervals(outcome)
+    return _middles(edges), np.diff(job_seconds(edges, since_I, to_I)) / np.diff(edges) / max(
+        1, sum(n.n_gpus for n in nodes)
+    )
+
+
+def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[FloatArray, FloatArray]:
+    """(at_B, n_jobs_B): jobs submitted and not ended, averaged over equal stretches."""
+    lives = list(outcome.lives.values())
+    since_J = np.array([life.submitted_at_s for life in lives])
+    to_J = np.array([_end_of(life, outcome) for life in lives])
+    edges = np.linspace(since_J.min(), max(_last_end_s(outcome), since_J.min() + 1e-9), n_bins + 1)
+    return _middles(edges), np.diff(job_seconds(edges, since_J, to_J)) / np.diff(edges)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the figures of one policy are drawn from. utilisation, jobs: (at_B in seconds, value_B)."""
+
+    jct_s: Sequence[float]
+    rho: Sequence[float]
+    utilisation: tuple[FloatArray, FloatArray]
+    jobs: tuple[FloatArray, FloatArray]
+
+
+def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
+    return Curves(
+        [life.jct_s for life in outcome.lives.values() if life.jct_s is not None],
+        list(rho.values()),
+        utilisation_curve(outcome, nodes=nodes),
+        jobs_curve(outcome),
+    )
+
+
+def curve_rows(curves: Curves) -> list[dict[str, float]]:
+    """The curves over time as rows: seconds, share of GPUs held, jobs in the cluster."""
+    at_B, share_B = curves.utilisation
+    found = zip(at_B.tolist(), share_B.tolist(), curves.jobs[1].tolist(), strict=True)
+    return [{"at_s": at_s, "utilisation": share, "jobs": n} for at_s, share, n in found]
+
+
+def job_seconds(at_T: FloatArray, since_I: FloatArray, to_I: FloatArray) -> FloatArray:
+    """For each instant the seconds of all the intervals that lie before it."""
+    return _passed(at_T, np.sort(since_I)) - _passed(at_T, np.sort(to_I))
+
+
+def _passed(at_T: FloatArray, start_I: FloatArray) -> FloatArray:
+    """For each instant the sum of what has passed since the starts before it; start_I ascending."""
+    n_T = np.searchsorted(start_I, at_T)
+    total_I = np.concatenate(([0.0], np.cumsum(start_I)))
+    result: FloatArray = n_T * at_T - total_I[n_T]
+    return result
+
+
+def _middles(edges: FloatArray) -> FloatArray:
+    return (edges[1:] + edges[:-1]) / 2
+
+
+def _end_of(life: JobHistory, outcome: SimulationOutcome) -> float:
+    return outcome.ended_at_s if life.ended_at_s is None else life.ended_at_s
+
+
+def _last_end_s(outcome: SimulationOutcome) -> float:
+    """When the last job ended; a policy may have asked to be woken later."""
+    return max((_end_of(life, outcome) for life in outcome.lives.values()), default=0.0)
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else value
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,1 @@
+"""Readers and writers of traces and clusters, and made-up days."""

@@ -1,0 +1,89 @@
+"""Resources and limits are fields of a job: validated, cloned, used for its pods, and never given to the model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
+from mlhub.control.stalls import limit_s
+from mlhub.jobs.models import Job
+from tests.cast import Cast, make_cast
+from tests.jobs import builders
+
+GIB = 2**30
+ASKED = {"cpus": 2.0, "memory_gib": 3.0, "n_servers": 2, "server_memory_gib": 1.5}
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast(max_gpus=4)
+
+
+def submit(cast: Cast, **body: Any) -> Any:
+    dataset, model = builders.ready_dataset(cast.project_a, cast.bob), builders.builtin()
+    request = {"dataset_version": str(dataset.id), "model_version": str(model.id), "epochs": 1, "batch_size": 8, **body}
+    return cast.client(cast.bob).post("/api/v1/jobs", request, format="json")
+
+
+@pytest.mark.django_db
+def test_what_was_asked_for_is_what_pods_get_and_what_a_clone_asks_for(cast: Cast) -> None:
+    answer = submit(cast, resources=ASKED, limits={"stall_s": 900})
+    assert answer.status_code == 201, answer.content
+    assert (answer.json()["resources"], answer.json()["limits"]) == (ASKED, {"stall_s": 900})
+    job = Job.objects.get(pk=answer.json()["id"])
+    assert (worker_resources(job).cpus, worker_resources(job).memory_bytes) == (2.0, 3 * GIB)
+    assert (requested_servers(job), server_resources(job).memory_bytes) == (2, 1.5 * GIB)
+    assert limit_s(job) == 900
+    assert job.hyperparameters == {}
+    clone = cast.client(cast.bob).post(f"/api/v1/jobs/{job.id}/clone", {"limits": {"stall_s": 60}}, format="json")
+    assert (clone.json()["resources"], clone.json()["limits"]) == (ASKED, {"stall_s": 60})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"resources": {"memory_gib": 0.1}}, "resources.memory_gib"),
+        ({"resources": {"cpus": "many"}}, "resources.cpus"),
+        ({"resources": {"n_servers": 1.5}}, "resources.n_servers"),
+        ({"resources": 3}, "resources"),
+        ({"limits": {"stall_s": 1}}, "limits.stall_s"),
+    ],
+)
+def test_a_refusal_names_the_resource_or_limit(cast: Cast, body: dict[str, Any], field: str) -> None:
+    answer = submit(cast, **body)
+    assert answer.status_code == 422, answer.content
+    assert field in {error["field"] for error in answer.json()["errors"]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast: Cast) -> None:
+    old = {"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}
+    job = builders.job(cast.project_a, cast.bob, hyperparameters={"width": 8})
+    before, after = [("jobs", "0005_prediction")], MigrationExecutor(connection).loader.graph.leaf_nodes()
+    try:
+        executor = MigrationExecutor(connection)
+        executor.migrate([*before, ("metrics", "0002_self_measurement")])
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE jobs_job SET hyperparameters = %s::jsonb WHERE id = %s",
+                ['{"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}', str(job.id)],
+            )
+        executor = MigrationExecutor(connection)
+        executor.migrate(after)
+        job.refresh_from_db()
+        assert job.hyperparameters == {"width": 8}
+        assert (job.resources, job.limits) == ({"memory_gib": 4, "n_servers": 3}, {"stall_s": 700})
+        executor = MigrationExecutor(connection)
+        executor.migrate([*before, ("metrics", "0002_self_measurement")])
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT hyperparameters::text FROM jobs_job WHERE id = %s", [str(job.id)])
+
+            assert json.loads(cursor.fetchone()[0]) == old
+    finally:
+        MigrationExecutor(connection).migrate(after)

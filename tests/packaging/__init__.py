@@ -1,0 +1,1 @@
+"""Tests of what `pip install .` gives: the wheel, its parts, and that each part stands without the others."""
