@@ -33,7 +33,7 @@ $(VENV)/.installed: requirements.txt requirements-dev.txt requirements-data.txt 
 	@PYTHON=$(PYTHON) deploy/local/setup.sh $(VENV)
 	@touch $@
 
-FRONTEND_SOURCES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/index.html)
+FRONTEND_SOURCES := $(shell find frontend/src frontend/public frontend/build -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/index.html)
 frontend: frontend/dist/index.html  ## Build the dashboard
 
 frontend/node_modules/.installed: frontend/package-lock.json | setup

@@ -1,4 +1,4 @@
-// The dashboard's rules: strict types, the hooks' rules, and walls: api, lib, components < features < app.
+// The dashboard's rules: strict types, the hooks' rules, and walls: lib < api < domain < components < features < app.
 import hooks from "eslint-plugin-react-hooks";
 import { readdirSync } from "node:fs";
 import tseslint from "typescript-eslint";
@@ -22,9 +22,10 @@ export default tseslint.config(
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: { attributes: false } }],
     },
   },
-  wall(["src/lib/**"], ["@/api/**", "@/components/**", "@/features/**", "@/app/**"], "lib knows nobody."),
-  wall(["src/api/**"], ["@/components/**", "@/features/**", "@/app/**"], "api knows lib only."),
-  wall(["src/components/**"], ["@/features/**", "@/app/**"], "Components know api and lib only."),
+  wall(["src/lib/**"], ["@/api/**", "@/domain/**", "@/components/**", "@/features/**", "@/app/**"], "lib imports nothing of the dashboard."),
+  wall(["src/api/**"], ["@/domain/**", "@/components/**", "@/features/**", "@/app/**"], "api imports lib only."),
+  wall(["src/domain/**"], ["@/components/**", "@/features/**", "@/app/**"], "domain imports api and lib only."),
+  wall(["src/components/**"], ["@/features/**", "@/app/**"], "Components import domain, api and lib only."),
   ...features.map((name) =>
     wall(
       [`src/features/${name}/**`],

@@ -4,20 +4,24 @@ import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
+import { firstLoadLimit } from "./build/firstLoad.ts";
+import { precompressed } from "./build/precompressed.ts";
+
 const backend = "http://127.0.0.1:8000";
+const FIRST_LOAD_LIMIT_KB = 250;
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), precompressed(), firstLoadLimit(FIRST_LOAD_LIMIT_KB)],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   server: { proxy: { "/api": backend, "/admin": backend, "/static": backend } },
   build: {
     target: "es2023",
     assetsDir: "assets",
-    chunkSizeWarningLimit: 900,
     rolldownOptions: {
       output: {
         codeSplitting: {
-          groups: [{ name: "vendor", test: /node_modules/ }],
+          // what changes with a new version of a library only, and every page needs
+          groups: [{ name: "react", test: /node_modules\/(?:react|react-dom|scheduler|react-router|@tanstack)\// }],
         },
       },
     },
@@ -26,7 +30,7 @@ export default defineConfig({
     environment: "jsdom",
     environmentOptions: { jsdom: { url: "http://localhost:3000/" } },
     setupFiles: ["./src/testing/setup.ts"],
-    include: ["src/**/*.test.{ts,tsx}"],
+    include: ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"],
     css: false,
     restoreMocks: true,
     testTimeout: 30_000,

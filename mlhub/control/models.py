@@ -69,6 +69,9 @@ class Round(models.Model):
         indexes = [GinIndex(fields=["applied"], name="round_applied", opclasses=["jsonb_path_ops"])]
 
 
+DECISIONS = [(kind, kind) for kind in ("launch", "resize", "preempt", "keep", "wait")]
+
+
 class JobDecision(models.Model):
     """A decision on a job that was another than the one before. round_id: where it was stored, if it was."""
 
@@ -77,7 +80,7 @@ class JobDecision(models.Model):
     at = models.DateTimeField()
     round_id = models.BigIntegerField(null=True)
     policy = models.CharField(max_length=50)
-    decision = models.CharField(max_length=10)  # launch | resize | preempt | keep | wait
+    decision = models.CharField(max_length=10)  # of DECISIONS
     explanations = models.JSONField(default=list)  # [{reason, sentence, facts}]
     mode = models.CharField(max_length=20, blank=True)
     n_workers = models.PositiveIntegerField(default=0)  # from then on

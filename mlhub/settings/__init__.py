@@ -120,6 +120,8 @@ FRONTEND_DIST = _installation.dashboard_build()
 WHITENOISE_ROOT = FRONTEND_DIST if FRONTEND_DIST.is_dir() else None
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
+# the build writes a hash of their content into the names of these files: what a browser has of them stays right
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/assets/[^/]+-[\w-]{8}\.(?:js|css)$"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
@@ -165,6 +167,9 @@ SPECTACULAR_SETTINGS = {
         "JobKind": "mlhub.jobs.models.JobKind",
         "KindEnum": "mlhub.registry.models.Kind",
         "JobState": "mlhub.jobs.api.serializers.STATES",
+        "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
+        "StrategyName": "mlhub.jobs.api.serializers.STRATEGIES",
+        "DecisionKind": "mlhub.control.models.DECISIONS",
         "Role": "mlhub.tenants.api.serializers.ROLES",
         "PodRole": [("worker", "worker"), ("server", "server")],
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import timedelta
 
 import pytest
@@ -57,3 +58,19 @@ def test_every_other_address_is_the_dashboard_never_from_a_cache(settings, tmp_p
     assert (page.status_code, page["Cache-Control"]) == (200, "no-cache")
     assert "csrftoken" in page.cookies
     assert client.post("/jobs/1").status_code == 405
+
+
+def test_a_browser_keeps_the_dashboards_hashed_files_for_good_and_asks_again_for_all_others(settings, tmp_path):
+    source = "export const jobs = 1;" * 100
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "JobPage-B--82RdW.js").write_text(source)
+    (tmp_path / "assets" / "JobPage-B--82RdW.js.gz").write_bytes(gzip.compress(source.encode()))
+    (tmp_path / "favicon.svg").write_text("<svg/>")
+    settings.FRONTEND_DIST = settings.WHITENOISE_ROOT = tmp_path
+    client = Client()
+    hashed = client.get("/assets/JobPage-B--82RdW.js", headers={"accept-encoding": "gzip"})
+    assert hashed["Cache-Control"] == "max-age=315360000, public, immutable"
+    assert hashed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(b"".join(hashed.streaming_content)).decode() == source
+    assert "immutable" not in client.get("/favicon.svg")["Cache-Control"]
+    assert client.get("/assets/JobPage-0a1b2c3d.js").status_code == 404, "the chunk of an earlier build is not a page"

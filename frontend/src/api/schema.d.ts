@@ -1077,8 +1077,30 @@ export interface components {
             readonly ended_at: string | null;
             /** @description How it ended: succeeded, preempted, failed or stopped; empty before. */
             readonly outcome: string;
-            /** @description The cause of a failure; empty without one. */
-            readonly cause: string;
+            /**
+             * @description Why it ended badly; blank otherwise.
+             *
+             *     * `user_code` - user_code
+             *     * `bad_spec` - bad_spec
+             *     * `input_unavailable` - input_unavailable
+             *     * `out_of_memory` - out_of_memory
+             *     * `peer_lost` - peer_lost
+             *     * `not_a_number` - not_a_number
+             *     * `report_refused` - report_refused
+             *     * `preempted` - preempted
+             *     * `timeout` - timeout
+             *     * `stalled` - stalled
+             *     * `image` - image
+             *     * `volume` - volume
+             *     * `quota` - quota
+             *     * `taint` - taint
+             *     * `unschedulable` - unschedulable
+             *     * `node_lost` - node_lost
+             *     * `killed` - killed
+             *     * `launch_failed` - launch_failed
+             *     * `unknown` - unknown
+             */
+            readonly cause: components["schemas"]["FailureCause"] | components["schemas"]["BlankEnum"];
             /** @description The failure in words; empty without one. */
             readonly message: string;
             /** @description The step at which it began or resumed. */
@@ -1116,6 +1138,8 @@ export interface components {
          * @enum {string}
          */
         BasisEnum: "family" | "few" | "others" | "prior";
+        /** @enum {unknown} */
+        BlankEnum: "";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             /**
@@ -1395,8 +1419,16 @@ export interface components {
             readonly round: number | null;
             /** @description The policy that decided. */
             readonly policy: string;
-            /** @description What was decided: launch, resize, preempt, migrate, keep or wait. */
-            readonly decision: string;
+            /**
+             * @description What was decided.
+             *
+             *     * `launch` - launch
+             *     * `resize` - resize
+             *     * `preempt` - preempt
+             *     * `keep` - keep
+             *     * `wait` - wait
+             */
+            readonly decision: components["schemas"]["DecisionKind"];
             /** @description Why, in words and numbers. */
             readonly explanations: components["schemas"]["Explanation"][];
             /** @description How workers exchange gradients from then on; empty for other decisions. */
@@ -1418,6 +1450,15 @@ export interface components {
              */
             readonly predicted_finish_at: string | null;
         };
+        /**
+         * @description * `launch` - launch
+         *     * `resize` - resize
+         *     * `preempt` - preempt
+         *     * `keep` - keep
+         *     * `wait` - wait
+         * @enum {string}
+         */
+        DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
         Difference: {
             /**
              * Format: uuid
@@ -1565,8 +1606,30 @@ export interface components {
             };
         };
         Failure: {
-            /** @description The kind of failure, for programs. */
-            cause: string;
+            /**
+             * @description What went wrong, as a code.
+             *
+             *     * `user_code` - user_code
+             *     * `bad_spec` - bad_spec
+             *     * `input_unavailable` - input_unavailable
+             *     * `out_of_memory` - out_of_memory
+             *     * `peer_lost` - peer_lost
+             *     * `not_a_number` - not_a_number
+             *     * `report_refused` - report_refused
+             *     * `preempted` - preempted
+             *     * `timeout` - timeout
+             *     * `stalled` - stalled
+             *     * `image` - image
+             *     * `volume` - volume
+             *     * `quota` - quota
+             *     * `taint` - taint
+             *     * `unschedulable` - unschedulable
+             *     * `node_lost` - node_lost
+             *     * `killed` - killed
+             *     * `launch_failed` - launch_failed
+             *     * `unknown` - unknown
+             */
+            cause: components["schemas"]["FailureCause"];
             /**
              * @description Whose fault it is: of the user's code or data, or of the platform.
              *
@@ -1583,6 +1646,29 @@ export interface components {
             /** @description The traceback of the user's code; null without one. */
             traceback: string | null;
         };
+        /**
+         * @description * `user_code` - user_code
+         *     * `bad_spec` - bad_spec
+         *     * `input_unavailable` - input_unavailable
+         *     * `out_of_memory` - out_of_memory
+         *     * `peer_lost` - peer_lost
+         *     * `not_a_number` - not_a_number
+         *     * `report_refused` - report_refused
+         *     * `preempted` - preempted
+         *     * `timeout` - timeout
+         *     * `stalled` - stalled
+         *     * `image` - image
+         *     * `volume` - volume
+         *     * `quota` - quota
+         *     * `taint` - taint
+         *     * `unschedulable` - unschedulable
+         *     * `node_lost` - node_lost
+         *     * `killed` - killed
+         *     * `launch_failed` - launch_failed
+         *     * `unknown` - unknown
+         * @enum {string}
+         */
+        FailureCause: "user_code" | "bad_spec" | "input_unavailable" | "out_of_memory" | "peer_lost" | "not_a_number" | "report_refused" | "preempted" | "timeout" | "stalled" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "killed" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -3153,8 +3239,16 @@ export interface components {
         };
         /** @description What would become of a job. n_workers: 0 while it waits. */
         Prospect: {
-            /** @description What the policy decides. */
-            decision: string;
+            /**
+             * @description What would be decided.
+             *
+             *     * `launch` - launch
+             *     * `resize` - resize
+             *     * `preempt` - preempt
+             *     * `keep` - keep
+             *     * `wait` - wait
+             */
+            decision: components["schemas"]["DecisionKind"];
             /** @description How workers exchange gradients; empty while it waits. */
             mode: string;
             /** @description The number of workers; 0 while it waits. */
@@ -4029,8 +4123,41 @@ export interface components {
         };
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
-            /** @description The strategy's name. */
-            name: string;
+            /**
+             * @description What a job names it by.
+             *
+             *     * `auto` - auto
+             *     * `bsp` - bsp
+             *     * `hierarchical` - hierarchical
+             *     * `asp` - asp
+             *     * `sparse_rows` - sparse_rows
+             *     * `bounded_delay` - bounded_delay
+             *     * `ssp` - ssp
+             *     * `softsync` - softsync
+             *     * `k_of_n` - k_of_n
+             *     * `downpour` - downpour
+             *     * `adag` - adag
+             *     * `dynsgd` - dynsgd
+             *     * `easgd` - easgd
+             *     * `all_reduce` - all_reduce
+             *     * `averaging` - averaging
+             *     * `block_momentum` - block_momentum
+             *     * `elastic_averaging` - elastic_averaging
+             *     * `gossip` - gossip
+             *     * `random_gossip` - random_gossip
+             *     * `push_sum` - push_sum
+             *     * `gosgd` - gosgd
+             *     * `outer_products` - outer_products
+             *     * `sharded` - sharded
+             *     * `ensemble` - ensemble
+             *     * `fully_sharded` - fully_sharded
+             *     * `tensor` - tensor
+             *     * `hybrid` - hybrid
+             *     * `pipeline` - pipeline
+             *     * `single` - single
+             *     * `main_worker` - main_worker
+             */
+            name: components["schemas"]["StrategyName"];
             /** @description What it does. */
             about: string;
             /** @description The mode that it runs on; null: either. */
@@ -4042,6 +4169,40 @@ export interface components {
             /** @description Its parameters. */
             parameters: components["schemas"]["StrategyParameter"][];
         };
+        /**
+         * @description * `auto` - auto
+         *     * `bsp` - bsp
+         *     * `hierarchical` - hierarchical
+         *     * `asp` - asp
+         *     * `sparse_rows` - sparse_rows
+         *     * `bounded_delay` - bounded_delay
+         *     * `ssp` - ssp
+         *     * `softsync` - softsync
+         *     * `k_of_n` - k_of_n
+         *     * `downpour` - downpour
+         *     * `adag` - adag
+         *     * `dynsgd` - dynsgd
+         *     * `easgd` - easgd
+         *     * `all_reduce` - all_reduce
+         *     * `averaging` - averaging
+         *     * `block_momentum` - block_momentum
+         *     * `elastic_averaging` - elastic_averaging
+         *     * `gossip` - gossip
+         *     * `random_gossip` - random_gossip
+         *     * `push_sum` - push_sum
+         *     * `gosgd` - gosgd
+         *     * `outer_products` - outer_products
+         *     * `sharded` - sharded
+         *     * `ensemble` - ensemble
+         *     * `fully_sharded` - fully_sharded
+         *     * `tensor` - tensor
+         *     * `hybrid` - hybrid
+         *     * `pipeline` - pipeline
+         *     * `single` - single
+         *     * `main_worker` - main_worker
+         * @enum {string}
+         */
+        StrategyName: "auto" | "bsp" | "hierarchical" | "asp" | "sparse_rows" | "bounded_delay" | "ssp" | "softsync" | "k_of_n" | "downpour" | "adag" | "dynsgd" | "easgd" | "all_reduce" | "averaging" | "block_momentum" | "elastic_averaging" | "gossip" | "random_gossip" | "push_sum" | "gosgd" | "outer_products" | "sharded" | "ensemble" | "fully_sharded" | "tensor" | "hybrid" | "pipeline" | "single" | "main_worker";
         /** @description Bounds are allowed themselves, but for a minimum that a value must be above. */
         StrategyParameter: {
             /** @description The parameter's name. */

@@ -1,7 +1,7 @@
 // What reading versions of datasets and of models has in common.
 import type { VersionState } from "@/api/types";
 
-/** Until inspection is over there is nothing to see; the stream tells too, but this does not depend on it. */
+/** Until inspection is over there is nothing to see; the stream reports it, too, but this does not depend on it. */
 const WHILE_INSPECTING_MS = 2_000;
 
 /** How soon to read again what has versions in these states; false: it need not be. */

@@ -2,13 +2,13 @@
 import { Button } from "@mantine/core";
 import { Link } from "react-router";
 
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { Page } from "@/components/layout/Page";
 
 export function NotFound() {
   return (
     <Page title="Not found">
-      <Empty
+      <EmptyState
         title="There is no such page"
         text="The address may be mistyped, or what it showed has been deleted."
         action={

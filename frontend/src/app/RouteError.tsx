@@ -1,14 +1,35 @@
-// What is left of a page that failed while it was drawn.
+// What is shown instead of a page that failed while it was drawn, or whose code could not be loaded.
+import { Alert, Button, Text } from "@mantine/core";
 import { useRouteError } from "react-router";
 
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Icon } from "@/components/display/Icon";
+import { Page } from "@/components/layout/Page";
+import { ChunkLoadError } from "@/lib/chunk";
 
 export function RouteError() {
   const error = useRouteError();
+  const isChunk = error instanceof ChunkLoadError;
   return (
-    <Page title="This page failed">
-      <ProblemAlert error={error} onRetry={() => window.location.reload()} />
+    <Page title={isChunk ? "This page could not be loaded" : "This page failed"}>
+      <Alert
+        color={isChunk ? "yellow" : "red"}
+        role="alert"
+        icon={<Icon name="alert" />}
+        title={isChunk ? "Reload to continue" : "The dashboard failed to show this page"}
+      >
+        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+          {isChunk
+            ? "MLHub was probably updated since you opened it, or the connection was interrupted. Reloading gets the current version."
+            : messageOf(error)}
+        </Text>
+        <Button size="xs" mt="sm" onClick={() => window.location.reload()}>
+          Reload
+        </Button>
+      </Alert>
     </Page>
   );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message !== "" ? error.message : "The cause is unknown.";
 }

@@ -1,16 +1,16 @@
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
-import { AppShell, Badge, Burger, Container, Group, NavLink, Stack, Text, Tooltip } from "@mantine/core";
+import { AppShell, Badge, Burger, Container, Group, NavLink, Progress, Stack, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useLocation } from "react-router";
+import { Link, Outlet, useLocation, useNavigation } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
 import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
-import { Icon, type IconName } from "@/components/Icon";
-import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
+import { Icon, type IconName } from "@/components/display/Icon";
+import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 
 interface Place {
   to: string;
@@ -86,6 +86,7 @@ export function Shell() {
           </Group>
         </AppShell.Navbar>
 
+        <PageLoading />
         <AppShell.Main id="content" tabIndex={-1} style={{ outline: "none" }}>
           {isStaff(me) && <Banner />}
           <Outlet />
@@ -95,14 +96,25 @@ export function Shell() {
   );
 }
 
-/** Administrators hear of trouble wherever they are. */
+/** Administrators see problems of the scheduler on every page. */
 function Banner() {
   const status = useQuery(schedulerStatusQuery);
-  if (status.data === undefined || !isTroubled(status.data)) return null;
+  if (status.data === undefined || !hasSchedulerProblem(status.data)) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
-      <SchedulerTrouble status={status.data} />
+      <SchedulerAlerts status={status.data} />
     </Container>
+  );
+}
+
+/** A thin bar at the top while the next page's code is on its way. */
+function PageLoading() {
+  const { state } = useNavigation();
+  if (state !== "loading") return null;
+  return (
+    <Progress.Root size={3} radius={0} pos="fixed" top={0} left={0} right={0} style={{ zIndex: 1000 }}>
+      <Progress.Section value={100} animated aria-label="Loading the page" />
+    </Progress.Root>
   );
 }
 
@@ -116,7 +128,7 @@ function Brand() {
 
 function Liveness({ isConnected }: { isConnected: boolean }) {
   return (
-    <Tooltip label={isConnected ? "Changes appear by themselves." : "Reconnecting: what you see may be old."}>
+    <Tooltip label={isConnected ? "Changes appear automatically." : "Reconnecting: this page may be out of date."}>
       <Badge size="sm" color={isConnected ? "teal" : "gray"} role="status">
         {isConnected ? "Live" : "Offline"}
       </Badge>

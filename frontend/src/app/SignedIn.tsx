@@ -5,9 +5,9 @@ import { Navigate, useLocation } from "react-router";
 
 import { Problem } from "@/api/client";
 import { meQuery } from "@/api/session";
-import { Loading } from "@/components/Loading";
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Page } from "@/components/layout/Page";
 
 export function SignedIn({ children }: { children: ReactNode }) {
   const me = useQuery(meQuery);

@@ -1,7 +1,7 @@
 // Light, dark, or as the system says.
 import { ActionIcon, Menu, useMantineColorScheme } from "@mantine/core";
 
-import { Icon } from "@/components/Icon";
+import { Icon } from "@/components/display/Icon";
 
 const SCHEMES = [
   { value: "light", label: "Light" },

@@ -5,7 +5,7 @@ import { Link, useNavigate } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { isStaff, useMe } from "@/api/session";
-import { Icon } from "@/components/Icon";
+import { Icon } from "@/components/display/Icon";
 
 export function UserMenu() {
   const me = useMe();

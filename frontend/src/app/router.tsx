@@ -1,44 +1,33 @@
-// Which address shows which page.
+// Which address shows which page. A page's code is loaded when it is first shown; the shell is there before.
 import { Navigate, type RouteObject } from "react-router";
 
 import { NotFound } from "@/app/NotFound";
 import { RouteError } from "@/app/RouteError";
 import { Shell } from "@/app/Shell";
 import { SignedIn } from "@/app/SignedIn";
-import { ClusterPage } from "@/features/cluster/ClusterPage";
-import { DatasetPage } from "@/features/datasets/DatasetPage";
-import { DatasetsPage } from "@/features/datasets/DatasetsPage";
-import { JobPage } from "@/features/jobs/JobPage";
-import { JobsPage } from "@/features/jobs/JobsPage";
-import { NewJobPage } from "@/features/jobs/NewJobPage";
-import { ModelPage } from "@/features/models/ModelPage";
-import { ModelsPage } from "@/features/models/ModelsPage";
-import { QueuePage } from "@/features/queue/QueuePage";
-import { QuotasPage } from "@/features/quotas/QuotasPage";
-import { SchedulerPage } from "@/features/scheduler/SchedulerPage";
-import { SignInPage } from "@/features/session/SignInPage";
-import { TokensPage } from "@/features/tokens/TokensPage";
+import { Loading } from "@/components/feedback/Loading";
+import { pageChunk } from "@/lib/chunk";
 
 const pages: RouteObject[] = [
   { index: true, element: <Navigate to="/jobs" replace /> },
-  { path: "jobs", element: <JobsPage /> },
-  { path: "jobs/new", element: <NewJobPage /> },
-  { path: "jobs/:id", element: <JobPage /> },
-  { path: "datasets", element: <DatasetsPage /> },
-  { path: "datasets/:id", element: <DatasetPage /> },
-  { path: "models", element: <ModelsPage /> },
-  { path: "models/:id", element: <ModelPage /> },
-  { path: "queue", element: <QueuePage /> },
-  { path: "scheduler", element: <SchedulerPage /> },
-  { path: "cluster", element: <ClusterPage /> },
-  { path: "quotas", element: <QuotasPage /> },
-  { path: "tokens", element: <TokensPage /> },
+  { path: "jobs", lazy: pageChunk(async () => (await import("@/features/jobs/list/JobsPage")).JobsPage) },
+  { path: "jobs/new", lazy: pageChunk(async () => (await import("@/features/jobs/new/NewJobPage")).NewJobPage) },
+  { path: "jobs/:id", lazy: pageChunk(async () => (await import("@/features/jobs/detail/JobPage")).JobPage) },
+  { path: "datasets", lazy: pageChunk(async () => (await import("@/features/datasets/DatasetsPage")).DatasetsPage) },
+  { path: "datasets/:id", lazy: pageChunk(async () => (await import("@/features/datasets/DatasetPage")).DatasetPage) },
+  { path: "models", lazy: pageChunk(async () => (await import("@/features/models/ModelsPage")).ModelsPage) },
+  { path: "models/:id", lazy: pageChunk(async () => (await import("@/features/models/ModelPage")).ModelPage) },
+  { path: "queue", lazy: pageChunk(async () => (await import("@/features/queue/QueuePage")).QueuePage) },
+  { path: "scheduler", lazy: pageChunk(async () => (await import("@/features/scheduler/SchedulerPage")).SchedulerPage) },
+  { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
+  { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
+  { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },
   { path: "*", element: <NotFound /> },
 ];
 
-export const routes: RouteObject[] = [
-  { path: "/sign-in", element: <SignInPage />, errorElement: <RouteError /> },
-  {
+/** The shell around `shown`: for everybody who is signed in. */
+export function shellRoute(shown: RouteObject[]): RouteObject {
+  return {
     path: "/",
     element: (
       <SignedIn>
@@ -46,6 +35,21 @@ export const routes: RouteObject[] = [
       </SignedIn>
     ),
     errorElement: <RouteError />,
-    children: [{ errorElement: <RouteError />, children: pages }],
+    children: [
+      {
+        errorElement: <RouteError />,
+        children: shown.map((page) => ({ hydrateFallbackElement: <Loading label="Loading the page" />, ...page })),
+      },
+    ],
+  };
+}
+
+export const routes: RouteObject[] = [
+  {
+    path: "/sign-in",
+    lazy: pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage),
+    hydrateFallbackElement: <Loading label="Loading the page" />,
+    errorElement: <RouteError />,
   },
+  shellRoute(pages),
 ];

@@ -1,4 +1,4 @@
-// What a file's name tells.
+// The parts of file names.
 
 /** "digits.v2" of "digits.v2.csv": what an upload is called unless one says otherwise. */
 export function stemOf(filename: string): string {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { cursorOf } from "@/lib/cursor";
 import { bytes, count, number } from "@/lib/quantities";
-import { ago, duration } from "@/lib/time";
+import { ago, duration, shortDuration, until } from "@/lib/time";
 
 describe("Quantities", () => {
   it.each([
@@ -20,6 +20,10 @@ describe("Quantities", () => {
     [1797, "1,797"],
     [0.98123456, "0.9812"],
     [0.00001234, "1.23e-5"],
+    [1e9, "1,000,000,000"],
+    [1e294, "1e294"],
+    [-2.5e15, "-2.5e15"],
+    [12_345_678.5, "1.23e7"],
     [NaN, "–"],
   ])("writes the number %s as %s", (x, shown) => {
     expect(number(x)).toBe(shown);
@@ -46,6 +50,29 @@ describe("Times", () => {
     const now = new Date("2026-03-02T10:00:00Z");
     expect(ago("2026-03-02T09:55:00Z", now)).toBe("5 min ago");
     expect(ago("2026-03-02T12:00:00Z", now)).toBe("in 2 h");
+  });
+
+  it("calls what has happened just now by that name, and never what has yet to come", () => {
+    const now = new Date("2026-03-02T10:00:00Z");
+    expect(ago("2026-03-02T09:59:55Z", now)).toBe("just now");
+    expect(ago("2026-03-02T10:00:01Z", now)).toBe("just now"); // the clocks of server and browser differ
+    expect(ago("2026-03-02T10:00:06Z", now)).toBe("in 6 s");
+  });
+
+  it("calls a prediction overdue once its time has passed", () => {
+    const now = new Date("2026-03-02T10:00:00Z");
+    expect(until("2026-03-02T10:05:00Z", now)).toBe("in 5 min");
+    expect(until("2026-03-02T09:57:00Z", now)).toBe("overdue by 3 min");
+  });
+
+  it.each([
+    [0.0004, "0.4 ms"],
+    [0.0123456, "12.3 ms"],
+    [2.5, "2.5 s"],
+    [90, "1 min 30 s"],
+    [null, "–"],
+  ])("writes the short time of %s seconds as %s", (seconds, shown) => {
+    expect(shortDuration(seconds)).toBe(shown);
   });
 });
 

@@ -15,12 +15,25 @@ export function bytes(n: number | null | undefined): string {
   return `${value.toLocaleString("en", { maximumFractionDigits: digits })} ${UNITS[unit] ?? ""}`;
 }
 
-/** Grouped digits; four significant ones when not whole; "–" when unknown. */
+/** Every whole number below it is read at a glance when its digits are grouped. */
+const MOST_GROUPED = 1e12;
+
+/** Grouped digits; four significant ones when not whole; "1.23e-5", "1e294" beyond; "–" when unknown. */
 export function number(x: number | null | undefined): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return "–";
-  if (Number.isInteger(x)) return x.toLocaleString("en");
-  if (x !== 0 && (Math.abs(x) < 1e-4 || Math.abs(x) >= 1e7)) return x.toExponential(2);
+  const size = Math.abs(x);
+  if (Number.isInteger(x)) return size < MOST_GROUPED ? x.toLocaleString("en") : exponential(x);
+  if (size < 1e-4 || size >= 1e7) return exponential(x);
   return x.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+/** Rounded to so many significant digits. */
+export function significant(x: number, digits: number): number {
+  return Number(x.toPrecision(digits));
+}
+
+function exponential(x: number): string {
+  return significant(x, 3).toExponential().replace("e+", "e");
 }
 
 /** "3 versions", "1 version". */

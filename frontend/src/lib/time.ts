@@ -15,6 +15,14 @@ export function duration(seconds: number | null | undefined): string {
   return `${Math.floor(whole / DAY_S)} d ${padded(Math.floor((whole % DAY_S) / HOUR_S))} h`;
 }
 
+/** As duration, in milliseconds below a second: of what is shorter than a person's patience. */
+export function shortDuration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds >= 10) return duration(seconds);
+  const [value, unit] = seconds < 1 ? [seconds * 1000, "ms"] : [seconds, "s"];
+  return `${Number(value.toPrecision(value < 1 ? 1 : 3))} ${unit}`;
+}
+
 /** The local time of day, with the date unless it is today. */
 export function clock(iso: string | null | undefined, now: Date = new Date()): string {
   if (!iso) return "–";
@@ -24,17 +32,26 @@ export function clock(iso: string | null | undefined, now: Date = new Date()): s
   return `${at.toLocaleDateString(undefined, { day: "numeric", month: "short" })} ${time}`;
 }
 
+/** By how much the server's clock and the browser's may differ: nothing so near is called the future. */
+const CLOCK_SKEW_S = 2;
+
 /** "just now", "5 min ago", "in 2 h"; a date beyond a month. */
 export function ago(iso: string | null | undefined, now: Date | number): string {
   if (!iso) return "–";
   const seconds = (Number(now) - new Date(iso).getTime()) / 1000;
   const distance = Math.abs(seconds);
-  if (distance < 10) return "just now";
+  if (seconds > -CLOCK_SKEW_S && seconds < 10) return "just now";
   if (distance > 30 * DAY_S) {
     return new Date(iso).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
   }
   const roughly = rough(distance);
   return seconds < 0 ? `in ${roughly}` : `${roughly} ago`;
+}
+
+/** Of a predicted time: "in 2 h"; "overdue by 3 min" once it has passed. */
+export function until(iso: string, now: Date | number): string {
+  const seconds = (new Date(iso).getTime() - Number(now)) / 1000;
+  return seconds < 0 ? `overdue by ${rough(-seconds)}` : `in ${rough(seconds)}`;
 }
 
 /** The time now in milliseconds, renewed every `period_s`. */

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
-from mlhub.control.models import JobDecision, Round, SchedulerSettings, ShadowDecision
+from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSettings, ShadowDecision
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
@@ -31,6 +31,7 @@ class DecisionSerializer(serializers.ModelSerializer[JobDecision]):
         read_only=True,
         help_text="The round that stored it; null when that round changed nothing.",
     )
+    decision = serializers.ChoiceField(choices=DECISIONS, read_only=True, help_text="What was decided.")
     explanations = ExplanationSerializer(many=True, read_only=True, help_text="Why, in words and numbers.")
     nodes = serializers.ListField(
         child=serializers.CharField(), read_only=True, help_text="The nodes, of a launch or a resize."

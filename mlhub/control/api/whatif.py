@@ -16,6 +16,7 @@ from mlhub.control import whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
 from mlhub.control.hypothetical_jobs import HypotheticalJob, suppose_job
+from mlhub.control.models import DECISIONS
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -116,7 +117,7 @@ class WhatIfSerializer(StrictSerializer):
 class ProspectSerializer(serializers.Serializer[Any]):
     """What would become of a job. n_workers: 0 while it waits."""
 
-    decision = serializers.CharField(help_text="What the policy decides.")
+    decision = serializers.ChoiceField(choices=DECISIONS, help_text="What would be decided.")
     mode = serializers.CharField(allow_blank=True, help_text="How workers exchange gradients; empty while it waits.")
     n_workers = serializers.IntegerField(help_text="The number of workers; 0 while it waits.")
     n_servers = serializers.IntegerField(help_text="The number of parameter servers.")

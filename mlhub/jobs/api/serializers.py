@@ -17,8 +17,12 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Prefl
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.strategies.catalogue.schema import SCHEMES
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
+from mlhub.wire.exits import Cause
 
+CAUSES = [(cause.value, cause.value) for cause in Cause]
+STRATEGIES = [(name, name) for name in SCHEMES]
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
 
@@ -32,7 +36,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class FailureSerializer(serializers.Serializer[Any]):
-    cause = serializers.CharField(help_text="The kind of failure, for programs.")
+    cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
     fault = serializers.ChoiceField(
         choices=["user", "platform"], help_text="Whose fault it is: of the user's code or data, or of the platform."
     )
@@ -49,6 +53,9 @@ class PlacementSerializer(serializers.Serializer[Any]):
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    cause = serializers.ChoiceField(
+        choices=CAUSES, allow_blank=True, read_only=True, help_text="Why it ended badly; blank otherwise."
+    )
     placement = serializers.SerializerMethodField(help_text="The nodes that it holds or held.")
 
     class Meta:
@@ -254,7 +261,7 @@ class StrategyParameterSerializer(serializers.Serializer[Any]):
 class StrategySerializer(serializers.Serializer[Any]):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
-    name = serializers.CharField(help_text="The strategy's name.")
+    name = serializers.ChoiceField(choices=STRATEGIES, help_text="What a job names it by.")
     about = serializers.CharField(help_text="What it does.")
     mode = serializers.CharField(allow_null=True, help_text="The mode that it runs on; null: either.")
     is_resizable = serializers.BooleanField(help_text="Whether the number of workers may change while it runs.")

@@ -43,10 +43,10 @@ describe("The cluster's page", () => {
     );
     renderPage("/cluster");
     const slot = await screen.findByRole("listitem", { name: "GPU 0" });
-    expect(slot).toHaveTextContent("Someone else");
+    expect(slot).toHaveTextContent("another organisation");
     expect(slot).not.toHaveTextContent("Free");
     expect(within(slot).queryByRole("link")).not.toBeInTheDocument();
-    expect(screen.getByText(/2 parameter servers of/)).toHaveTextContent("2 parameter servers of Someone else");
+    expect(screen.getByText(/2 parameter servers of/)).toHaveTextContent("2 parameter servers of another organisation");
   });
 
   it("says which node is not ready, and why", async () => {
@@ -55,7 +55,7 @@ describe("The cluster's page", () => {
     const node = await screen.findByRole("article", { name: "Node node-a" });
     expect(node).toHaveTextContent("Not ready");
     expect(node).toHaveTextContent("No heartbeat for 40 s.");
-    expect(within(node).getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Unusable");
+    expect(within(node).getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Unavailable");
   });
 
   it("says that the machines cannot be reached, and why to whom may know", async () => {
@@ -63,7 +63,7 @@ describe("The cluster's page", () => {
     server.use(answers("/api/v1/cluster", cluster({ backend })));
     renderPage("/cluster");
     const alert = await screen.findByRole("alert");
-    expect(alert).toHaveTextContent("The machines cannot be reached");
+    expect(alert).toHaveTextContent("The cluster cannot be reached");
     expect(alert).toHaveTextContent("Connection refused by the API server.");
   });
 
@@ -74,7 +74,7 @@ describe("The cluster's page", () => {
     renderPage("/cluster");
     const slot = await screen.findByRole("listitem", { name: "GPU 0" });
     expect(within(slot).getAllByRole("link").map((link) => link.textContent)).toEqual(["digits-cnn", "letters"]);
-    expect(slot).toHaveTextContent("Someone else");
+    expect(slot).toHaveTextContent("another organisation");
     expect(screen.getByText("Up to 3 jobs share a GPU, time-sliced.")).toBeVisible();
   });
 
@@ -99,11 +99,15 @@ describe("The cluster's page", () => {
     const user = userEvent.setup();
     await user.click(await screen.findByRole("button", { name: "Actions on node-a" }));
     await user.click(await screen.findByRole("menuitem", { name: "Drain within 2 hours" }));
-    await user.click(await screen.findByRole("button", { name: "Drain within 2 hours" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Drain within 2 hours: node-a" }));
+    expect(dialog.getByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", `/jobs/${job().id}`);
+    await user.click(dialog.getByRole("button", { name: "Drain within 2 hours" }));
     expect(await screen.findByText("Draining")).toBeVisible();
+    expect(screen.getByText("GPUs unavailable").parentElement).toHaveTextContent("1");
+    expect(screen.getByText("GPUs free").parentElement).toHaveTextContent("0 of 2");
     expect(asked).toEqual([{ deadline_s: 7200 }]);
     await user.click(screen.getByRole("button", { name: "Actions on node-a" }));
-    expect(await screen.findByRole("menuitem", { name: "Open again" })).toBeVisible();
+    expect(await screen.findByRole("menuitem", { name: "Uncordon" })).toBeVisible();
   });
 
   it("follows the stream: a job that ends frees its GPU on screen", async () => {

@@ -1,62 +1,64 @@
-// The machines as they are now: racks, their nodes, and who is on each GPU.
+// The cluster as it is now: racks, their nodes, and which job each GPU runs.
 import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Cluster, Rack } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Icon } from "@/components/Icon";
-import { Page } from "@/components/Page";
-import { When } from "@/components/When";
+import { Icon } from "@/components/display/Icon";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
 import { NodeCard } from "@/features/cluster/NodeCard";
+import { type Capacity, capacityOf } from "@/features/cluster/capacity";
+import { bandwidth } from "@/features/cluster/format";
 import { clusterQuery } from "@/features/cluster/queries";
-import { bandwidth } from "@/features/cluster/words";
 import { count, number } from "@/lib/quantities";
 
 export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
   return (
-    <Page title="Cluster" subtitle="The machines as they are now, and who is on each GPU.">
-      <Answer of={cluster}>
+    <Page title="Cluster" subtitle="The nodes as they are now, and which job each GPU runs.">
+      <QueryResult of={cluster}>
         {({ totals, racks, backend }) => (
           <>
-            <Away backend={backend} />
-            <Totals totals={totals} />
+            <BackendAlert backend={backend} />
+            <Totals capacity={capacityOf({ racks })} totals={totals} />
             {racks.length === 0 && (
-              <Empty title="No machines yet" text="As soon as a node joins the cluster it appears here." />
+              <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />
             )}
             {racks.map((rack) => (
               <RackSection key={rack.name} rack={rack} />
             ))}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }
 
-/** Whatever is shown below is then as it was seen last. */
-function Away({ backend }: { backend: Cluster["backend"] }) {
+/** The nodes below it are then as they were observed last. */
+function BackendAlert({ backend }: { backend: Cluster["backend"] }) {
   if (backend.away_since === null) return null;
   return (
-    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The machines cannot be reached">
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The cluster cannot be reached">
       <Text size="sm">
-        Since <When at={backend.away_since} />. What runs goes on; nothing is started or stopped until they are back.
+        Since <RelativeTime at={backend.away_since} />. Running jobs continue; nothing is started or stopped until it is reachable again.
         {backend.message !== "" && ` ${backend.message}`}
       </Text>
     </Alert>
   );
 }
 
-function Totals({ totals }: { totals: Cluster["totals"] }) {
+function Totals({ capacity, totals }: { capacity: Capacity; totals: Cluster["totals"] }) {
   const figures: [string, string][] = [
-    ["GPUs free", `${number(totals.free_gpus)} of ${number(totals.gpus)}`],
-    ["GPUs in use", number(totals.gpus - totals.free_gpus)],
+    ["GPUs free", `${number(capacity.free)} of ${number(capacity.gpus)}`],
+    ["GPUs in use", number(capacity.inUse)],
     ["Jobs running", number(totals.running_jobs)],
-    ["Jobs waiting", number(totals.queued_jobs)],
+    ["Jobs pending", number(totals.queued_jobs)],
   ];
+  if (capacity.unavailable > 0) figures.splice(2, 0, ["GPUs unavailable", number(capacity.unavailable)]);
   return (
-    <SimpleGrid component="dl" cols={{ base: 2, sm: 4 }} spacing="sm" m={0} aria-label="Totals">
+    <SimpleGrid component="dl" cols={{ base: 2, sm: figures.length }} spacing="sm" m={0} aria-label="Totals">
       {figures.map(([name, value]) => (
         <Paper key={name} withBorder p="sm">
           <Text component="dt" size="xs" c="dimmed">

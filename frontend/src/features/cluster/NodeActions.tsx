@@ -1,12 +1,15 @@
-// What a platform administrator may do to a node: close it, empty it, open it again.
-import { Button, Group, Menu, Modal, Stack, Text } from "@mantine/core";
+// What a platform administrator may do to a node: cordon, drain, uncordon; a drain says which jobs it moves.
+import { Button, Group, List, Menu, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 
 import { isStaff, useMe } from "@/api/session";
 import type { Node } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { type Closing, useNodeAction } from "@/features/cluster/queries";
+import { TextLink } from "@/components/display/TextLink";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { jobsOn } from "@/features/cluster/capacity";
+import { type NodeAction, useNodeAction } from "@/features/cluster/queries";
+import { count } from "@/lib/quantities";
 
 const DRAINS: readonly [string, number][] = [
   ["Drain now", 0],
@@ -18,30 +21,30 @@ export function NodeActions({ node }: { node: Node }) {
   const me = useMe();
   const action = useNodeAction(node.name);
   const [isOpen, { open, close }] = useDisclosure(false);
-  const [asked, setAsked] = useState<{ label: string; closing: Closing }>();
+  const [asked, setAsked] = useState<{ label: string; request: NodeAction }>();
   if (!isStaff(me)) return null;
 
-  const ask = (label: string, closing: Closing) => {
-    setAsked({ label, closing });
+  const ask = (label: string, request: NodeAction) => {
+    setAsked({ label, request });
     action.reset();
     open();
   };
   const act = () => {
-    if (asked) action.mutate(asked.closing, { onSuccess: close });
+    if (asked) action.mutate(asked.request, { onSuccess: close });
   };
   return (
     <>
       <Menu position="bottom-end" width={220}>
         <Menu.Target>
           <Button variant="default" size="compact-xs" aria-label={`Actions on ${node.name}`}>
-            Maintain
+            Actions
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
           {node.maintenance === null ? (
             <Menu.Item onClick={() => ask("Cordon", { verb: "cordon" })}>Cordon</Menu.Item>
           ) : (
-            <Menu.Item onClick={() => ask("Open again", { verb: "uncordon" })}>Open again</Menu.Item>
+            <Menu.Item onClick={() => ask("Uncordon", { verb: "uncordon" })}>Uncordon</Menu.Item>
           )}
           {DRAINS.map(([label, deadline_s]) => (
             <Menu.Item key={label} onClick={() => ask(label, { verb: "drain", deadline_s })}>
@@ -57,11 +60,12 @@ export function NodeActions({ node }: { node: Node }) {
         closeButtonProps={{ "aria-label": "Close" }}
       >
         <Stack>
-          <Text size="sm">{asked && MEANING[asked.closing.verb]}</Text>
+          <Text size="sm">{asked && MEANING[asked.request.verb]}</Text>
+          {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} />}
           <ProblemAlert error={action.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              Leave it
+              Cancel
             </Button>
             <Button loading={action.isPending} onClick={act}>
               {asked?.label}
@@ -73,10 +77,30 @@ export function NodeActions({ node }: { node: Node }) {
   );
 }
 
-const MEANING: Record<Closing["verb"], string> = {
-  cordon: "Nothing new starts on it. What runs there goes on.",
+const MEANING: Record<NodeAction["verb"], string> = {
+  cordon: "Nothing new starts on it. What runs there continues.",
   uncordon: "The scheduler may use it from its next round on.",
   drain:
-    "Nothing new starts on it. Jobs that will be done by then finish; all others save a checkpoint, leave, and go on " +
-    "elsewhere as soon as there is room.",
+    "Nothing new starts on it. Jobs that will be done by then finish; all others are preempted: they save a checkpoint " +
+    "and continue elsewhere as soon as GPUs are free.",
 };
+
+function JobsOnNode({ node }: { node: Node }) {
+  const { named, nOthers } = jobsOn(node);
+  if (named.length === 0 && nOthers === 0) return <Text size="sm">No job runs there.</Text>;
+  return (
+    <div>
+      <Text size="sm" fw={500} id={`jobs-on-${node.name}`}>
+        Jobs that run there
+      </Text>
+      <List size="sm" aria-labelledby={`jobs-on-${node.name}`}>
+        {named.map(({ id, name }) => (
+          <List.Item key={id}>
+            <TextLink to={`/jobs/${id}`}>{name}</TextLink>
+          </List.Item>
+        ))}
+        {nOthers > 0 && <List.Item>Jobs of other organisations, in {count(nOthers, "place")}</List.Item>}
+      </List>
+    </div>
+  );
+}

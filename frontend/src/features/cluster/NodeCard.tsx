@@ -3,14 +3,15 @@ import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { Node, SlotJob } from "@/api/types";
-import { When } from "@/components/When";
-import classes from "@/features/cluster/NodeCard.module.css";
+import { RelativeTime } from "@/components/display/RelativeTime";
 import { NodeActions } from "@/features/cluster/NodeActions";
-import { bandwidth, isSomeoneElse, trouble } from "@/features/cluster/words";
+import classes from "@/features/cluster/NodeCard.module.css";
+import { closedReason } from "@/features/cluster/capacity";
+import { bandwidth, isOfOthers } from "@/features/cluster/format";
 import { bytes, count, number } from "@/lib/quantities";
 
 export function NodeCard({ node }: { node: Node }) {
-  const problem = trouble(node);
+  const closed = closedReason(node);
   const free = node.slots.filter(({ job }) => job === null).length;
   const make = [
     `${count(node.n_slots, "GPU")}${node.gpu_type && ` ${node.gpu_type}`}`,
@@ -26,12 +27,14 @@ export function NodeCard({ node }: { node: Node }) {
             <Title order={3} size="sm" style={{ overflowWrap: "anywhere" }}>
               {node.name}
             </Title>
-            {problem ? (
-              <Badge color={node.is_ready ? "orange" : "red"}>{problem}</Badge>
-            ) : (
-              <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
-            )}
-            <NodeActions node={node} />
+            <Group gap="xs" wrap="nowrap">
+              {closed ? (
+                <Badge color={node.is_ready ? "orange" : "red"}>{closed}</Badge>
+              ) : (
+                <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
+              )}
+              <NodeActions node={node} />
+            </Group>
           </Group>
           <Text size="xs" c="dimmed">
             {make.filter(Boolean).join(" · ")}
@@ -41,7 +44,7 @@ export function NodeCard({ node }: { node: Node }) {
               {node.message}
             </Text>
           )}
-          {node.maintenance && <Closed maintenance={node.maintenance} />}
+          {node.maintenance && <Maintenance maintenance={node.maintenance} />}
           {node.sharing && (
             <Text size="xs" c="dimmed">
               {node.sharing}
@@ -50,14 +53,14 @@ export function NodeCard({ node }: { node: Node }) {
         </div>
         <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
           {node.slots.map(({ index, job, beside }) => (
-            <li key={index} className={classes.slot} data-use={kindOf(job)} aria-label={`GPU ${index}`}>
+            <li key={index} className={classes.slot} data-use={holderOf(job)} aria-label={`GPU ${index}`}>
               <Text span size="xs" c="dimmed" aria-hidden>
                 {index}
               </Text>
               <span className={classes.occupants}>
-                <Occupant job={job} isUsable={node.is_ready} />
+                <Occupant job={job} isUsable={closed === undefined} />
                 {beside.map((other, place) => (
-                  <Occupant key={other.id ?? place} job={other} isUsable />
+                  <Occupant key={other.id ?? place} job={other} isUsable={closed === undefined} />
                 ))}
               </span>
             </li>
@@ -73,14 +76,14 @@ export function NodeCard({ node }: { node: Node }) {
   );
 }
 
-function Closed({ maintenance: { drain_by, asked_by, asked_at } }: { maintenance: NonNullable<Node["maintenance"]> }) {
+function Maintenance({ maintenance: { drain_by, asked_by, asked_at } }: { maintenance: NonNullable<Node["maintenance"]> }) {
   return (
     <Text size="xs" c="dimmed" component="div">
       {asked_by && `By ${asked_by}, `}
-      <When at={asked_at} />
+      <RelativeTime at={asked_at} />
       {drain_by !== null && (
         <>
-          ; empty <When at={drain_by} />
+          ; empty <RelativeTime at={drain_by} />
         </>
       )}
     </Text>
@@ -91,7 +94,7 @@ function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean })
   if (job === null) {
     return (
       <Text span size="xs" c="dimmed">
-        {isUsable ? "Free" : "Unusable"}
+        {isUsable ? "Free" : "Unavailable"}
       </Text>
     );
   }
@@ -108,10 +111,10 @@ function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean })
 }
 
 function JobName({ job }: { job: SlotJob }) {
-  if (isSomeoneElse(job)) {
+  if (isOfOthers(job)) {
     return (
       <Text span size="xs" title="Taken by a job of another organisation">
-        Someone else
+        another organisation
       </Text>
     );
   }
@@ -130,7 +133,7 @@ function JobName({ job }: { job: SlotJob }) {
   );
 }
 
-function kindOf(job: SlotJob | null): "free" | "theirs" | "named" {
+function holderOf(job: SlotJob | null): "free" | "others" | "named" {
   if (job === null) return "free";
-  return isSomeoneElse(job) ? "theirs" : "named";
+  return isOfOthers(job) ? "others" : "named";
 }

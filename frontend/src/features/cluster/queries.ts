@@ -12,7 +12,7 @@ export const clusterQuery = queryOptions({
   refetchInterval: EVERY_MS,
 });
 
-export interface Closing {
+export interface NodeAction {
   verb: "cordon" | "drain" | "uncordon";
   deadline_s?: number;
 }
@@ -21,7 +21,7 @@ export interface Closing {
 export function useNodeAction(name: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ verb, deadline_s }: Closing) => {
+    mutationFn: ({ verb, deadline_s }: NodeAction) => {
       const params = { params: { path: { name } }, body: { deadline_s } };
       if (verb === "cordon") return unwrap(api.POST("/api/v1/cluster/nodes/{name}/cordon", params));
       if (verb === "drain") return unwrap(api.POST("/api/v1/cluster/nodes/{name}/drain", params));

@@ -3,12 +3,12 @@ import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Dataset } from "@/api/types";
-import { CatalogPage } from "@/components/CatalogPage";
-import { Empty } from "@/components/Empty";
-import { To } from "@/components/To";
-import { useFilters } from "@/components/useFilters";
-import { VersionBadge } from "@/components/VersionBadge";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { CatalogPage } from "@/components/layout/CatalogPage";
+import { useFilters } from "@/components/table/useFilters";
 import { NewDataset } from "@/features/datasets/NewDataset";
 import { datasetsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";
@@ -25,7 +25,7 @@ export function DatasetsPage() {
       onProject={(project) => filter("project", project)}
       list={useQuery(datasetsQuery(filters))}
       empty={
-        <Empty
+        <EmptyState
           title="No datasets yet"
           text="Upload NPZ, CSV, Parquet, text, or a zip of images in one folder for each class."
         />
@@ -43,21 +43,21 @@ function Row({ dataset }: { dataset: Dataset }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <To to={`/datasets/${dataset.id}`} fw={500}>
+        <TextLink to={`/datasets/${dataset.id}`} fw={500}>
           {dataset.name}
-        </To>{" "}
+        </TextLink>{" "}
         {version && (
           <Text span size="xs" c="dimmed">
             v{version.number}
           </Text>
         )}
       </Table.Td>
-      <Table.Td>{version && <VersionBadge state={version.state} />}</Table.Td>
+      <Table.Td>{version && <VersionStateBadge state={version.state} />}</Table.Td>
       <Table.Td maw={280}>{version?.error ? version.error.message : summary(version?.schema)}</Table.Td>
       <Table.Td>{bytes(version?.size_bytes)}</Table.Td>
       <Table.Td>{dataset.project.name}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
-        <When at={version?.created_at ?? dataset.created_at} />
+        <RelativeTime at={version?.created_at ?? dataset.created_at} />
       </Table.Td>
     </Table.Tr>
   );

@@ -3,10 +3,10 @@ import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 
 import { isRecord } from "@/api/client";
 import type { DatasetFormat } from "@/api/types";
-import { DropZone } from "@/components/DropZone";
-import type { Sending } from "@/components/UploadForm";
-import { ACCEPT, FORMATS, guessed, hasTarget, mayLackTargets } from "@/features/datasets/formats";
-import { AS_USUAL, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
+import { DropZone } from "@/components/form/DropZone";
+import type { Sending } from "@/components/form/UploadForm";
+import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile } from "@/domain/datasetFormat";
+import { DEFAULT_TEXT, TextFields, textFields, type TextValues } from "@/features/datasets/TextFields";
 
 export interface FileValues {
   file: File | null;
@@ -16,7 +16,7 @@ export interface FileValues {
   text: TextValues;
 }
 
-export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, text: AS_USUAL };
+export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, text: DEFAULT_TEXT };
 
 /** What an earlier version was uploaded with, most likely the next one's too. */
 export function valuesOf(options: unknown): FileValues {
@@ -39,19 +39,20 @@ export function valuesOf(options: unknown): FileValues {
 /** What of the values to send: a target only of tables, tokens only of texts. */
 export function fileFields({ file, format, target, lacksTargets, text }: FileValues) {
   const taken = formatOf(file, format);
-  const isToPredictOn = lacksTargets && mayLackTargets(taken);
+  const options = taken && DATASET_FORMATS[taken];
+  const isToPredictOn = lacksTargets && options?.mayLackTargets === true;
   return {
     file: file ?? undefined,
     format,
-    target: hasTarget(taken) && !isToPredictOn ? target.trim() : "",
+    target: options?.hasTargetColumn && !isToPredictOn ? target.trim() : "",
     targets: isToPredictOn ? "none" : "",
-    ...textFields(taken === "text" ? text : AS_USUAL),
+    ...textFields(options?.isTokenized ? text : DEFAULT_TEXT),
   };
 }
 
 function formatOf(file: File | null, format: DatasetFormat | ""): DatasetFormat | undefined {
   if (format !== "") return format;
-  return file === null ? undefined : guessed(file.name);
+  return file === null ? undefined : formatOfFile(file.name);
 }
 
 interface Props extends Sending {
@@ -60,14 +61,15 @@ interface Props extends Sending {
 }
 
 export function FileFields({ values, onChange, isDisabled, problem }: Props) {
-  const guess = values.file === null ? undefined : guessed(values.file.name);
+  const guess = values.file === null ? undefined : formatOfFile(values.file.name);
   const taken = formatOf(values.file, values.format);
+  const options = taken && DATASET_FORMATS[taken];
   return (
     <>
       <DropZone
         label="Data file"
-        hint="NPZ, CSV, Parquet, plain text, or a zip with one folder of images for each class."
-        accept={ACCEPT}
+        hint={FORMATS_HINT}
+        accept={ACCEPTED_SUFFIXES}
         file={values.file}
         onFile={(file) => onChange({ ...values, file })}
         isDisabled={isDisabled}
@@ -79,12 +81,12 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
         disabled={isDisabled}
         onChange={(event) => onChange({ ...values, format: event.currentTarget.value as DatasetFormat | "" })}
         data={[
-          { value: "", label: guess ? `Automatic: ${FORMATS[guess]}` : "Automatic: by the file" },
-          ...Object.entries(FORMATS).map(([value, label]) => ({ value, label })),
+          { value: "", label: guess ? `Automatic: ${DATASET_FORMATS[guess].label}` : "Automatic: by the file" },
+          ...FORMAT_CHOICES,
         ]}
         error={problem?.of("format")}
       />
-      {mayLackTargets(taken) && (
+      {options?.mayLackTargets && (
         <Checkbox
           label="It has no targets"
           description="Only to predict on: a table without the column, arrays without y, images in no folders."
@@ -94,7 +96,7 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
           error={problem?.of("targets")}
         />
       )}
-      {hasTarget(taken) && !values.lacksTargets && (
+      {options?.hasTargetColumn && !values.lacksTargets && (
         <TextInput
           label="Target column"
           description="The column to predict. Left empty: the one called target, label, class or y."
@@ -104,7 +106,7 @@ export function FileFields({ values, onChange, isDisabled, problem }: Props) {
           error={problem?.of("target")}
         />
       )}
-      {taken === "text" && (
+      {options?.isTokenized && (
         <TextFields
           values={values.text}
           onChange={(part) => onChange({ ...values, text: { ...values.text, ...part } })}

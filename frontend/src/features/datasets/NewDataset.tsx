@@ -3,8 +3,8 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 
 import type { Dataset } from "@/api/types";
-import { NamedUploadForm } from "@/components/NamedUploadForm";
-import { UploadDialog } from "@/components/UploadDialog";
+import { NamedUploadForm } from "@/components/form/NamedUploadForm";
+import { UploadDialog } from "@/components/form/UploadDialog";
 import { FileFields, fileFields, NO_FILE } from "@/features/datasets/FileFields";
 
 export function NewDataset() {

@@ -2,8 +2,8 @@
 import { useState } from "react";
 
 import type { DatasetVersion } from "@/api/types";
-import { UploadDialog } from "@/components/UploadDialog";
-import { UploadForm } from "@/components/UploadForm";
+import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadForm } from "@/components/form/UploadForm";
 import { FileFields, fileFields, valuesOf } from "@/features/datasets/FileFields";
 
 interface Props {

@@ -1,7 +1,7 @@
 // A small sample of a dataset: rows, pictures or lines.
 import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
 
-import { ScrollTable } from "@/components/ScrollTable";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import type { Preview } from "@/features/datasets/preview";
 
 const COLUMN_WIDTH = 90;

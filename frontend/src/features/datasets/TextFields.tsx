@@ -1,8 +1,8 @@
 // How a text becomes tokens and examples; all may stay empty.
 import { NativeSelect, NumberInput, SimpleGrid } from "@mantine/core";
 
-import type { Sending } from "@/components/UploadForm";
-import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/formats";
+import type { Sending } from "@/components/form/UploadForm";
+import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/textOptions";
 
 export interface TextValues {
   tokenizer: string;
@@ -11,7 +11,7 @@ export interface TextValues {
   documents: string;
 }
 
-export const AS_USUAL: TextValues = { tokenizer: "", vocabulary_size: "", context_length: "", documents: "" };
+export const DEFAULT_TEXT: TextValues = { tokenizer: "", vocabulary_size: "", context_length: "", documents: "" };
 
 /** What of the values to send: single bytes have a vocabulary of their own. */
 export function textFields({ vocabulary_size, context_length, ...words }: TextValues) {

@@ -4,16 +4,16 @@ import { useQuery } from "@tanstack/react-query";
 
 import { isRecord } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { type Fact, Facts } from "@/components/Facts";
-import { Inspecting } from "@/components/Inspecting";
-import { Refusal } from "@/components/Refusal";
-import { Section } from "@/components/Section";
-import { VersionBadge } from "@/components/VersionBadge";
-import { When } from "@/components/When";
-import { FORMATS } from "@/features/datasets/formats";
-import { asPreview } from "@/features/datasets/preview";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { InspectingAlert } from "@/components/feedback/InspectingAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { RejectionAlert } from "@/components/feedback/RejectionAlert";
+import { Section } from "@/components/layout/Section";
+import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { PreviewView } from "@/features/datasets/PreviewView";
+import { asPreview } from "@/features/datasets/preview";
 import { versionQuery } from "@/features/datasets/queries";
 import { classesOf, schemaFacts } from "@/features/datasets/schema";
 import { bytes, number } from "@/lib/quantities";
@@ -22,7 +22,7 @@ const MOST_CLASSES = 60;
 
 export function Version({ id }: { id: string }) {
   const version = useQuery(versionQuery(id));
-  return <Answer of={version}>{(found) => <Found version={found} />}</Answer>;
+  return <QueryResult of={version}>{(found) => <Found version={found} />}</QueryResult>;
 }
 
 function Found({ version }: { version: DatasetVersion }) {
@@ -33,14 +33,14 @@ function Found({ version }: { version: DatasetVersion }) {
         <Title order={2} size="h4">
           Version {version.number}
         </Title>
-        <VersionBadge state={version.state} />
+        <VersionStateBadge state={version.state} />
       </Group>
       {version.state === "inspecting" && (
-        <Inspecting title="MLHub is reading the file">
+        <InspectingAlert title="MLHub is reading the file">
           It checks every example, so that a job does not fail on one later.
-        </Inspecting>
+        </InspectingAlert>
       )}
-      {version.error && <Refusal error={version.error} />}
+      {version.error && <RejectionAlert error={version.error} />}
       <Paper withBorder p="md">
         <Facts facts={factsOf(version)} />
       </Paper>
@@ -82,11 +82,11 @@ function factsOf(version: DatasetVersion): Fact[] {
   const target = targetIn(version.schema) ?? targetIn(version.options);
   return [
     ...schemaFacts(version.schema),
-    ["Format", FORMATS[version.format]],
+    ["Format", DATASET_FORMATS[version.format].label],
     ...(target ? [["Target column", target] satisfies Fact] : []),
     ["Size", bytes(version.size_bytes)],
     ["Files", version.files.map(({ name }) => name).join(", ") || "–"],
-    ["Uploaded", <When key="uploaded" at={version.created_at} />],
+    ["Uploaded", <RelativeTime key="uploaded" at={version.created_at} />],
     ["Fingerprint", version.manifest_sha256.slice(0, 12) || "–"],
   ];
 }

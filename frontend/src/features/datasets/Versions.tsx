@@ -2,11 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { Empty } from "@/components/Empty";
-import { VersionBadge } from "@/components/VersionBadge";
-import { VersionsTable } from "@/components/VersionsTable";
-import { When } from "@/components/When";
-import { FORMATS } from "@/features/datasets/formats";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { VersionsTable } from "@/components/table/VersionsTable";
+import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { versionsQuery } from "@/features/datasets/queries";
 import { summary } from "@/features/datasets/schema";
 import { bytes } from "@/lib/quantities";
@@ -18,14 +18,14 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
       list={useQuery(versionsQuery(datasetId, cursor))}
       label="Versions"
       head={["Version", "State", "Format", "What is in it", "Size", "Uploaded"]}
-      empty={<Empty title="No versions yet" />}
+      empty={<EmptyState title="No versions yet" />}
       shownId={shownId}
       cells={(version) => [
-        <VersionBadge key="state" state={version.state} />,
-        FORMATS[version.format],
+        <VersionStateBadge key="state" state={version.state} />,
+        DATASET_FORMATS[version.format].label,
         summary(version.schema),
         bytes(version.size_bytes),
-        <When key="at" at={version.created_at} />,
+        <RelativeTime key="at" at={version.created_at} />,
       ]}
       onCursor={setCursor}
     />

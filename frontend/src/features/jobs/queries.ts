@@ -3,6 +3,7 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 
 import { api, isRecord, unwrap } from "@/api/client";
 import type { Job, JobState } from "@/api/types";
+import { isMoving, type JobVerb } from "@/domain/jobState";
 
 export interface JobFilters {
   state?: string;
@@ -67,32 +68,22 @@ export function hasTargets(item: { latest_version: { schema: unknown } | null })
   return !isRecord(schema) || schema.task !== "none";
 }
 
-export type Verb = "cancel" | "pause" | "resume" | "clone";
-
 /** Does one thing to a job; answers the job (the new one after a clone). */
 export function useJobAction(id: string) {
   const client = useQueryClient();
   const params = { params: { path: { id } } };
-  const send: Record<Verb, () => Promise<Job>> = {
+  const send: Record<JobVerb, () => Promise<Job>> = {
     cancel: () => unwrap(api.POST("/api/v1/jobs/{id}/cancel", params)),
     pause: () => unwrap(api.POST("/api/v1/jobs/{id}/pause", params)),
     resume: () => unwrap(api.POST("/api/v1/jobs/{id}/resume", params)),
     clone: () => unwrap(api.POST("/api/v1/jobs/{id}/clone", { ...params, body: {} })),
   };
   return useMutation({
-    mutationFn: (verb: Verb) => send[verb](),
+    mutationFn: (verb: JobVerb) => send[verb](),
     onSettled: () =>
       Promise.all([
         client.invalidateQueries({ queryKey: ["job", id] }),
         client.invalidateQueries({ queryKey: ["jobs"] }),
       ]),
   });
-}
-
-export function isMoving(job: Job): boolean {
-  return job.state === "starting" || job.state === "running" || job.state === "stopping";
-}
-
-export function isOver(job: Job): boolean {
-  return job.state === "succeeded" || job.state === "failed" || job.state === "cancelled";
 }

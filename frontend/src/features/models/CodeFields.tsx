@@ -1,8 +1,8 @@
 // The part that a new model and a new version share: the file, its kind and where it starts.
 import { NativeSelect, TextInput } from "@mantine/core";
 
-import { DropZone } from "@/components/DropZone";
-import type { Sending } from "@/components/UploadForm";
+import { DropZone } from "@/components/form/DropZone";
+import type { Sending } from "@/components/form/UploadForm";
 import { ACCEPT, UPLOADED_KINDS, type UploadedKind } from "@/features/models/kinds";
 
 export interface CodeValues {

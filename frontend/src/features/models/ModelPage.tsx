@@ -5,16 +5,16 @@ import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
-import { BackLink } from "@/components/BackLink";
-import { ConfirmButton } from "@/components/ConfirmButton";
-import { Loading } from "@/components/Loading";
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { Section } from "@/components/Section";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
 import { NewVersion } from "@/features/models/NewVersion";
-import { modelQuery } from "@/features/models/queries";
 import { Version } from "@/features/models/Version";
 import { CodeVersions, TrainedVersions } from "@/features/models/Versions";
+import { modelQuery } from "@/features/models/queries";
 
 const BACK = <BackLink to="/models">Models</BackLink>;
 
@@ -36,7 +36,7 @@ export function ModelPage() {
   const { name, description, project, created_by: maker, latest_version: latest } = model.data;
   const shown = parameters.get("version") ?? latest?.id;
   const isMine = project !== null && canWrite(me, project.organisation.id);
-  const home = project === null ? <Badge color="grape">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
+  const home = project === null ? <Badge color="violet">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/models/{id}", { params: { path: { id } } }));

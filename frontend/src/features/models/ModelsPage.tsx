@@ -3,14 +3,14 @@ import { Badge, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Model } from "@/api/types";
-import { CatalogPage } from "@/components/CatalogPage";
-import { Empty } from "@/components/Empty";
-import { To } from "@/components/To";
-import { useFilters } from "@/components/useFilters";
-import { VersionBadge } from "@/components/VersionBadge";
-import { When } from "@/components/When";
-import { KINDS } from "@/features/models/kinds";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { CatalogPage } from "@/components/layout/CatalogPage";
+import { useFilters } from "@/components/table/useFilters";
 import { NewModel } from "@/features/models/NewModel";
+import { KINDS } from "@/features/models/kinds";
 import { modelsQuery } from "@/features/models/queries";
 import { number } from "@/lib/quantities";
 
@@ -24,7 +24,7 @@ export function ModelsPage() {
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(modelsQuery(filters))}
-      empty={<Empty title="No models yet" text="Upload a zip of a Python package, or a single Python file." />}
+      empty={<EmptyState title="No models yet" text="Upload a zip of a Python package, or a single Python file." />}
       head={["Name", "State", "Kind", "Trained versions", "Project", "Uploaded"]}
       minWidth={720}
       row={(model) => <Row key={model.id} model={model} />}
@@ -39,11 +39,11 @@ function Row({ model }: { model: Model }) {
     <Table.Tr>
       <Table.Td>
         <Group gap="xs">
-          <To to={`/models/${model.id}`} fw={500}>
+          <TextLink to={`/models/${model.id}`} fw={500}>
             {model.name}
-          </To>
+          </TextLink>
           {model.project === null ? (
-            <Badge color="grape">Built-in</Badge>
+            <Badge color="violet">Built-in</Badge>
           ) : (
             version && (
               <Text span size="xs" c="dimmed">
@@ -53,12 +53,12 @@ function Row({ model }: { model: Model }) {
           )}
         </Group>
       </Table.Td>
-      <Table.Td>{version && <VersionBadge state={version.state} />}</Table.Td>
+      <Table.Td>{version && <VersionStateBadge state={version.state} />}</Table.Td>
       <Table.Td>{version ? KINDS[version.kind] : "–"}</Table.Td>
       <Table.Td>{number(model.n_trained)}</Table.Td>
       <Table.Td>{model.project?.name ?? "Everyone's"}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
-        <When at={version?.created_at ?? model.created_at} />
+        <RelativeTime at={version?.created_at ?? model.created_at} />
       </Table.Td>
     </Table.Tr>
   );

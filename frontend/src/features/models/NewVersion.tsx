@@ -2,8 +2,8 @@
 import { useState } from "react";
 
 import type { ModelVersion } from "@/api/types";
-import { UploadDialog } from "@/components/UploadDialog";
-import { UploadForm } from "@/components/UploadForm";
+import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadForm } from "@/components/form/UploadForm";
 import { CodeFields, codeFields, type CodeValues, NO_CODE } from "@/features/models/CodeFields";
 
 interface Props {

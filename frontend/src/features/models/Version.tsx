@@ -3,14 +3,14 @@ import { Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { ModelVersion } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { DownloadButton } from "@/components/DownloadButton";
-import { type Fact, Facts } from "@/components/Facts";
-import { Inspecting } from "@/components/Inspecting";
-import { Refusal } from "@/components/Refusal";
-import { To } from "@/components/To";
-import { VersionBadge } from "@/components/VersionBadge";
-import { When } from "@/components/When";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { InspectingAlert } from "@/components/feedback/InspectingAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { RejectionAlert } from "@/components/feedback/RejectionAlert";
+import { DownloadButton } from "@/components/form/DownloadButton";
 import { KINDS } from "@/features/models/kinds";
 import { metricsOf } from "@/features/models/metrics";
 import { versionQuery } from "@/features/models/queries";
@@ -24,7 +24,7 @@ const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
 
 export function Version({ id }: { id: string }) {
   const version = useQuery(versionQuery(id));
-  return <Answer of={version}>{(found) => <Found version={found} />}</Answer>;
+  return <QueryResult of={version}>{(found) => <Found version={found} />}</QueryResult>;
 }
 
 function Found({ version }: { version: ModelVersion }) {
@@ -37,14 +37,14 @@ function Found({ version }: { version: ModelVersion }) {
           Version {version.number}
         </Title>
         <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? "Trained" : "Code"}</Badge>
-        {!isTrained && <VersionBadge state={version.state} />}
+        {!isTrained && <VersionStateBadge state={version.state} />}
       </Group>
       {version.state === "inspecting" && (
-        <Inspecting title="MLHub is checking the code">
+        <InspectingAlert title="MLHub is checking the code">
           It imports the code in a sandbox and looks for what training needs.
-        </Inspecting>
+        </InspectingAlert>
       )}
-      {version.error && <Refusal error={version.error} />}
+      {version.error && <RejectionAlert error={version.error} />}
       <Paper withBorder p="md">
         <Stack gap="md">
           {metrics.length > 0 && <Facts facts={metrics} />}
@@ -75,15 +75,15 @@ function Downloads({ version }: { version: ModelVersion }) {
 
 function lineageOf({ job_id, dataset_version: data, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
-    ["Trained by", job_id === null ? "–" : <To key="job" to={`/jobs/${job_id}`}>This job</To>],
+    ["Trained by", job_id === null ? "–" : <TextLink key="job" to={`/jobs/${job_id}`}>This job</TextLink>],
     [
       "On the data",
       data === null ? (
         "–"
       ) : (
-        <To key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
+        <TextLink key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
           {data.dataset.name}, version {data.number}
-        </To>
+        </TextLink>
       ),
     ],
     [
@@ -91,13 +91,13 @@ function lineageOf({ job_id, dataset_version: data, code_version: code, size_byt
       code === null ? (
         "–"
       ) : (
-        <To key="code" to={`/models/${code.model.id}?version=${code.id}`}>
+        <TextLink key="code" to={`/models/${code.model.id}?version=${code.id}`}>
           {code.model.name}, version {code.number}
-        </To>
+        </TextLink>
       ),
     ],
     ["Size", bytes(size_bytes)],
-    ["Made", <When key="made" at={created_at} />],
+    ["Made", <RelativeTime key="made" at={created_at} />],
   ];
 }
 
@@ -106,6 +106,6 @@ function codeOf({ kind, entry, size_bytes, created_at }: ModelVersion): Fact[] {
     ["Kind", KINDS[kind]],
     ["Entry", entry || "–"],
     ["Size", bytes(size_bytes)],
-    [kind === "builtin" ? "Since" : "Uploaded", <When key="uploaded" at={created_at} />],
+    [kind === "builtin" ? "Since" : "Uploaded", <RelativeTime key="uploaded" at={created_at} />],
   ];
 }

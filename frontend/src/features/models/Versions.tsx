@@ -3,11 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
 import type { ModelVersion } from "@/api/types";
-import { Empty } from "@/components/Empty";
-import { To } from "@/components/To";
-import { VersionBadge } from "@/components/VersionBadge";
-import { VersionsTable } from "@/components/VersionsTable";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { VersionStateBadge } from "@/components/display/VersionStateBadge";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { VersionsTable } from "@/components/table/VersionsTable";
 import { KINDS } from "@/features/models/kinds";
 import { metricsLine } from "@/features/models/metrics";
 import { type Source, versionsQuery } from "@/features/models/queries";
@@ -25,21 +25,21 @@ export function TrainedVersions(props: Props) {
       source="training"
       label="Trained versions"
       head={["Version", "Metrics", "Data", "Job", "Size", "Made"]}
-      empty={<Empty title="Not trained yet" text="Every job that succeeds adds a version with its weights here." />}
+      empty={<EmptyState title="Not trained yet" text="Every job that succeeds adds a version with its weights here." />}
       cells={(version) => [
         metricsLine(version.metrics),
         version.dataset_version
           ? `${version.dataset_version.dataset.name} v${version.dataset_version.number}`
           : "–",
         version.job_id ? (
-          <To key="job" to={`/jobs/${version.job_id}`}>
+          <TextLink key="job" to={`/jobs/${version.job_id}`}>
             Job
-          </To>
+          </TextLink>
         ) : (
           "–"
         ),
         bytes(version.size_bytes),
-        <When key="at" at={version.created_at} />,
+        <RelativeTime key="at" at={version.created_at} />,
       ]}
     />
   );
@@ -52,13 +52,13 @@ export function CodeVersions(props: Props) {
       source="upload"
       label="Versions of the code"
       head={["Version", "State", "Kind", "Entry", "Size", "Uploaded"]}
-      empty={<Empty title="No code yet" />}
+      empty={<EmptyState title="No code yet" />}
       cells={(version) => [
-        <VersionBadge key="state" state={version.state} />,
+        <VersionStateBadge key="state" state={version.state} />,
         KINDS[version.kind],
         version.entry,
         bytes(version.size_bytes),
-        <When key="at" at={version.created_at} />,
+        <RelativeTime key="at" at={version.created_at} />,
       ]}
     />
   );

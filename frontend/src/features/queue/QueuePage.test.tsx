@@ -34,7 +34,7 @@ function queueOf(...jobs: ReturnType<typeof queuedJob>[]) {
 }
 
 describe("The queue's page", () => {
-  it("shows jobs in the scheduler's order, each with its reasons and its place among everybody's", async () => {
+  it("shows jobs in the scheduler's order, each with its reasons and its place among those of all organisations", async () => {
     queueOf(queuedJob({ name: "first", place: 2 }), queuedJob({ id: SECOND, name: "second", place: 5 }));
     renderPage("/queue");
     const table = await screen.findByRole("table", { name: "Queue" });
@@ -42,10 +42,10 @@ describe("The queue's page", () => {
     expect(first).toHaveTextContent(/^2first/);
     expect(first).toHaveTextContent("All 8 GPUs are in use; it needs 4.");
     expect(second).toHaveTextContent(/^5second/);
-    expect(screen.getByText(/mlhub decides/)).toHaveTextContent("in 24 ms, of it 3 ms to decide");
+    expect(screen.getByText(/policy mlhub/)).toHaveTextContent("in 24 ms, of which 3 ms to decide");
   });
 
-  it("asks the scheduler what would be if a job were cancelled", async () => {
+  it("asks the scheduler what a cancellation would change", async () => {
     queueOf(queuedJob({ id: SECOND, name: "second" }));
     let asked: WhatIf | undefined;
     server.use(
@@ -57,12 +57,12 @@ describe("The queue's page", () => {
     const { user } = renderPage("/queue");
     const form = await screen.findByRole("form", { name: "What if" });
     expect(within(form).getByRole("button")).toBeDisabled();
-    await user.selectOptions(within(form).getByLabelText("Job"), await within(form).findByText("digits-cnn (running)"));
+    await user.selectOptions(within(form).getByLabelText("Job"), await within(form).findByText("digits-cnn (Running)"));
     await user.click(within(form).getByRole("button", { name: "Ask the scheduler" }));
-    expect(await screen.findByText("1 job would end earlier, 0 later.")).toBeVisible();
+    expect(await screen.findByText("1 job would finish earlier, 0 later.")).toBeVisible();
     expect(asked).toEqual({ cancel: [job().id] });
     const row = within(screen.getByRole("table", { name: "Effects" })).getByRole("row", { name: /second/ });
-    expect(row).toHaveTextContent("waits");
+    expect(row).toHaveTextContent("stays pending");
     expect(row).toHaveTextContent("starts now, 4 GPUs");
     expect(row).toHaveTextContent("1 h 00 min earlier");
   });
@@ -70,8 +70,8 @@ describe("The queue's page", () => {
   it("offers nodes to administrators only, and shows them rounds with their shadow", async () => {
     queueOf();
     const { unmount } = renderPage("/queue");
-    expect(await screen.findByText("Nobody waits")).toBeVisible();
-    expect(screen.queryByRole("option", { name: "There is another node" })).not.toBeInTheDocument();
+    expect(await screen.findByText("No pending jobs")).toBeVisible();
+    expect(screen.queryByRole("option", { name: "A node is added" })).not.toBeInTheDocument();
     expect(screen.queryByRole("region", { name: "Rounds" })).not.toBeInTheDocument();
     unmount();
     server.use(
@@ -104,21 +104,21 @@ describe("The queue's page", () => {
     );
     renderPage("/queue");
     const rounds = await screen.findByRole("table", { name: "Rounds" });
-    expect(within(rounds).getByRole("row", { name: /^12/ })).toHaveTextContent("1 × launch24 ms, decide 3 mssrtf: other for 1 job");
-    expect(screen.getByRole("option", { name: "There is another node" })).toBeInTheDocument();
+    expect(within(rounds).getByRole("row", { name: /^12/ })).toHaveTextContent("1 × launch24 ms, decide 3 mssrtf: different for 1 job");
+    expect(screen.getByRole("option", { name: "A node is added" })).toBeInTheDocument();
   });
 
-  it("says when another policy stands in, and what failed to administrators on every page", async () => {
+  it("says when the fallback policy is active, and what failed to administrators on every page", async () => {
     queueOf();
     const failure = { at: "2026-03-02T09:00:00Z", policy: "mlhub", kind: "raised", message: "KeyError: 'x'", round: 4 };
-    const standing = { policy: "fifo", stands_in_since: "2026-03-02T09:00:00Z", n_failures: 3 };
-    server.use(answers("/api/v1/scheduler/status", schedulerStatus(standing)));
+    const fallback = { policy: "fifo", stands_in_since: "2026-03-02T09:00:00Z", n_failures: 3 };
+    server.use(answers("/api/v1/scheduler/status", schedulerStatus(fallback)));
     const { unmount } = renderPage("/queue");
-    expect(await screen.findByRole("alert")).toHaveTextContent("fifo stands in for mlhub");
+    expect(await screen.findByRole("alert")).toHaveTextContent("Fallback policy fifo is active");
     unmount();
     server.use(
       answers("/api/v1/auth/me", me({ is_staff: true })),
-      answers("/api/v1/scheduler/status", schedulerStatus({ ...standing, failure })),
+      answers("/api/v1/scheduler/status", schedulerStatus({ ...fallback, failure })),
     );
     renderPage("/tokens");
     expect(await screen.findByRole("alert")).toHaveTextContent("KeyError: 'x'");

@@ -1,4 +1,4 @@
-// Who waits, in the order in which the scheduler serves, and why; what would be if; the rounds, for administrators.
+// The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators.
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -6,12 +6,12 @@ import { useState } from "react";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
-import { SchedulerTrouble, isTroubled } from "@/components/SchedulerTrouble";
-import { Section } from "@/components/Section";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
+import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
 import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
@@ -23,10 +23,10 @@ export function QueuePage() {
   const me = useMe();
   const status = useQuery(schedulerStatusQuery);
   return (
-    <Page title="Queue" subtitle={status.data && <Standing status={status.data} />}>
-      {status.data && !isStaff(me) && isTroubled(status.data) && <SchedulerTrouble status={status.data} />}
-      <Section title="Who waits, and why">
-        <Waiting />
+    <Page title="Queue" subtitle={status.data && <StatusLine status={status.data} />}>
+      {status.data && !isStaff(me) && hasSchedulerProblem(status.data) && <SchedulerAlerts status={status.data} />}
+      <Section title="Pending jobs">
+        <PendingJobs />
       </Section>
       <Section title="What if?">
         <WhatIfForm isStaff={isStaff(me)} />
@@ -40,25 +40,25 @@ export function QueuePage() {
   );
 }
 
-function Standing({ status }: { status: SchedulerStatus }) {
-  if (status.round_at === null) return <>The scheduler has made no round yet.</>;
+function StatusLine({ status }: { status: SchedulerStatus }) {
+  if (status.round_at === null) return <>There was no scheduling round yet.</>;
   return (
     <>
-      {number(status.n_waiting)} waiting in all · {status.policy} decides · last round{" "}
-      <When at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of it{" "}
+      {number(status.n_waiting)} pending in all organisations · policy {status.policy} · last round{" "}
+      <RelativeTime at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of which{" "}
       {number(Math.round(status.decide_ms))} ms to decide
     </>
   );
 }
 
-function Waiting() {
+function PendingJobs() {
   const [after, setAfter] = useState(0);
   const queue = useQuery(queueQuery(after));
   return (
-    <Answer of={queue}>
+    <QueryResult of={queue}>
       {({ results, next }) =>
         results.length === 0 && after === 0 ? (
-          <Empty title="Nobody waits" text="Jobs that you may see and that wait for GPUs appear here, the next one first." />
+          <EmptyState title="No pending jobs" text="Jobs that you may see and that are pending appear here, the next one first." />
         ) : (
           <>
             <QueueTable jobs={results} />
@@ -75,11 +75,11 @@ function Waiting() {
               )}
             </Group>
             <Text size="xs" c="dimmed">
-              Places count everybody's jobs; you see those of your organisations.
+              Places count the jobs of all organisations; you see those of yours.
             </Text>
           </>
         )
       }
-    </Answer>
+    </QueryResult>
   );
 }

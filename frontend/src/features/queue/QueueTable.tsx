@@ -1,20 +1,23 @@
-// The waiting jobs: place, reasons, expected start and finish.
+// The pending jobs: place, reasons, predicted start and finish.
 import { List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
-import { When } from "@/components/When";
+import { PredictedStart } from "@/components/display/PredictedStart";
+import { PredictedTime } from "@/components/display/PredictedTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { pendingText } from "@/domain/pendingJob";
 import { count } from "@/lib/quantities";
+import { useNow } from "@/lib/time";
 
 export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
   return (
-    <ScrollTable label="Queue" head={["Place", "Job", "Why it waits", "Wants", "Start", "Finish"]} minWidth={760}>
+    <ScrollTable label="Queue" head={["Place", "Job", "Why it is pending", "Requests", "Predicted start", "Predicted finish"]} minWidth={760}>
       {jobs.map((job) => (
         <Table.Tr key={job.id}>
           <Table.Td>{job.place ?? "–"}</Table.Td>
           <Table.Td>
-            <To to={`/jobs/${job.id}`}>{job.name}</To>
+            <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             <Text size="xs" c="dimmed">
               {job.project.organisation.name} / {job.project.name}
               {job.priority !== 0 && ` · priority ${job.priority}`}
@@ -23,12 +26,12 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
           <Table.Td>
             <Reasons job={job} />
           </Table.Td>
-          <Table.Td style={{ whiteSpace: "nowrap" }}>{wants(job)}</Table.Td>
+          <Table.Td style={{ whiteSpace: "nowrap" }}>{requestText(job)}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={job.predicted_start_at} />
+            <PredictedStart at={job.predicted_start_at} />
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={job.predicted_finish_at} />
+            <PredictedTime at={job.predicted_finish_at} />
           </Table.Td>
         </Table.Tr>
       ))}
@@ -37,8 +40,9 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
 }
 
 function Reasons({ job }: { job: QueuedJob }) {
+  const now = useNow(5);
   const [first, ...others] = job.explanations;
-  if (first === undefined) return <Text size="sm">No round has seen it yet; that takes some seconds.</Text>;
+  if (first === undefined) return <Text size="sm">{pendingText(job, now)}</Text>;
   return (
     <Stack gap={2}>
       <Text size="sm">{first.sentence}</Text>
@@ -53,6 +57,6 @@ function Reasons({ job }: { job: QueuedJob }) {
   );
 }
 
-function wants({ min_workers: min, max_workers: max }: QueuedJob): string {
+function requestText({ min_workers: min, max_workers: max }: QueuedJob): string {
   return min === max ? count(min, "GPU") : `${min}–${max} GPUs`;
 }

@@ -1,12 +1,12 @@
-// The newest stored rounds: when, how long, what they did, and what the shadow would have done otherwise.
+// The newest stored rounds: when, how long, what they applied, and where the shadow policy differed.
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Round } from "@/api/types";
-import { Empty } from "@/components/Empty";
-import { PagedTable } from "@/components/PagedTable";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { PagedTable } from "@/components/table/PagedTable";
 import { count, number } from "@/lib/quantities";
 
 import { roundsQuery } from "./queries";
@@ -18,23 +18,23 @@ export function Rounds() {
     <PagedTable
       list={rounds}
       label="Rounds"
-      head={["Round", "When", "Policy", "Jobs", "What it did", "Took", "Shadow"]}
+      head={["Round", "When", "Policy", "Jobs", "Applied", "Duration", "Shadow"]}
       minWidth={820}
-      empty={<Empty title="No rounds yet" text="The control loop makes one every few seconds." />}
+      empty={<EmptyState title="No rounds yet" text="The control loop makes one every few seconds." />}
       onCursor={setCursor}
       row={(round) => (
         <Table.Tr key={round.id}>
           <Table.Td>{round.id}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <When at={round.at} />
+            <RelativeTime at={round.at} />
           </Table.Td>
           <Table.Td>{round.policy}</Table.Td>
           <Table.Td>{number(round.n_jobs)}</Table.Td>
-          <Table.Td>{round.error === "" ? deeds(round) : <Text size="sm" c="red">{round.error}</Text>}</Table.Td>
+          <Table.Td>{round.error === "" ? appliedText(round) : <Text size="sm" c="red">{round.error}</Text>}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
             {ms(round.round_ms)}, decide {ms(round.decide_ms)}
           </Table.Td>
-          <Table.Td>{shadow(round)}</Table.Td>
+          <Table.Td>{shadowText(round)}</Table.Td>
         </Table.Tr>
       )}
     />
@@ -42,17 +42,17 @@ export function Rounds() {
 }
 
 /** "2 launches, 1 preempt" */
-function deeds({ applied }: Round): string {
+function appliedText({ applied }: Round): string {
   const counts = new Map<string, number>();
   for (const { decision } of applied) counts.set(decision, (counts.get(decision) ?? 0) + 1);
   return [...counts].map(([decision, n]) => `${n} × ${decision}`).join(", ") || "nothing";
 }
 
-function shadow({ shadow }: Round): string {
+function shadowText({ shadow }: Round): string {
   if (shadow === null) return "–";
   if (shadow.error !== "") return `${shadow.policy}: ${shadow.error}`;
-  if (shadow.n_different === 0) return `${shadow.policy}: the same`;
-  return `${shadow.policy}: other for ${count(shadow.n_different, "job")}`;
+  if (shadow.n_different === 0) return `${shadow.policy}: same decisions`;
+  return `${shadow.policy}: different for ${count(shadow.n_different, "job")}`;
 }
 
 function ms(value: number): string {

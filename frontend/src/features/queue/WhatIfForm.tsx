@@ -5,22 +5,23 @@ import { type SubmitEvent, useState } from "react";
 
 import { whatIf } from "@/api/scheduler";
 import { organisationsQuery } from "@/api/session";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { JOB_STATES } from "@/domain/jobState";
 
-import { Effects } from "./Effects";
+import { WhatIfResult } from "./WhatIfResult";
 import { liveJobsQuery } from "./queries";
-import { type Supposition, isComplete, KINDS, questionOf } from "./supposition";
+import { type WhatIfDraft, isComplete, KINDS, whatIfRequestOf } from "./whatIfDraft";
 
 export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
   const jobs = useQuery(liveJobsQuery).data ?? [];
   const organisations = useQuery(organisationsQuery).data ?? [];
-  const [supposed, setSupposed] = useState<Supposition>({ kind: "cancel", job: "", organisation: "", n: 1 });
-  const ask = useMutation({ mutationFn: () => whatIf(questionOf(supposed)) });
+  const [draft, setDraft] = useState<WhatIfDraft>({ kind: "cancel", job: "", organisation: "", n: 1 });
+  const ask = useMutation({ mutationFn: () => whatIf(whatIfRequestOf(draft)) });
   const kinds = KINDS.filter(({ isForStaff }) => isStaff || !isForStaff);
-  const kind = KINDS.find(({ value }) => value === supposed.kind);
+  const kind = KINDS.find(({ value }) => value === draft.kind);
 
-  function change(part: Partial<Supposition>) {
-    setSupposed((before) => ({ ...before, ...part }));
+  function change(part: Partial<WhatIfDraft>) {
+    setDraft((before) => ({ ...before, ...part }));
     ask.reset();
   }
 
@@ -36,25 +37,25 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
           <Group align="flex-end" gap="sm">
             <NativeSelect
               label="What would be different"
-              value={supposed.kind}
-              onChange={(event) => change({ kind: event.currentTarget.value as Supposition["kind"] })}
+              value={draft.kind}
+              onChange={(event) => change({ kind: event.currentTarget.value as WhatIfDraft["kind"] })}
               data={kinds.map(({ value, label }) => ({ value, label }))}
             />
             {kind?.needs === "job" && (
               <NativeSelect
                 label="Job"
-                value={supposed.job}
+                value={draft.job}
                 onChange={(event) => change({ job: event.currentTarget.value })}
                 data={[
-                  { value: "", label: jobs.length === 0 ? "No job waits or runs" : "Choose a job" },
-                  ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${state})` })),
+                  { value: "", label: jobs.length === 0 ? "No job is pending or running" : "Choose a job" },
+                  ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${JOB_STATES[state].label})` })),
                 ]}
               />
             )}
             {kind?.needs === "organisation" && (
               <NativeSelect
                 label="Organisation"
-                value={supposed.organisation}
+                value={draft.organisation}
                 onChange={(event) => change({ organisation: event.currentTarget.value })}
                 data={[
                   { value: "", label: "Choose an organisation" },
@@ -67,17 +68,17 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
                 label={kind.number}
                 w={140}
                 allowDecimal={false}
-                min={supposed.kind === "priority" ? -100 : 0}
-                value={supposed.n}
+                min={draft.kind === "priority" ? -100 : 0}
+                value={draft.n}
                 onChange={(n) => change({ n: Number(n) })}
               />
             )}
-            <Button type="submit" loading={ask.isPending} disabled={!isComplete(supposed)}>
+            <Button type="submit" loading={ask.isPending} disabled={!isComplete(draft)}>
               Ask the scheduler
             </Button>
           </Group>
           <ProblemAlert error={ask.error} />
-          {ask.data && <Effects answer={ask.data} />}
+          {ask.data && <WhatIfResult answer={ask.data} />}
         </Stack>
       </form>
     </Paper>

@@ -6,7 +6,7 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner, QuotaRules } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { impactOf, impactSentence } from "@/features/quotas/impact";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { asRules, asWish, halfLifeHours, NUMBERS, RECLAIM, SHARING, type Typed } from "@/features/quotas/rules";

@@ -6,11 +6,11 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaPatch } from "@/api/types";
-import { Loading } from "@/components/Loading";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Usage } from "@/features/quotas/Usage";
 import { asPatch, asTyped, type Limit, LIMITS, type Typed } from "@/features/quotas/limits";
 import { quotaQuery } from "@/features/quotas/queries";
-import { Usage } from "@/features/quotas/Usage";
 
 export function QuotaForm({ organisationId }: { organisationId: string }) {
   const queries = useQueryClient();

@@ -4,8 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { SectionCard } from "@/components/Section";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { SectionCard } from "@/components/layout/Section";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { OwnerForm } from "@/features/quotas/OwnerForm";
 import { quotaTreeQuery } from "@/features/quotas/queries";
@@ -22,7 +22,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   const [edited, setEdited] = useState<string | null>(null);
   return (
     <SectionCard title="Guarantees, borrowing and lending">
-      <Answer of={tree}>
+      <QueryResult of={tree}>
         {({ owners, may_edit }) => (
           <Stack gap="md">
             <Legend />
@@ -55,7 +55,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
             ))}
           </Stack>
         )}
-      </Answer>
+      </QueryResult>
     </SectionCard>
   );
 }

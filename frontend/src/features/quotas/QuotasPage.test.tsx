@@ -94,11 +94,11 @@ function serveTree(may_edit: boolean, owners: QuotaOwner[] = [ACME, VISION]) {
 }
 
 describe("The tree of quotas", () => {
-  it("tells what each is guaranteed, borrows and lends, and what waits", async () => {
+  it("shows what each is guaranteed, borrows and lends, and what pending jobs request", async () => {
     serveTree(false);
     renderPage("/quotas");
     expect(
-      await screen.findByRole("img", { name: "Acme: 6 of 8 guaranteed used · 1 lent · jobs wait for 4 GPUs" }),
+      await screen.findByRole("img", { name: "Acme: 6 of 8 guaranteed used · 1 lent · pending jobs request 4 GPUs" }),
     ).toBeVisible();
     expect(screen.getByRole("img", { name: "Vision: 2 of 2 guaranteed used · 3 borrowed" })).toBeVisible();
     expect(screen.queryByRole("button", { name: /Change/ })).not.toBeInTheDocument();

@@ -5,15 +5,15 @@ import { useSearchParams } from "react-router";
 
 import { isStaff, organisationsQuery, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Loading } from "@/components/Loading";
-import { Page } from "@/components/Page";
-import { ProblemAlert } from "@/components/ProblemAlert";
-import { quotaQuery } from "@/features/quotas/queries";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
 import { QuotaForm } from "@/features/quotas/QuotaForm";
 import { QuotaTree } from "@/features/quotas/QuotaTree";
 import { Usage } from "@/features/quotas/Usage";
+import { quotaQuery } from "@/features/quotas/queries";
 
 export function QuotasPage() {
   const me = useMe();
@@ -28,7 +28,7 @@ function AllQuotas() {
     <Page title="Quotas" subtitle="What each organisation is guaranteed, and the most that it may use at a time.">
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
       {organisations.isPending && <Loading />}
-      {organisations.data?.length === 0 && <Empty title="No organisations yet" />}
+      {organisations.data?.length === 0 && <EmptyState title="No organisations yet" />}
       {organisations.data && chosen !== undefined && (
         <>
           <NativeSelect
@@ -50,7 +50,7 @@ function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
   return (
     <Page title="Quotas" subtitle="The most that your organisations may use at a time. Staff of MLHub change them.">
       {organisations.length === 0 && (
-        <Empty title="You belong to no organisation" text="Ask an administrator to make you a member of one." />
+        <EmptyState title="You belong to no organisation" text="Ask an administrator to make you a member of one." />
       )}
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>
@@ -70,7 +70,7 @@ function OwnQuota({ organisation }: { organisation: OrganisationBrief }) {
         <Title order={2} size="h4">
           {organisation.name}
         </Title>
-        <Answer of={quota}>{(found) => <Usage quota={found} />}</Answer>
+        <QueryResult of={quota}>{(found) => <Usage quota={found} />}</QueryResult>
       </Stack>
     </Paper>
   );

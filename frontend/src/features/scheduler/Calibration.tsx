@@ -1,19 +1,19 @@
-// How good predictions were: the share of jobs that ended within the band, and by how much the middle one missed.
+// How accurate predictions were: the share of jobs that finished by the P90, and the error of the median.
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
-const MOMENTS: Record<string, string> = { submission: "Made when submitted", launch: "Made at the first start" };
+const MOMENTS: Record<string, string> = { submission: "At submission", launch: "At the first start" };
 
 export function Calibration({ moments, ends }: { moments: Insight["calibration"]; ends: Insight["ends"] }) {
   return (
     <Stack gap="sm">
-      <ScrollTable label="Calibration" head={["Prediction", "Jobs that ended", "By its P90", "Median error", "Bias"]}>
+      <ScrollTable label="Calibration" head={["Prediction", "Finished jobs", "By its P90", "Median error", "Bias"]}>
         {moments.map(({ moment, n, within_p90, median_error, median_bias }) => (
           <Table.Tr key={moment}>
             <Table.Td>{MOMENTS[moment] ?? moment}</Table.Td>
@@ -25,18 +25,18 @@ export function Calibration({ moments, ends }: { moments: Insight["calibration"]
         ))}
       </ScrollTable>
       <Text size="xs" c="dimmed">
-        Well calibrated: 85 to 95 % of the jobs have ended by their P90.
+        Well calibrated: 85 to 95 % of the jobs finish by their P90.
       </Text>
       {ends.length > 0 && (
-        <ScrollTable label="Newest ends" head={["Job", "Prediction", "When", "Foretold", "Took", "By its P90"]}>
+        <ScrollTable label="Newest finishes" head={["Job", "Prediction", "When", "Predicted", "Actual", "By its P90"]}>
           {ends.map((end) => (
             <Table.Tr key={`${end.job.id} ${end.moment}`}>
               <Table.Td>
-                <To to={`/jobs/${end.job.id}`}>{end.job.name}</To>
+                <TextLink to={`/jobs/${end.job.id}`}>{end.job.name}</TextLink>
               </Table.Td>
               <Table.Td>{MOMENTS[end.moment] ?? end.moment}</Table.Td>
               <Table.Td>
-                <When at={end.made_at} />
+                <RelativeTime at={end.made_at} />
               </Table.Td>
               <Table.Td>{duration(end.foretold_s)}</Table.Td>
               <Table.Td>{duration(end.actual_s)}</Table.Td>

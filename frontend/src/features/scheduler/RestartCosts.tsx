@@ -1,18 +1,18 @@
-// What a restart costs each family that trained last: why small gains do not move its jobs, and how sure that is.
+// What a restart costs jobs of each kind that trained recently: why small gains do not move them, and how sure that is.
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { ScrollTable } from "@/components/ScrollTable";
-import { To } from "@/components/To";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
 
 export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
   return (
     <Stack gap="sm">
-      <ScrollTable label="Costs of a restart" head={["Family of", "Restart", "To leave", "To do again", "To start"]}>
+      <ScrollTable label="Costs of a restart" head={["Jobs like", "Restart", "Stopping", "Repeated work", "Starting"]}>
         {costs.map(({ job, restart, leave, loss, start }) => (
           <Table.Tr key={job.id}>
             <Table.Td>
-              <To to={`/jobs/${job.id}`}>{job.name}</To>
+              <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             </Table.Td>
             <Table.Td>{restart.sentence}</Table.Td>
             <Table.Td>{leave.sentence}</Table.Td>
@@ -22,7 +22,7 @@ export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
         ))}
       </ScrollTable>
       <Text size="xs" c="dimmed">
-        Two of three lie within what is given. With few observations of its own, a family is taken to be like others.
+        The error covers two of three restarts. With few observations of their own, jobs are taken to be like others.
       </Text>
     </Stack>
   );

@@ -63,9 +63,9 @@ describe("The scheduler's page", () => {
     await user.type(await screen.findByLabelText("Policy: power"), "0.5");
     await user.selectOptions(screen.getByLabelText("Shadow policy"), "las");
     await user.type(screen.getByLabelText("Shadow policy: limits"), "[[100, 200]");
-    await user.click(screen.getByLabelText("Organisations share fairly"));
-    await user.clear(screen.getByLabelText("Half-life of use, hours"));
-    await user.type(screen.getByLabelText("Half-life of use, hours"), "24");
+    await user.click(screen.getByLabelText("Fair sharing between organisations"));
+    await user.clear(screen.getByLabelText("Half-life of usage, hours"));
+    await user.type(screen.getByLabelText("Half-life of usage, hours"), "24");
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect(await screen.findByText("The scheduler's settings are saved.")).toBeVisible();
     expect(sent).toEqual({
@@ -104,10 +104,10 @@ describe("The scheduler's page", () => {
 
   it("shows what the shadow would have done and how predictions came true", async () => {
     renderPage("/scheduler");
-    const shadow = await screen.findByRole("region", { name: "What las would have done" });
+    const shadow = await screen.findByRole("region", { name: "Shadow policy las" });
     expect(shadow).toHaveTextContent("7 of 100 (7 %)");
     expect(shadow).toHaveTextContent("las did not decide within 10 s.");
-    const row = within(screen.getByRole("table", { name: "Calibration" })).getByRole("row", { name: /when submitted/ });
+    const row = within(screen.getByRole("table", { name: "Calibration" })).getByRole("row", { name: /At submission/ });
     expect(row).toHaveTextContent("4090 %12 %5 % shorter");
   });
 

@@ -1,11 +1,11 @@
-// For administrators: which policy decides and with which parameters, its shadow, and how well it foretells.
+// For administrators: which policy decides and with which parameters, its shadow, and how accurate its predictions are.
 import { useQuery } from "@tanstack/react-query";
 
 import { isStaff, useMe } from "@/api/session";
-import { Answer } from "@/components/Answer";
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
-import { SectionCard } from "@/components/Section";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
 
 import { Calibration } from "./Calibration";
 import { RestartCosts } from "./RestartCosts";
@@ -18,7 +18,7 @@ export function SchedulerPage() {
   if (!isStaff(me)) {
     return (
       <Page title="Scheduler">
-        <Empty title="This page is for administrators" text="The queue shows why your jobs wait." />
+        <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />
       </Page>
     );
   }
@@ -29,27 +29,27 @@ function Administration() {
   const settings = useQuery(settingsQuery);
   const insight = useQuery(insightQuery);
   return (
-    <Page title="Scheduler" subtitle="Changes count from the next round on, some seconds from now.">
-      <Answer of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</Answer>
-      <Answer of={insight}>
+    <Page title="Scheduler" subtitle="Changes take effect in the next scheduling round.">
+      <QueryResult of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</QueryResult>
+      <QueryResult of={insight}>
         {({ calibration, ends, costs, shadow }) => (
           <>
             {shadow !== null && (
-              <SectionCard title={`What ${shadow.policy} would have done`}>
+              <SectionCard title={`Shadow policy ${shadow.policy}`}>
                 <ShadowSummary shadow={shadow} />
               </SectionCard>
             )}
-            <SectionCard title="Predictions against what came">
+            <SectionCard title="Prediction accuracy">
               <Calibration moments={calibration} ends={ends} />
             </SectionCard>
             {costs.length > 0 && (
-              <SectionCard title="What a restart costs">
+              <SectionCard title="Restart costs">
                 <RestartCosts costs={costs} />
               </SectionCard>
             )}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

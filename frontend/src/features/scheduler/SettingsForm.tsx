@@ -6,7 +6,7 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 import { type Draft, changeOf, draftOf, isChanged } from "./draft";
 import { settingsQuery } from "./queries";
@@ -46,7 +46,7 @@ export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
           />
           <NumberInput
             label="Time budget, seconds"
-            description="A policy that takes longer for a round is ended; what was decided before stands."
+            description="A policy that takes longer for a round is stopped; earlier decisions stay in force."
             inputWrapperOrder={["label", "input", "description", "error"]}
             maw={320}
             min={0.1}
@@ -66,18 +66,18 @@ export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
             onParameters={(shadow_parameters) => change({ shadow_parameters })}
           />
           <Text size="xs" c="dimmed">
-            The shadow decides on every real round too, and nothing it decides is done. An empty parameter has its default.
+            The shadow policy decides in every round, too, and its decisions are never applied. An empty parameter has its default.
           </Text>
           <Checkbox
-            label="Organisations share fairly"
-            description="What none of them is guaranteed goes to them by weight, whatever the policy."
+            label="Fair sharing between organisations"
+            description="GPUs that are guaranteed to no organisation are shared by weight, whatever the policy."
             checked={draft.shares_fairly}
             onChange={(event) => change({ shares_fairly: event.currentTarget.checked })}
           />
           {draft.shares_fairly && (
             <NumberInput
-              label="Half-life of use, hours"
-              description="Who used less lately is next. 0: only what is held now counts."
+              label="Half-life of usage, hours"
+              description="The organisation with the lowest recent usage is next. 0: only current usage counts."
               inputWrapperOrder={["label", "input", "description", "error"]}
               maw={320}
               min={0}

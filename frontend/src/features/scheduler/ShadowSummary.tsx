@@ -1,8 +1,8 @@
-// What the second policy would have done otherwise, over the newest rounds.
+// Where the shadow policy would have decided differently, over the newest rounds.
 import { Stack, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
-import { Facts } from "@/components/Facts";
+import { Facts } from "@/components/display/Facts";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
@@ -13,12 +13,12 @@ export function ShadowSummary({ shadow }: { shadow: Summary }) {
     <Stack gap="xs">
       <Facts
         facts={[
-          ["Rounds looked at", number(shadow.n_rounds)],
+          ["Rounds compared", number(shadow.n_rounds)],
           ["Decisions that differ", differing(shadow)],
-          ["Mean time to the end, its prediction", duration(shadow.mean_finish_s)],
-          ["The deciding policy's prediction", duration(shadow.real_mean_finish_s)],
-          ["Time to decide, median", shadow.decide_ms === null ? "–" : `${number(Math.round(shadow.decide_ms))} ms`],
-          ["Rounds it failed", number(shadow.n_failed)],
+          ["Mean predicted remaining time", duration(shadow.mean_finish_s)],
+          ["The same of the active policy", duration(shadow.real_mean_finish_s)],
+          ["Median decision time", shadow.decide_ms === null ? "–" : `${number(Math.round(shadow.decide_ms))} ms`],
+          ["Failed rounds", number(shadow.n_failed)],
         ]}
       />
       {shadow.last_error !== "" && (

@@ -6,7 +6,7 @@ import { useNavigate, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { meQuery } from "@/api/session";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 export function SignInPage() {
   const [username, setUsername] = useState("");

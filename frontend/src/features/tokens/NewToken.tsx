@@ -17,7 +17,7 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { Scope, TokenCreated } from "@/api/types";
-import { ProblemAlert } from "@/components/ProblemAlert";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const SCOPES: Record<Scope, string> = {
   read: "Read: see jobs, data and models",

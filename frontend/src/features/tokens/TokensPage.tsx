@@ -5,11 +5,11 @@ import { useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { Token } from "@/api/types";
-import { ConfirmButton } from "@/components/ConfirmButton";
-import { Empty } from "@/components/Empty";
-import { Page } from "@/components/Page";
-import { PagedTable } from "@/components/PagedTable";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Page } from "@/components/layout/Page";
+import { PagedTable } from "@/components/table/PagedTable";
 import { NewToken } from "@/features/tokens/NewToken";
 import { tokensQuery } from "@/features/tokens/queries";
 
@@ -23,7 +23,7 @@ export function TokensPage() {
         list={tokens}
         label="API tokens"
         head={["Name", "Begins with", "Scopes", "Last used", "Expires", ""]}
-        empty={<Empty title="No tokens yet" />}
+        empty={<EmptyState title="No tokens yet" />}
         row={(token) => <Row key={token.id} token={token} />}
         onCursor={setCursor}
       />
@@ -54,8 +54,8 @@ function Row({ token }: { token: Token }) {
           ))}
         </Group>
       </Table.Td>
-      <Table.Td>{token.last_used_at ? <When at={token.last_used_at} /> : "Never"}</Table.Td>
-      <Table.Td>{token.expires_at ? <When at={token.expires_at} /> : "Never"}</Table.Td>
+      <Table.Td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : "Never"}</Table.Td>
+      <Table.Td>{token.expires_at ? <RelativeTime at={token.expires_at} /> : "Never"}</Table.Td>
       <Table.Td ta="right">
         <ConfirmButton
           label="Revoke"

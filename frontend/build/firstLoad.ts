@@ -1,0 +1,65 @@
+// How much JavaScript a browser must load before it can show a page, and the limit of it that a build keeps.
+import { gzipSync } from "node:zlib";
+
+import type { Plugin, Rollup } from "vite";
+
+const KB = 1000;
+
+export interface FirstLoad {
+  /** The page's module, or the entry where nothing more is needed. */
+  page: string;
+  /** Compressed with gzip. */
+  bytes: number;
+}
+
+type Chunks = Record<string, Pick<Rollup.OutputChunk, "code" | "imports" | "dynamicImports" | "isEntry" | "facadeModuleId">>;
+
+/** For each page that the entry imports on demand: the entry, the page, and all that both import; largest first. */
+export function firstLoads(chunks: Chunks): FirstLoad[] {
+  const sizes = new Map(Object.entries(chunks).map(([file, { code }]) => [file, gzipSync(code).length]));
+  const loads: FirstLoad[] = [];
+  for (const [entry, { isEntry }] of Object.entries(chunks)) {
+    if (!isEntry) continue;
+    const shell = staticClosure(chunks, [entry]);
+    const pages = [...shell].flatMap((file) => chunks[file]?.dynamicImports ?? []);
+    for (const page of [entry, ...pages]) {
+      const files = staticClosure(chunks, [entry, page]);
+      const bytes = [...files].reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0);
+      loads.push({ page: chunks[page]?.facadeModuleId ?? page, bytes });
+    }
+  }
+  return loads.sort((a, b) => b.bytes - a.bytes);
+}
+
+function staticClosure(chunks: Chunks, roots: readonly string[]): Set<string> {
+  const found = new Set<string>();
+  const waiting = [...roots];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file)) continue;
+    found.add(file);
+    waiting.push(...(chunks[file]?.imports ?? []));
+  }
+  return found;
+}
+
+/** Fails the build when a page's first load is more than `limit_kb` (1,000 bytes) of compressed JavaScript. */
+export function firstLoadLimit(limit_kb: number): Plugin {
+  let root = "";
+  return {
+    name: "mlhub:first-load-limit",
+    apply: "build",
+    configResolved(config) {
+      root = `${config.root}/`;
+    },
+    generateBundle(_, bundle) {
+      const chunks = Object.fromEntries(Object.entries(bundle).filter(([, { type }]) => type === "chunk"));
+      const largest = firstLoads(chunks as Chunks)[0];
+      if (largest === undefined) this.error("The build has no entry.");
+      const said = `The largest first load is ${(largest.bytes / KB).toFixed(1)} kB of compressed JavaScript, of ${largest.page.replace(root, "")}`;
+      if (largest.bytes > limit_kb * KB) {
+        this.error(`${said}; the limit is ${limit_kb} kB. Import what the page need not show at once on demand.`);
+      }
+      this.info(`${said} (limit ${limit_kb} kB).`);
+    },
+  };
+}

@@ -1,0 +1,20 @@
+// A predicted time, relative to now; once it has passed it is overdue, since the prediction did not come true.
+import { Text } from "@mantine/core";
+
+import { until, useNow } from "@/lib/time";
+
+interface Props {
+  /** null: there is no prediction. */
+  at: string | null;
+  unknown?: string;
+}
+
+export function PredictedTime({ at, unknown = "–" }: Props) {
+  const now = useNow(10);
+  if (at === null) return <>{unknown}</>;
+  return (
+    <Text component="time" inherit span dateTime={at} title={`Predicted for ${new Date(at).toLocaleString()}`}>
+      {until(at, now)}
+    </Text>
+  );
+}

@@ -1,0 +1,20 @@
+// Why inspection refused an upload, and the way to mend it.
+import { Alert, Text } from "@mantine/core";
+
+import type { InputError } from "@/api/types";
+import { Icon } from "@/components/display/Icon";
+
+export function RejectionAlert({ error }: { error: InputError }) {
+  return (
+    <Alert color="red" role="alert" icon={<Icon name="alert" />} title="This upload was refused">
+      <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
+        {error.message}
+      </Text>
+      {error.remedy && (
+        <Text size="sm" mt={4} fw={500} style={{ whiteSpace: "pre-line" }}>
+          What to do: {error.remedy}
+        </Text>
+      )}
+    </Alert>
+  );
+}

@@ -1,0 +1,48 @@
+// What is wrong with the scheduler, if anything: an unreachable cluster, a policy that fails, its fallback.
+import { Alert, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+import type { SchedulerStatus } from "@/api/types";
+import { Icon } from "@/components/display/Icon";
+import { RelativeTime } from "@/components/display/RelativeTime";
+
+export function hasSchedulerProblem({ backend_away_since, stands_in_since, n_failures }: SchedulerStatus): boolean {
+  return backend_away_since !== null || stands_in_since !== null || n_failures > 0;
+}
+
+export function SchedulerAlerts({ status }: { status: SchedulerStatus }) {
+  const { failure } = status;
+  return (
+    <Stack gap="xs">
+      {status.backend_away_since !== null && (
+        <Problem title="The cluster cannot be reached">
+          Since <RelativeTime at={status.backend_away_since} />. Running jobs continue; nothing is started or stopped until it is
+          reachable again. {status.backend_message}
+        </Problem>
+      )}
+      {status.stands_in_since !== null && (
+        <Problem title={`Fallback policy ${status.policy} is active`}>
+          The policy {status.chosen_policy} failed several times in a row, so {status.policy} has decided since{" "}
+          <RelativeTime at={status.stands_in_since} />. {status.chosen_policy} is retried automatically, and when the
+          settings change.{" "}
+          {failure?.message}
+        </Problem>
+      )}
+      {status.stands_in_since === null && status.n_failures > 0 && (
+        <Problem title="The last scheduling round failed">
+          Earlier decisions stay in force. {failure && `${failure.policy}: ${failure.message}`}
+        </Problem>
+      )}
+    </Stack>
+  );
+}
+
+function Problem({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title={title}>
+      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        {children}
+      </Text>
+    </Alert>
+  );
+}

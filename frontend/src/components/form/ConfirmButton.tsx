@@ -1,0 +1,43 @@
+// A button whose act cannot be undone: asks first, stays open while it runs, shows why it was refused.
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+
+interface Props {
+  /** On the button, and again on the dialogue's. */
+  label: string;
+  title: string;
+  text: ReactNode;
+  action: () => Promise<unknown>;
+  size?: "xs" | "sm";
+  ariaLabel?: string;
+}
+
+export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel }: Props) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const act = useMutation({ mutationFn: action, onSuccess: close });
+  return (
+    <>
+      <Button variant="light" color="red" size={size} onClick={open} aria-label={ariaLabel}>
+        {label}
+      </Button>
+      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
+        <Stack>
+          <Text size="sm">{text}</Text>
+          <ProblemAlert error={act.error} />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={close}>
+              Keep it
+            </Button>
+            <Button color="red" loading={act.isPending} onClick={() => act.mutate()}>
+              {label}
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
+  );
+}

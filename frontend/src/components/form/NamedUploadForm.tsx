@@ -1,0 +1,48 @@
+// Uploads something new: after the caller's fields, the project it belongs to, its name and its description.
+import { Textarea, TextInput } from "@mantine/core";
+import { useState } from "react";
+
+import { stemOf } from "@/lib/filenames";
+
+import { ProjectSelect, useWritableProjects } from "./ProjectSelect";
+import { UploadForm, type UploadFormProps } from "./UploadForm";
+
+/** The name is the file's until another is typed, the project the first until another is chosen. */
+export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete">) {
+  const projects = useWritableProjects();
+  const [chosenProject, setChosenProject] = useState("");
+  const [typedName, setTypedName] = useState<string>();
+  const [description, setDescription] = useState("");
+  const name = typedName ?? (fields.file ? stemOf(fields.file.name) : "");
+  const project = chosenProject || projects[0]?.id;
+
+  return (
+    <UploadForm<T>
+      {...upload}
+      fields={{ ...fields, name: name.trim(), project, description: description.trim() }}
+      isComplete={project !== undefined && name.trim() !== ""}
+    >
+      {(sending) => (
+        <>
+          {children(sending)}
+          <ProjectSelect value={chosenProject} onChange={setChosenProject} error={sending.problem?.of("project")} />
+          <TextInput
+            label="Name"
+            value={name}
+            maxLength={100}
+            disabled={sending.isDisabled}
+            onChange={(event) => setTypedName(event.currentTarget.value)}
+            error={sending.problem?.of("name")}
+          />
+          <Textarea
+            label="Description"
+            value={description}
+            rows={3}
+            disabled={sending.isDisabled}
+            onChange={(event) => setDescription(event.currentTarget.value)}
+          />
+        </>
+      )}
+    </UploadForm>
+  );
+}

@@ -1,0 +1,82 @@
+// Chooses a project one may write to; where there is none yet, makes one.
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { canWrite, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
+import { Loading } from "@/components/feedback/Loading";
+
+interface Props {
+  /** A project's id; "" stands for the first. */
+  value: string;
+  onChange: (id: string) => void;
+  error?: string | undefined;
+}
+
+export function ProjectSelect({ value, onChange, error }: Props) {
+  const projects = useWritableProjects();
+  const { isPending } = useQuery(projectsQuery);
+  if (isPending) return <Loading label="Loading the projects" />;
+  if (projects.length === 0) return <FirstProject onMade={onChange} />;
+  return (
+    <NativeSelect
+      label="Project"
+      value={value || projects[0]?.id}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data={projects.map(({ id, name, organisation }) => ({ value: id, label: `${name} (${organisation.name})` }))}
+      error={error}
+    />
+  );
+}
+
+/** The projects this person may add to. */
+export function useWritableProjects() {
+  const me = useMe();
+  return useProjects().filter(({ organisation }) => canWrite(me, organisation.id));
+}
+
+function FirstProject({ onMade }: { onMade: (id: string) => void }) {
+  const me = useMe();
+  const [name, setName] = useState("");
+  const queries = useQueryClient();
+  const organisation = useOrganisations().find(({ id }) => canWrite(me, id));
+  const make = useMutation({
+    mutationFn: (organisationId: string) =>
+      unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),
+    onSuccess: async ({ id }) => {
+      await queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
+      onMade(id);
+    },
+  });
+
+  if (!organisation) {
+    return (
+      <Text size="sm" c="dimmed">
+        You are not a member of an organisation that you may add to. Ask an administrator to make you one.
+      </Text>
+    );
+  }
+  return (
+    <Stack gap={4}>
+      <Group align="flex-end" gap="xs">
+        <TextInput
+          label="New project"
+          description={`${organisation.name} has no project yet.`}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={make.error instanceof Problem ? make.error.detail : undefined}
+          flex={1}
+        />
+        <Button
+          variant="default"
+          disabled={name.trim() === ""}
+          loading={make.isPending}
+          onClick={() => make.mutate(organisation.id)}
+        >
+          Make it
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

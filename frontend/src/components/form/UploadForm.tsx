@@ -1,0 +1,56 @@
+// Sends a file with its fields, shows the progress, and shows what was refused. The fields are the caller's.
+import { Button, Group, Stack } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import type { ReactNode, SubmitEvent } from "react";
+
+import { Problem } from "@/api/client";
+import { useUpload } from "@/api/useUpload";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+
+import { UploadProgress } from "./UploadProgress";
+
+/** What the inputs of an upload must know of its sending. */
+export interface Sending {
+  isDisabled: boolean;
+  problem: Problem | undefined;
+}
+
+export interface UploadFormProps<T> {
+  /** Where to POST to. */
+  path: string;
+  fields: { file: File | undefined } & Record<string, string | File | undefined>;
+  /** First words of the keys of the queries that the upload changes. */
+  touches: readonly string[];
+  onUploaded: (answer: T) => void;
+  /** Whether all but the file is there. */
+  isComplete?: boolean;
+  children: (sending: Sending) => ReactNode;
+}
+
+export function UploadForm<T>({ path, fields, touches, onUploaded, isComplete = true, children }: UploadFormProps<T>) {
+  const queries = useQueryClient();
+  const { send, cancel, fraction, isSending, error } = useUpload<T>((answer) => {
+    for (const name of touches) void queries.invalidateQueries({ queryKey: [name] });
+    onUploaded(answer);
+  });
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    send({ path, fields });
+  }
+
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {children({ isDisabled: isSending, problem: error instanceof Problem ? error : undefined })}
+        <ProblemAlert error={error} atFields={Object.keys(fields)} />
+        {isSending && <UploadProgress fraction={fraction} onCancel={cancel} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={isSending} disabled={!fields.file || !isComplete}>
+            Upload
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

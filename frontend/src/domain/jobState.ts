@@ -1,0 +1,42 @@
+// A job's states: all that the dashboard says and does by a state is declared here, once.
+import type { JobState } from "@/api/types";
+import type { BadgeColor } from "@/domain/badgeColor";
+
+export type JobVerb = "cancel" | "pause" | "resume" | "clone";
+
+interface StateDeclaration {
+  label: string;
+  color: BadgeColor;
+  /** moving: progress changes by itself. waiting: nothing runs. over: it stays as it is. */
+  phase: "waiting" | "moving" | "over";
+  /** What may be done to the job then, besides cloning it. */
+  verbs: readonly JobVerb[];
+}
+
+export const JOB_STATES: Record<JobState, StateDeclaration> = {
+  queued: { label: "Pending", color: "gray", phase: "waiting", verbs: ["pause", "cancel"] },
+  starting: { label: "Starting", color: "yellow", phase: "moving", verbs: ["pause", "cancel"] },
+  running: { label: "Running", color: "indigo", phase: "moving", verbs: ["pause", "cancel"] },
+  stopping: { label: "Stopping", color: "orange", phase: "moving", verbs: ["pause", "cancel"] },
+  paused: { label: "Paused", color: "violet", phase: "waiting", verbs: ["resume", "cancel"] },
+  succeeded: { label: "Succeeded", color: "teal", phase: "over", verbs: [] },
+  failed: { label: "Failed", color: "red", phase: "over", verbs: [] },
+  cancelled: { label: "Cancelled", color: "gray", phase: "over", verbs: [] },
+};
+
+interface WithState {
+  state: JobState;
+}
+
+export function isMoving({ state }: WithState): boolean {
+  return JOB_STATES[state].phase === "moving";
+}
+
+export function isOver({ state }: WithState): boolean {
+  return JOB_STATES[state].phase === "over";
+}
+
+/** The label of a state that came as free text, such as in an event; other text stays as it is. */
+export function stateLabel(text: string): string {
+  return text in JOB_STATES ? JOB_STATES[text as JobState].label : text;
+}

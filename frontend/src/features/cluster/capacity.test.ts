@@ -1,0 +1,44 @@
+// Free GPUs are those that a job can get, and a node's jobs are all that a drain moves.
+import { expect, it } from "vitest";
+
+import type { Cluster, Node } from "@/api/types";
+import { cluster } from "@/testing/fixtures";
+
+import { capacityOf, jobsOn } from "./capacity";
+
+const ACME = { id: "a1", name: "Acme" };
+const FREE = { job: null, beside: [] };
+
+function node(over: Partial<Node>): Node {
+  const [rack] = cluster().racks;
+  return { ...(rack?.nodes[0] as Node), ...over };
+}
+
+function racksOf(...nodes: Node[]): Pick<Cluster, "racks"> {
+  return { racks: [{ name: "rack-1", uplink_bps: 1e9, nodes }] };
+}
+
+it("counts idle GPUs of closed nodes as unavailable, not as free", () => {
+  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, beside: [] }, { index: 1, ...FREE }];
+  const drained = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
+  const racks = racksOf(
+    node({ name: "open", slots }),
+    node({ name: "drained", slots, maintenance: drained, is_schedulable: false }),
+    node({ name: "lost", slots: [{ index: 0, ...FREE }], is_ready: false }),
+  );
+  expect(capacityOf(racks)).toEqual({ gpus: 5, free: 1, inUse: 2, unavailable: 2 });
+});
+
+it("names each job of a node once, with those that share a GPU and those that only have servers there", () => {
+  const digits = { id: "j1", name: "digits", organisation: ACME };
+  const letters = { id: "j2", name: "letters", organisation: ACME };
+  const others = { id: null, name: null, organisation: null };
+  const jobs = jobsOn(
+    node({
+      slots: [{ index: 0, job: digits, beside: [others] }, { index: 1, job: digits, beside: [] }, { index: 2, ...FREE }],
+      servers: [{ job: letters, n: 2 }],
+    }),
+  );
+  expect(jobs.named.map(({ name }) => name)).toEqual(["digits", "letters"]);
+  expect(jobs.nOthers).toBe(1);
+});

@@ -1,0 +1,53 @@
+// Which of the cluster's GPUs can be had: a free one counts only where the scheduler may start something.
+import type { Cluster, Node, SlotJob } from "@/api/types";
+
+export interface Capacity {
+  gpus: number;
+  free: number;
+  inUse: number;
+  /** Idle, but on a node that is cordoned, drained or not ready. */
+  unavailable: number;
+}
+
+/** Why nothing new starts on the node; undefined when it may. */
+export function closedReason(node: Node): string | undefined {
+  if (!node.is_ready) return "Not ready";
+  if (node.maintenance !== null) return node.maintenance.drain_by === null ? "Cordoned" : "Draining";
+  if (!node.is_schedulable) return "Takes no new jobs";
+  return undefined;
+}
+
+export function capacityOf({ racks }: Pick<Cluster, "racks">): Capacity {
+  const total: Capacity = { gpus: 0, free: 0, inUse: 0, unavailable: 0 };
+  for (const node of racks.flatMap(({ nodes }) => nodes)) {
+    const idle = node.slots.filter(({ job }) => job === null).length;
+    total.gpus += node.slots.length;
+    total.inUse += node.slots.length - idle;
+    if (closedReason(node) === undefined) total.free += idle;
+    else total.unavailable += idle;
+  }
+  return total;
+}
+
+export interface NodeJobs {
+  /** Those that the reader may see, each once. */
+  named: { id: string; name: string }[];
+  /** How many GPUs or servers jobs of other organisations hold: nothing tells those jobs apart. */
+  nOthers: number;
+}
+
+/** The jobs that hold GPUs of the node or have parameter servers on it. */
+export function jobsOn(node: Node): NodeJobs {
+  const named = new Map<string, string>();
+  let nOthers = 0;
+  const holders: (SlotJob | null)[] = [
+    ...node.slots.flatMap(({ job, beside }) => [job, ...beside]),
+    ...node.servers.map(({ job }) => job),
+  ];
+  for (const job of holders) {
+    if (job === null) continue;
+    if (job.id === null) nOthers += 1;
+    else named.set(job.id, job.name ?? job.id);
+  }
+  return { named: [...named].map(([id, name]) => ({ id, name })), nOthers };
+}

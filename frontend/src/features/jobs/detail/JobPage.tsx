@@ -1,0 +1,121 @@
+// One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
+import { Group, SimpleGrid, Stack } from "@mantine/core";
+import { useParams } from "react-router";
+
+import type { JobDetail } from "@/api/types";
+import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { isOver } from "@/domain/jobState";
+
+import { JobActions } from "./JobActions";
+import { AttemptTimeline } from "./attempts/AttemptTimeline";
+import { DecisionTable } from "./decisions/DecisionTable";
+import { EventTable } from "./events/EventTable";
+import { LogView } from "./logs/LogView";
+import { MetricCurves } from "./metrics/MetricCurves";
+import { ConfigurationCard } from "./overview/ConfigurationCard";
+import { FailureCard } from "./overview/FailureCard";
+import { JobProgress } from "./overview/JobProgress";
+import { PredictionResultCard } from "./overview/PredictionResultCard";
+import { ResourcesCard } from "./overview/ResourcesCard";
+import { StatusCard } from "./overview/StatusCard";
+import { TrainedModelCard } from "./overview/TrainedModelCard";
+import { ProfileCard } from "./profile/ProfileCard";
+import { useLiveJob } from "./useLiveJob";
+
+export function JobPage() {
+  const { id = "" } = useParams();
+  return <LiveJob key={id} id={id} />;
+}
+
+type LiveParts = Pick<ReturnType<typeof useLiveJob>, "curves" | "log" | "events">;
+
+function LiveJob({ id }: { id: string }) {
+  const { job, isConnected, refresh, ...parts } = useLiveJob(id);
+  const back = <BackLink to="/jobs">Jobs</BackLink>;
+  if (job.data === undefined) {
+    return (
+      <Page title="Job" back={back}>
+        <ProblemAlert error={job.error} onRetry={refresh} />
+        {job.isPending && <Loading />}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={job.data.name}
+      back={back}
+      subtitle={<Subtitle job={job.data} isConnected={isConnected} />}
+      actions={<JobActions job={job.data} />}
+    >
+      <Overview job={job.data} />
+      <Details job={job.data} {...parts} />
+    </Page>
+  );
+}
+
+function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }) {
+  return (
+    <Group gap="xs" component="span">
+      <JobStateBadge state={job.state} />
+      <span>
+        {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
+        {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
+      </span>
+    </Group>
+  );
+}
+
+function Overview({ job }: { job: JobDetail }) {
+  return (
+    <Stack gap="md">
+      {job.failure !== null && <FailureCard failure={job.failure} />}
+      {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
+      {job.kind !== "train" && job.state === "succeeded" && <PredictionResultCard job={job} />}
+      <StatusCard job={job} />
+      <JobProgress job={job} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <ConfigurationCard job={job} />
+        <ResourcesCard job={job} />
+      </SimpleGrid>
+    </Stack>
+  );
+}
+
+/** Each part shows its own failure: the others stay readable. */
+function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
+  const hasMetrics = job.kind === "train" || (curves.data?.size ?? 0) > 0;
+  return (
+    <Stack gap="md">
+      {hasMetrics && (
+        <SectionCard title="Metrics">
+          <QueryResult of={curves} label="Loading the metrics">
+            {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
+          </QueryResult>
+        </SectionCard>
+      )}
+      <ProfileCard job={job} />
+      <SectionCard title="Attempts">
+        <AttemptTimeline job={job} />
+      </SectionCard>
+      <SectionCard title="Scheduling decisions">
+        <DecisionTable id={job.id} />
+      </SectionCard>
+      <SectionCard title="Log">
+        <QueryResult of={log} label="Loading the log">
+          {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
+        </QueryResult>
+      </SectionCard>
+      <SectionCard title="Events">
+        <QueryResult of={events} label="Loading the events">
+          {(known) => <EventTable events={known} />}
+        </QueryResult>
+      </SectionCard>
+    </Stack>
+  );
+}

@@ -1,0 +1,98 @@
+// The job's attempts over wall time, as bars and as text.
+import { Group, Stack, Text } from "@mantine/core";
+
+import type { Attempt, JobDetail } from "@/api/types";
+import { FAILURE_CAUSES } from "@/domain/failureCause";
+import { isOver } from "@/domain/jobState";
+import { modeLabel } from "@/domain/mode";
+import { humanise, sizeOf } from "@/features/jobs/format";
+import { clock, duration, useNow } from "@/lib/time";
+
+import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
+
+import classes from "./AttemptTimeline.module.css";
+
+const PHASES: Record<Phase, string> = {
+  waiting: "Pending",
+  starting: "Starting",
+  training: "Training",
+  stopping: "Stopping",
+};
+
+export function AttemptTimeline({ job }: { job: JobDetail }) {
+  const now = useNow(isOver(job) ? 3600 : 5);
+  const timeline = timelineOf(job, now);
+  return (
+    <Stack gap="sm">
+      <Group gap="md" aria-hidden="true">
+        {Object.entries(PHASES).map(([phase, label]) => (
+          <Text key={phase} size="xs" c="dimmed">
+            <span className={`${classes.span} ${classes.swatch}`} data-phase={phase} />
+            {label}
+          </Text>
+        ))}
+      </Group>
+      <Stack gap="sm" component="ol" className={classes.list} aria-label="Attempts">
+        {timeline.rows.map((row) => (
+          <li key={row.attempt?.id ?? "waiting"}>
+            <Group justify="space-between" gap="xs" mb={2}>
+              <Text size="sm">{row.attempt === null ? "Pending" : nameOf(row.attempt)}</Text>
+              <Text size="xs" c="dimmed">
+                {row.spans.map(({ phase, from_ms, to_ms }) => spanText(phase, to_ms - from_ms)).join(" · ")}
+              </Text>
+            </Group>
+            <Bars row={row} timeline={timeline} />
+            {row.attempt !== null && <Ending attempt={row.attempt} />}
+          </li>
+        ))}
+      </Stack>
+      <Group justify="space-between">
+        <Text size="xs" c="dimmed">
+          {clock(new Date(timeline.from_ms).toISOString())}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {isOver(job) ? clock(new Date(timeline.to_ms).toISOString()) : "now"}
+        </Text>
+      </Group>
+    </Stack>
+  );
+}
+
+function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {
+  const whole = timeline.to_ms - timeline.from_ms;
+  const share = (ms: number) => `${(100 * ms) / whole}%`;
+  return (
+    <div className={classes.track} aria-hidden="true">
+      {row.spans.map(({ phase, from_ms, to_ms }) => (
+        <span
+          key={phase}
+          className={classes.span}
+          data-phase={phase}
+          style={{ left: share(from_ms - timeline.from_ms), width: share(to_ms - from_ms) }}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Ending({ attempt }: { attempt: Attempt }) {
+  const parts = [];
+  if (attempt.outcome !== "") parts.push(humanise(attempt.outcome));
+  if (attempt.cause !== "") parts.push(FAILURE_CAUSES[attempt.cause]);
+  if (attempt.message !== "") parts.push(attempt.message);
+  if (parts.length === 0) return null;
+  return (
+    <Text size="xs" c="dimmed" mt={2} style={{ overflowWrap: "anywhere" }}>
+      {parts.join(" · ")}
+    </Text>
+  );
+}
+
+function nameOf(attempt: Attempt): string {
+  const steps = `steps ${attempt.first_step}–${Math.max(attempt.first_step, attempt.last_step)}`;
+  return `#${attempt.number} · ${modeLabel(attempt.mode)} · ${sizeOf(attempt)} · ${steps}`;
+}
+
+function spanText(phase: Phase, ms: number): string {
+  return `${PHASES[phase].toLowerCase()} ${duration(ms / 1000)}`;
+}

@@ -1,0 +1,80 @@
+// The scheduler's decisions on a job, newest first, each with its reasons.
+import { Stack, Table, Text } from "@mantine/core";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Decision } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { DECISIONS } from "@/domain/decision";
+import { modeLabel } from "@/domain/mode";
+import { sizeOf } from "@/features/jobs/format";
+import { clock } from "@/lib/time";
+
+const whyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["why", id],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id } } })),
+  });
+
+export function DecisionTable({ id }: { id: string }) {
+  const why = useQuery(whyQuery(id));
+  return (
+    <QueryResult of={why}>
+      {({ costs, history }) => (
+        <Stack gap="sm">
+          <Text size="sm" c="dimmed">
+            A restart of jobs like it costs {costs.restart.sentence}: stopping {costs.leave.sentence}, repeated work{" "}
+            {costs.loss.sentence}, starting {costs.start.sentence}.
+          </Text>
+          {history.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              There was no decision on it yet.
+            </Text>
+          ) : (
+            <ScrollTable label="Decisions" head={["When", "Decision", "Reasons", "Predicted finish", "Policy"]}>
+              {history.map((decision) => (
+                <Row key={decision.id} decision={decision} />
+              ))}
+            </ScrollTable>
+          )}
+        </Stack>
+      )}
+    </QueryResult>
+  );
+}
+
+function Row({ decision }: { decision: Decision }) {
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>
+        <RelativeTime at={decision.at} />
+      </Table.Td>
+      <Table.Td>
+        {DECISIONS[decision.decision].done}
+        {decision.n_workers > 0 && (
+          <Text size="xs" c="dimmed">
+            {modeLabel(decision.mode)} · {sizeOf(decision)} · {decision.nodes.join(", ")}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        {decision.explanations.map(({ reason, sentence }) => (
+          <Text key={reason} size="sm">
+            {sentence}
+          </Text>
+        ))}
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>{clock(decision.predicted_finish_at)}</Table.Td>
+      <Table.Td>
+        {decision.policy}
+        {decision.round !== null && (
+          <Text size="xs" c="dimmed">
+            round {decision.round}
+          </Text>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

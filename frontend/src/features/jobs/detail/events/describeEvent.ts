@@ -1,0 +1,96 @@
+// An event of a job as text: what happened, and its details.
+import type { Event } from "@/api/types";
+import { causeLabel } from "@/domain/failureCause";
+import { stateLabel } from "@/domain/jobState";
+import { modeLabel } from "@/domain/mode";
+import { factsOf, sizeOf } from "@/features/jobs/format";
+import { duration } from "@/lib/time";
+
+interface EventText {
+  what: string;
+  details: string;
+}
+
+const PHASES: Record<string, string> = {
+  gang_ready: "All pods are connected",
+  resumed: "Resumed from its checkpoint",
+  training: "First step",
+  saving: "Saving a checkpoint",
+  done: "Finished",
+};
+
+const KINDS: Record<string, string> = {
+  "job.submitted": "Submitted",
+  "job.preflight_passed": "Validated: model and data fit",
+  "job.cancel_asked": "Cancellation requested",
+  "job.pause_asked": "Pause requested",
+  "job.resume_asked": "Resume requested",
+};
+
+export function describeEvent(event: Event): EventText {
+  const facts = event.facts;
+  if (event.kind === "job.state") {
+    return { what: `${stateLabel(text(facts["before"]))} → ${stateLabel(text(facts["after"]))}`, details: join(launched(facts), cause(facts)) };
+  }
+  if (event.kind === "attempt.phase") {
+    const since = facts["since_start_s"];
+    const step = facts["step"];
+    return {
+      what: PHASES[text(facts["phase"])] ?? text(facts["phase"]),
+      details: join(
+        `attempt ${text(facts["number"])}`,
+        typeof step === "number" && step > 0 ? `step ${step}` : "",
+        typeof since === "number" ? `${duration(since)} after its start` : "",
+      ),
+    };
+  }
+  if (event.kind === "attempt.stalled") {
+    const { step, still_s: still, limit_s: limit } = facts;
+    return {
+      what: "No progress",
+      details: join(
+        typeof step === "number" ? `step ${step}` : "",
+        typeof still === "number" ? `for ${duration(still)}` : "",
+        `waiting for ${text(facts["waited_for"])}`,
+        typeof limit === "number" ? `ended after ${duration(limit)}` : "",
+      ),
+    };
+  }
+  if (event.kind === "attempt.server_returned") {
+    const { server, signal, away_s: away, lost_s: lost, updates_lost: updates } = facts;
+    return {
+      what: `Server ${text(server)} failed and restarted`,
+      details: join(
+        text(signal),
+        typeof away === "number" ? `away for ${away.toFixed(1)} s` : "",
+        typeof updates === "number" ? `${updates} updates of its shard lost` : "",
+        typeof lost === "number" && updates ? `of ${lost.toFixed(1)} s` : "",
+      ),
+    };
+  }
+  const known = KINDS[event.kind];
+  if (known) return { what: known, details: "" };
+  return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };
+}
+
+/** The size and the nodes, of a launch. */
+function launched(facts: Event["facts"]): string {
+  const { mode, n_workers: workers, n_servers: servers, nodes } = facts;
+  if (mode !== "all_reduce" && mode !== "parameter_server") return "";
+  if (typeof workers !== "number" || typeof servers !== "number") return "";
+  const place = Array.isArray(nodes) ? ` on ${nodes.map(text).join(", ")}` : "";
+  return `${modeLabel(mode)} · ${sizeOf({ n_workers: workers, n_servers: servers })}${place}`;
+}
+
+function cause(facts: Event["facts"]): string {
+  const message = text(facts["message"]);
+  return message || causeLabel(text(facts["reason"]));
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function join(...parts: string[]): string {
+  return parts.filter(Boolean).join(" · ");
+}

@@ -1,0 +1,57 @@
+// What a job was submitted with.
+import type { JobDetail } from "@/api/types";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { TextLink } from "@/components/display/TextLink";
+import { SectionCard } from "@/components/layout/Section";
+import { modeLabel } from "@/domain/mode";
+import { factsOf, fallsWhenBetter, parameterList } from "@/features/jobs/format";
+import { number } from "@/lib/quantities";
+
+export function ConfigurationCard({ job }: { job: JobDetail }) {
+  const { dataset_version: data, model_version: model } = job;
+  const facts: Fact[] = [
+    ["Dataset", <TextLink key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</TextLink>],
+    ["Model", <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>],
+    ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
+    ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
+    ["Priority", String(job.priority)],
+  ];
+  if (job.target_metric !== "") {
+    const sign = fallsWhenBetter(job.target_metric) ? "≤" : "≥";
+    const value = job.target_value === null ? "" : ` ${sign} ${number(job.target_value)}`;
+    facts.push(["Target", `${job.target_metric}${value}`]);
+  }
+  if (factsOf(job.strategy).length > 0) {
+    facts.push(["Strategy", parameterList(job.strategy)]);
+  }
+  if (factsOf(job.hyperparameters).length > 0) {
+    facts.push(["Hyperparameters", parameterList(job.hyperparameters)]);
+  }
+  return (
+    <SectionCard title="Configuration">
+      <Facts facts={facts} cols={2} />
+    </SectionCard>
+  );
+}
+
+function trainingFacts(job: JobDetail): Fact[] {
+  return [
+    ["Epochs", number(job.epochs)],
+    ["Batch size", number(job.batch_size)],
+    ["Mode", modeLabel(job.mode)],
+    ["Seed", String(job.seed)],
+  ];
+}
+
+/** Of a job that does not train. */
+function predictionFacts(job: JobDetail): Fact[] {
+  const { features, examples } = job.prediction;
+  const layers = Array.isArray(features) ? features.map(String) : [];
+  const facts: Fact[] = [
+    ["Kind", job.kind === "evaluate" ? "Evaluate" : layers.length > 0 ? "Features" : "Predict"],
+    ["Examples", examples === "held_out" ? "held-out examples" : "all"],
+    ["Batch size", number(job.batch_size)],
+  ];
+  if (layers.length > 0) facts.push(["Layers", layers.join(", ")]);
+  return facts;
+}

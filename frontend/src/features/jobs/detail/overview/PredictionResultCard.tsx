@@ -1,0 +1,30 @@
+// What a job that asked a trained model gave: a file of answers, or metrics.
+import { Group, Paper, Text, Title } from "@mantine/core";
+
+import type { JobDetail } from "@/api/types";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { numbersIn } from "@/features/jobs/format";
+import { bytes, number } from "@/lib/quantities";
+
+export function PredictionResultCard({ job }: { job: JobDetail }) {
+  const file = job.result_file;
+  return (
+    <Paper component="section" withBorder p="md" aria-label="Result">
+      <Title order={2} size="h5" mb="sm">
+        {job.kind === "evaluate" ? "Evaluation" : "Predictions"}
+      </Title>
+      <Facts facts={numbersIn(job.result_metrics).map(([key, value]): Fact => [key, number(value)])} />
+      {file !== null && (
+        <Group gap="sm">
+          <DownloadButton href={`/api/v1/jobs/${job.id}/result`} isMain>
+            Download
+          </DownloadButton>
+          <Text size="sm" c="dimmed">
+            {file.name}, {bytes(file.size_bytes)}; rows in the order of the dataset
+          </Text>
+        </Group>
+      )}
+    </Paper>
+  );
+}

@@ -1,0 +1,68 @@
+// Why a job is in its state: the main reason, the others, and the numbers behind each.
+import { Alert, List, Text } from "@mantine/core";
+
+import type { Explanation, Job, JobState } from "@/api/types";
+import { pendingText } from "@/domain/pendingJob";
+import { factsOf } from "@/features/jobs/format";
+import { useNow } from "@/lib/time";
+
+const TITLES: Record<JobState, string | null> = {
+  queued: "Why it is pending",
+  starting: null,
+  running: null,
+  stopping: null,
+  paused: "It is paused",
+  succeeded: null,
+  failed: null,
+  cancelled: null,
+};
+
+export function StatusCard({ job }: { job: Job }) {
+  const now = useNow(5);
+  const title = titleOf(job);
+  if (title === null) return null;
+  const [headline, ...others] = job.state === "queued" ? job.explanations : [];
+  return (
+    <Alert role="status" color={job.state === "queued" ? "blue" : "yellow"} title={title}>
+      <Text size="sm" fw={500}>
+        {headline?.sentence ?? defaultText(job, now)}
+      </Text>
+      {headline && <FactsLine explanation={headline} />}
+      {others.length > 0 && (
+        <List size="sm" mt="xs" aria-label="Further reasons">
+          {others.map((other) => (
+            <List.Item key={other.reason}>
+              {other.sentence}
+              <FactsLine explanation={other} />
+            </List.Item>
+          ))}
+        </List>
+      )}
+    </Alert>
+  );
+}
+
+function titleOf(job: Job): string | null {
+  if (job.state === "stopping") {
+    if (job.intent === "cancel") return "It is being cancelled";
+    return job.intent === "pause" ? "It is being paused" : "It is being preempted";
+  }
+  return TITLES[job.state];
+}
+
+/** Where the scheduler has given no reason. */
+function defaultText(job: Job, now: number): string {
+  if (job.state === "paused") return "Resume it to put it back into the queue; it continues from its newest checkpoint.";
+  if (job.state === "stopping") return "Its pods save a checkpoint and end.";
+  return pendingText(job, now);
+}
+
+function FactsLine({ explanation }: { explanation: Explanation }) {
+  const facts = factsOf(explanation.facts);
+  if (facts.length === 0) return null;
+  return (
+    <Text size="xs" c="dimmed">
+      {facts.map(([name, value]) => `${name}: ${value}`).join(" · ")}
+    </Text>
+  );
+}

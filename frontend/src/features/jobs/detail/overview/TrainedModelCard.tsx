@@ -1,0 +1,44 @@
+// What training gave: its final metrics, and the files to take away.
+import { Group, Paper, Text, Title } from "@mantine/core";
+
+import type { Job } from "@/api/types";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { TextLink } from "@/components/display/TextLink";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { numbersIn } from "@/features/jobs/format";
+import { number } from "@/lib/quantities";
+
+const FILES = [
+  ["weights", "Weights"],
+  ["metadata", "Metadata"],
+  ["package", "Code package"],
+] as const;
+
+export function TrainedModelCard({ job, version }: { job: Job; version: string }) {
+  const { model, kind } = job.model_version;
+  const files = FILES.filter(([what]) => what !== "package" || kind !== "builtin");
+  return (
+    <Paper component="section" withBorder p="md" aria-label="Result">
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h5">
+          Trained model
+        </Title>
+        <Text size="sm">
+          <TextLink to={`/models/${model.id}`}>All versions of {model.name}</TextLink>
+        </Text>
+      </Group>
+      <Facts facts={numbersIn(job.result_metrics).map(([key, value]): Fact => [key, number(value)])} />
+      <Group gap="xs" mt="md">
+        {files.map(([what, label]) => (
+          <DownloadButton
+            key={what}
+            href={`/api/v1/model-versions/${version}/download?what=${what}`}
+            isMain={what === "weights"}
+          >
+            {label}
+          </DownloadButton>
+        ))}
+      </Group>
+    </Paper>
+  );
+}

@@ -1,0 +1,115 @@
+// What the job measured of itself: where a step's time goes, how stale gradients were, and what it needs.
+import { Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import type { Job, Speed } from "@/api/types";
+import { Facts } from "@/components/display/Facts";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { SectionCard } from "@/components/layout/Section";
+import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/podMetric";
+import { speedQuery } from "@/features/jobs/queries";
+import { count, percent } from "@/lib/quantities";
+import { shortDuration } from "@/lib/time";
+
+import { type HistogramBar, stalenessBars, stepParts } from "./profile";
+
+import classes from "./ProfileCard.module.css";
+
+export function ProfileCard({ job }: { job: Job }) {
+  const { data, error, refetch } = useQuery(speedQuery(job));
+  const newest = data?.samples.at(-1);
+  if (newest === undefined && error === null) return null;
+  return (
+    <SectionCard title="Profile">
+      <ProblemAlert error={error} onRetry={() => void refetch()} />
+      {newest !== undefined && (
+        <Stack gap="md">
+          <StepTime speed={newest} />
+          <Facts facts={metricFacts(newest)} />
+          <Staleness speed={newest} />
+          <Meanings speed={newest} />
+        </Stack>
+      )}
+    </SectionCard>
+  );
+}
+
+function StepTime({ speed }: { speed: Speed }) {
+  const parts = stepParts(speed);
+  return (
+    <div>
+      <Text size="sm" mb={6}>
+        A step takes {POD_METRICS.step_s.text(speed)}
+      </Text>
+      <div className={classes.parts} aria-hidden="true">
+        {parts.map(({ name, share }) => (
+          <span key={name} data-part={name} style={{ flexGrow: share }} />
+        ))}
+      </div>
+      <Group component="ul" gap="4px 16px" className={classes.list} mt={6}>
+        {parts.map(({ name, label, share, seconds }) => (
+          <Text key={name} component="li" size="xs" c="dimmed">
+            <span className={classes.swatch} data-part={name} />
+            {label} {shortDuration(seconds)} · {percent(share)}
+          </Text>
+        ))}
+      </Group>
+    </div>
+  );
+}
+
+/** The metrics that are shown above, in one sentence each. */
+function Meanings({ speed }: { speed: Speed }) {
+  return (
+    <details className={classes.explained}>
+      <summary>What these metrics mean</summary>
+      <dl>
+        {metricMeanings(speed).map(([name, about]) => (
+          <div key={name}>
+            <Text component="dt" size="xs" fw={600}>
+              {name}
+            </Text>
+            <Text component="dd" size="xs" c="dimmed" m={0}>
+              {about}
+            </Text>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+function Staleness({ speed }: { speed: Speed }) {
+  const bars = stalenessBars(speed.staleness);
+  if (bars.length < 2) return null;
+  const alternative = bars.map(({ label, share }) => `${label}: ${percent(share)}`).join(", ");
+  const discarded = speed.n_discarded > 0 ? ` · ${count(speed.n_discarded, "gradient")} came too late` : "";
+  return (
+    <div>
+      <Text size="sm" mb={6}>
+        Staleness of gradients, in versions{" "}
+        <Text span size="xs" c="dimmed">
+          {POD_METRICS.staleness.text(speed)}
+          {discarded}
+        </Text>
+      </Text>
+      <div className={classes.histogram} role="img" aria-label={`Staleness ${alternative}`}>
+        {bars.map((bar) => (
+          <Column key={bar.label} bar={bar} highest={Math.max(...bars.map(({ share }) => share))} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Column({ bar, highest }: { bar: HistogramBar; highest: number }) {
+  return (
+    <div className={classes.column}>
+      <Text size="xs" c="dimmed" className={classes.share}>
+        {bar.share < 0.005 ? "" : percent(bar.share)}
+      </Text>
+      <span style={{ height: `${Math.max(1, (48 * bar.share) / highest)}px` }} />
+      <Text size="xs">{bar.label}</Text>
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+// A job's page data: read over REST first, then kept current by the job's stream. Nothing lost, nothing doubled.
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { useStream } from "@/api/stream";
+import type { Event, Job, JobDetail, LogLine } from "@/api/types";
+import { jobQuery } from "@/features/jobs/queries";
+import type { KeyedPoint } from "@/lib/series";
+
+import { addEvent, addLines, addPoints, curvesQuery, eventsQuery, liveKey, liveStartQuery, logQuery } from "./liveParts";
+
+export function useLiveJob(id: string) {
+  const client = useQueryClient();
+  const job = useQuery(jobQuery(id));
+  const start = useQuery(liveStartQuery(client, id)).data;
+  const curves = useQuery(curvesQuery(client, id));
+  const log = useQuery(logQuery(client, id));
+  const events = useQuery(eventsQuery(client, id));
+
+  const refresh = () => {
+    void client.invalidateQueries({ queryKey: ["job", id] });
+    void client.invalidateQueries({ queryKey: liveKey(id) });
+  };
+  const { isConnected } = useStream(
+    start === undefined || start.isSettled ? null : `/api/v1/jobs/${id}/stream`,
+    {
+      job: (data) => updateJob(client, data as Job),
+      event: (data) => addEvent(client, id, data as Event),
+      metrics: (data) => addPoints(client, id, (data as { points: KeyedPoint[] }).points),
+      log: (data) => addLines(client, id, (data as { lines: LogLine[] }).lines),
+      gap: refresh,
+    },
+    { lastEventId: start?.cursor },
+  );
+  return { job, curves, log, events, isConnected, refresh };
+}
+
+/** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */
+function updateJob(client: QueryClient, job: Job): void {
+  const key = jobQuery(job.id).queryKey;
+  const known = client.getQueryData(key);
+  if (known === undefined) return;
+  client.setQueryData(key, withCurrentAttempt({ ...known, ...job }));
+  const isNew = known.state !== job.state || known.current_attempt?.id !== job.current_attempt?.id;
+  if (isNew) void client.invalidateQueries({ queryKey: key });
+}
+
+function withCurrentAttempt(job: JobDetail): JobDetail {
+  const current = job.current_attempt;
+  if (current === null) return job;
+  const others = job.attempts.filter((attempt) => attempt.id !== current.id);
+  return { ...job, attempts: [...others, current].sort((a, b) => a.number - b.number) };
+}

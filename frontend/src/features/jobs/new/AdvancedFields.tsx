@@ -1,0 +1,111 @@
+// The new job's advanced settings; all may stay empty.
+import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core";
+
+import type { Mode } from "@/api/types";
+import { MODES } from "@/domain/mode";
+
+import { StrategyFields } from "./StrategyFields";
+import { type Draft, type Errors } from "./draft";
+
+const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
+  value,
+  label: value === "auto" ? `${label}: MLHub chooses` : label,
+}));
+
+interface AdvancedFieldsProps {
+  draft: Draft;
+  errors: Errors;
+  onChange: (part: Partial<Draft>) => void;
+}
+
+export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps) {
+  return (
+    <Stack pt="xs">
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <TextInput
+          label="Name"
+          placeholder="Named after its data and model"
+          value={draft.name}
+          onChange={(event) => onChange({ name: event.currentTarget.value })}
+          error={errors.name}
+        />
+        <NativeSelect
+          label="Mode"
+          value={draft.mode}
+          onChange={(event) => onChange({ mode: event.currentTarget.value as Mode })}
+          data={MODE_CHOICES}
+          error={errors.mode}
+        />
+        <NumberInput
+          label="Fewest workers"
+          placeholder="1"
+          min={1}
+          allowDecimal={false}
+          value={draft.min_workers}
+          onChange={(min_workers) => onChange({ min_workers })}
+          error={errors.min_workers}
+        />
+        <NumberInput
+          label="Most workers"
+          placeholder="As many as speed it up"
+          min={1}
+          allowDecimal={false}
+          value={draft.max_workers}
+          onChange={(max_workers) => onChange({ max_workers })}
+          error={errors.max_workers}
+        />
+      </SimpleGrid>
+      <StrategyFields draft={draft} errors={errors} onChange={onChange} />
+      <Textarea
+        label="Hyperparameters"
+        description="A JSON object: parameters of the training loop (learning_rate, lr_schedule, patience, ...) and of the model"
+        placeholder={'{"learning_rate": 0.01}'}
+        rows={3}
+        resize="vertical"
+        spellCheck={false}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        value={draft.hyperparameters}
+        onChange={(event) => onChange({ hyperparameters: event.currentTarget.value })}
+        error={errors.hyperparameters}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <TextInput
+          label="Target metric"
+          placeholder="eval/accuracy"
+          description="Its value on held-out examples is what counts"
+          inputWrapperOrder={["label", "input", "description", "error"]}
+          value={draft.target_metric}
+          onChange={(event) => onChange({ target_metric: event.currentTarget.value })}
+          error={errors.target_metric}
+        />
+        <NumberInput
+          label="Target value"
+          placeholder="0.95"
+          description="What it should reach"
+          inputWrapperOrder={["label", "input", "description", "error"]}
+          value={draft.target_value}
+          onChange={(target_value) => onChange({ target_value })}
+          error={errors.target_value}
+        />
+        <NumberInput
+          label="Seed"
+          placeholder="0"
+          allowDecimal={false}
+          value={draft.seed}
+          onChange={(seed) => onChange({ seed })}
+          error={errors.seed}
+        />
+        <NumberInput
+          label="Priority"
+          description="Higher goes first"
+          placeholder="0"
+          allowDecimal={false}
+          inputWrapperOrder={["label", "input", "description", "error"]}
+          value={draft.priority}
+          onChange={(priority) => onChange({ priority })}
+          error={errors.priority}
+        />
+      </SimpleGrid>
+    </Stack>
+  );
+}

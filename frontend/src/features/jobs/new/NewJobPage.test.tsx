@@ -1,0 +1,213 @@
+// Starting a job: little to fill in, errors where they belong, retries without doubles.
+import { screen } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, expect, it } from "vitest";
+
+import type { JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
+import { dataset, datasetVersion, job, jobDetail, model, whatIfAnswer } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const builtin = model({ id: "00000000-0000-7000-8000-0000000000e9", name: "MLP", project: null });
+const preselected = `/jobs/new?dataset=${dataset().id}&model=${builtin.id}`;
+
+interface Sent {
+  key: string | null;
+  body: JobSubmit;
+}
+
+/** Answers the POSTs one by one; the last answer is repeated. */
+function submissions(...responses: (() => Response)[]): Sent[] {
+  const sent: Sent[] = [];
+  server.use(
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push({ key: request.headers.get("Idempotency-Key"), body: (await request.json()) as JobSubmit });
+      return (responses[sent.length - 1] ?? responses.at(-1))?.() ?? HttpResponse.error();
+    }),
+  );
+  return sent;
+}
+
+const created = () => HttpResponse.json(job() as object, { status: 201 });
+
+beforeEach(() => {
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model(), builtin])),
+    answers("/api/v1/strategies", [
+      {
+        name: "push_sum",
+        about: "Workers send one way only.",
+        mode: "all_reduce",
+        is_resizable: true,
+        other_names: ["sgp"],
+        parameters: [{ name: "n_peers", kind: "int", default: 1, minimum: 1, maximum: 16, choices: [] }],
+      },
+    ]),
+    answers("/api/v1/jobs/{id}", jobDetail()),
+    answers("/api/v1/jobs/{id}/metrics", { series: [], cursor: "0" }),
+    answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
+    answers("/api/v1/jobs/{id}/events", page([])),
+    answers("/api/v1/jobs", page([])),
+  );
+});
+
+it("starts a job from a dataset and a built-in model alone, and leaves the rest to MLHub", async () => {
+  const sent = submissions(created);
+  const { user, router } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent.map(({ body }) => body)).toEqual([{ dataset: dataset().id, model: builtin.id, mode: "auto" }]);
+});
+
+it("starts a job with a number of epochs, and goes to it", async () => {
+  const sent = submissions(created);
+  const { user, router } = renderPage("/jobs/new");
+  await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
+  await user.click(await screen.findByRole("option", { name: "Digits (Vision)" }));
+  await user.click(screen.getByRole("combobox", { name: /Model/ }));
+  await user.click(await screen.findByRole("option", { name: "MLP" }));
+  const epochs = screen.getByRole("textbox", { name: /Epochs/ });
+  await user.type(epochs, "7");
+  expect(screen.getByText(/In the project Acme \/ Vision/)).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent.map(({ body }) => body)).toEqual([
+    { dataset: dataset().id, model: builtin.id, epochs: 7, mode: "auto" },
+  ]);
+});
+
+it("shows what the API refuses at its field, with the remedy, also among the advanced ones", async () => {
+  submissions(() =>
+    problem(422, {
+      code: "invalid_input",
+      title: "Invalid input",
+      detail: "Acme may never use more than 4 GPUs.",
+      errors: [
+        { field: "max_workers", message: "Acme may never use more than 4 GPUs.", remedy: "Ask for at most 4 workers." },
+        { field: "batch_size", message: "More than the data set has examples.", remedy: "Take at most 1,797." },
+      ],
+    }),
+  );
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Start job" }));
+  const most = await screen.findByRole("textbox", { name: "Most workers" });
+  expect(most).toHaveAccessibleDescription(/never use more than 4 GPUs. Ask for at most 4 workers./);
+  expect(most).toBeInvalid();
+  expect(screen.getByRole("textbox", { name: /Batch size/ })).toHaveAccessibleDescription(/Take at most 1,797./);
+  await user.type(most, "4");
+  expect(most).not.toHaveAccessibleDescription(/never use/);
+});
+
+it("repeats the same request under the same key, and a corrected one under another", async () => {
+  const sent = submissions(
+    () => HttpResponse.error(),
+    () => problem(409, { title: "Not ready", detail: "The data set is being inspected.", remedy: "Wait a moment." }),
+    created,
+  );
+  const { user } = renderPage(preselected);
+  const start = await screen.findByRole("button", { name: "Start job" });
+  await user.click(start);
+  expect(await screen.findByText(/did not answer/)).toBeInTheDocument();
+  await user.click(start);
+  expect(await screen.findByText("Wait a moment.")).toBeInTheDocument();
+  await user.type(screen.getByRole("textbox", { name: /Epochs/ }), "5");
+  await user.click(start);
+  await expect.poll(() => sent.length).toBe(3);
+  const [first, second, third] = sent.map(({ key }) => key);
+  expect(first).toMatch(/.{16}/);
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+});
+
+it("does not send hyperparameters that are no JSON object", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  const parameters = await screen.findByRole("textbox", { name: /Hyperparameters/ });
+  await user.type(parameters, "lr = 0.1");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(parameters).toHaveAccessibleDescription(/not a JSON object/);
+  expect(sent).toEqual([]);
+  await user.clear(parameters);
+  await user.type(parameters, '{{"lr": 0.1}');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent[0]?.body.hyperparameters).toEqual({ lr: 0.1 });
+});
+
+it("names a strategy that the platform knows, says what it does, and sends its parameters", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await screen.findByRole("option", { name: "Stochastic gradient push" });
+  await user.selectOptions(screen.getByRole("combobox", { name: /Strategy/ }), "push_sum");
+  expect(screen.getByText("Workers send one way only.")).toBeInTheDocument();
+  await user.type(screen.getByRole("textbox", { name: /^Parameters/ }), '{{"n_peers": 2}');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.map(({ body }) => body.strategy)).toEqual([{ name: "push_sum", n_peers: 2 }]);
+});
+
+it("offers only data that is ready, and says where to get some", async () => {
+  const inspecting = dataset({ latest_version: datasetVersion({ state: "inspecting" }) });
+  server.use(answers("/api/v1/datasets", page([inspecting])));
+  const { user } = renderPage(preselected);
+  expect(await screen.findByText(/No dataset is ready yet/)).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(screen.getByText("Choose a dataset.")).toBeInTheDocument();
+});
+
+it("says before it is submitted when it is expected to start and end", async () => {
+  const after = {
+    decision: "wait" as const,
+    mode: "",
+    n_workers: 0,
+    n_servers: 0,
+    start_at: "2026-03-02T09:02:00Z",
+    finish_at: "2026-03-02T09:30:00Z",
+    finish_p90_at: "2026-03-02T09:45:00Z",
+    explanations: [{ reason: "no_free_gpus", sentence: "All 8 GPUs are in use; it needs 1.", facts: {} }],
+  };
+  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
+  let asked: WhatIf | undefined;
+  server.use(
+    http.post("/api/v1/what-if", async ({ request }) => {
+      asked = (await request.json()) as WhatIf;
+      return HttpResponse.json<WhatIfAnswer>(
+        whatIfAnswer({ basis: "measured", effects: [{ ...effect, role: "submitted" }] }),
+      );
+    }),
+  );
+  renderPage(preselected);
+  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  expect(preview).toHaveTextContent("It is pending for about 2 min 00 s.");
+  expect(preview).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
+  expect(preview).toHaveTextContent("Based on measurements of jobs like it.");
+  expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id });
+});
+
+it("names no start of a job that nothing is known to make room for", async () => {
+  const after = {
+    decision: "wait" as const,
+    mode: "",
+    n_workers: 0,
+    n_servers: 0,
+    start_at: "2026-03-02T09:00:00Z",
+    finish_at: "2026-03-02T09:30:00Z",
+    finish_p90_at: null,
+    explanations: [{ reason: "quota", sentence: "Acme uses all 8 GPUs of its quota.", facts: {} }],
+  };
+  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
+  server.use(
+    http.post("/api/v1/what-if", () =>
+      HttpResponse.json<WhatIfAnswer>(
+        whatIfAnswer({ as_of: "2026-03-02T09:00:00Z", effects: [{ ...effect, role: "submitted" }] }),
+      ),
+    ),
+  );
+  renderPage(preselected);
+  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  expect(preview).toHaveTextContent("It stays pending; when it can start is not known.");
+  expect(preview).toHaveTextContent("Acme uses all 8 GPUs of its quota.");
+  expect(preview).not.toHaveTextContent("0 s");
+  expect(preview).not.toHaveTextContent("Predicted finish");
+});

@@ -1,0 +1,139 @@
+// The new job's form: its draft, the request it makes, and which input an error of the API belongs to.
+import type { FieldError } from "@/api/client";
+import { isRecord } from "@/api/client";
+import type { JobSubmit, Mode } from "@/api/types";
+
+export interface Draft {
+  dataset: string;
+  model: string;
+  epochs: number | string;
+  batch_size: number | string;
+  name: string;
+  mode: Mode;
+  min_workers: number | string;
+  max_workers: number | string;
+  hyperparameters: string;
+  strategy: string;
+  parameters: string;
+  target_metric: string;
+  target_value: number | string;
+  seed: number | string;
+  priority: number | string;
+}
+
+export type Field = keyof Draft;
+export type Errors = Partial<Record<Field, string>>;
+
+export function emptyDraft(dataset: string, model: string): Draft {
+  return {
+    dataset,
+    model,
+    epochs: "",
+    batch_size: "",
+    name: "",
+    mode: "auto",
+    min_workers: "",
+    max_workers: "",
+    hyperparameters: "",
+    strategy: "",
+    parameters: "",
+    target_metric: "",
+    target_value: "",
+    seed: "",
+    priority: "",
+  };
+}
+
+const NUMBERS = [
+  "epochs", "batch_size", "min_workers", "max_workers", "seed", "priority", "target_value",
+] as const;
+const SIMPLE: readonly Field[] = ["dataset", "model", "epochs", "batch_size"];
+
+export function isAdvanced(field: Field): boolean {
+  return !SIMPLE.includes(field);
+}
+
+/** What can be seen to be wrong without asking the API. */
+export function check(draft: Draft): Errors {
+  const errors: Errors = {};
+  if (draft.dataset === "") errors.dataset = "Choose a dataset.";
+  if (draft.model === "") errors.model = "Choose a model.";
+  for (const field of ["epochs", "batch_size"] as const) {
+    if (draft[field] !== "" && !(Number(draft[field]) >= 1)) errors[field] = "At least 1.";
+  }
+  if (parsed(draft.hyperparameters) === null) {
+    errors.hyperparameters = 'This is not a JSON object. Write it like {"learning_rate": 0.01}.';
+  }
+  if (parsed(draft.parameters) === null) {
+    errors.parameters = 'This is not a JSON object. Write it like {"staleness": 3}.';
+  }
+  const [min, max] = [whole(draft.min_workers), whole(draft.max_workers)];
+  if (min !== undefined && max !== undefined && min > max) errors.max_workers = "Not below the fewest workers.";
+  if (draft.target_value !== "" && draft.target_metric.trim() === "") {
+    errors.target_metric = "Name the metric that should reach this value.";
+  }
+  return errors;
+}
+
+/** Leaves out what was left empty, so that the API's own defaults count. Only for a draft without errors. */
+export function requestOf(draft: Draft): JobSubmit {
+  const request: JobSubmit = {
+    dataset: draft.dataset,
+    model: draft.model,
+    mode: draft.mode,
+  };
+  if (draft.name.trim() !== "") request.name = draft.name.trim();
+  const hyperparameters = parsed(draft.hyperparameters);
+  if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
+  if (draft.strategy !== "") request.strategy = { name: draft.strategy, ...parsed(draft.parameters) };
+  if (draft.target_metric.trim() !== "") request.target_metric = draft.target_metric.trim();
+  for (const field of NUMBERS) {
+    const value = whole(draft[field]);
+    if (value !== undefined) request[field] = value;
+  }
+  return request;
+}
+
+/** The API names what it found in its own words: versions, nested hyperparameters. */
+export function fieldOf(error: FieldError): Field | null {
+  const name = error.field.split(".")[0] ?? "";
+  if (name === "dataset_version") return "dataset";
+  if (name === "model_version") return "model";
+  if (error.field.startsWith("strategy.") && error.field !== "strategy.name") return "parameters";
+  return name in emptyDraft("", "") ? (name as Field) : null;
+}
+
+/** The API's errors at their inputs, each with its remedy. */
+export function errorsAt(found: readonly FieldError[]): Errors {
+  const errors: Errors = {};
+  for (const error of found) {
+    const field = fieldOf(error);
+    if (field === null) continue;
+    const part = error.field.includes(".") ? `${error.field.slice(error.field.indexOf(".") + 1)}: ` : "";
+    const words = [part + error.message, error.remedy].filter(Boolean).join(" ");
+    errors[field] = errors[field] === undefined ? words : `${errors[field]} ${words}`;
+  }
+  return errors;
+}
+
+/** A key that makes a repeated POST harmless; crypto.randomUUID is missing on plain http. */
+export function newKey(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function whole(value: number | string): number | undefined {
+  return value === "" ? undefined : Number(value);
+}
+
+/** The object, {} when empty, null when it is not one. */
+function parsed(text: string): Record<string, unknown> | null {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,21 @@
+// Submits a job, once: a retry of the same content is the same job, a corrected one is another.
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useRef } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { JobSubmit } from "@/api/types";
+import { newKey } from "@/features/jobs/new/draft";
+
+export function useSubmitJob() {
+  const client = useQueryClient();
+  const sent = useRef({ body: "", key: "" });
+  return useMutation({
+    mutationFn: (request: JobSubmit) => {
+      const body = JSON.stringify(request);
+      if (sent.current.body !== body) sent.current = { body, key: newKey() };
+      const headers = { "Idempotency-Key": sent.current.key };
+      return unwrap(api.POST("/api/v1/jobs", { body: request, headers }));
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: ["jobs"] }),
+  });
+}

@@ -1,0 +1,72 @@
+// The answer to "what if": who would start and end earlier or later, and what would be decided now.
+import { Stack, Table, Text } from "@mantine/core";
+
+import type { Effect, WhatIfAnswer } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { DECISIONS } from "@/domain/decision";
+import { count, number } from "@/lib/quantities";
+import { clock, duration } from "@/lib/time";
+
+type Outcome = Effect["after"];
+
+export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
+  const { effects } = answer;
+  return (
+    <Stack gap="xs" role="status">
+      <Text size="sm" fw={500}>
+        {headline(effects)}
+      </Text>
+      {effects.length > 0 && (
+        <ScrollTable label="Effects" head={["Job", "Now", "Then", "Start", "Finish"]} minWidth={760}>
+          {effects.map((effect) => (
+            <Table.Tr key={effect.id}>
+              <Table.Td>
+                {effect.role === "submitted" ? effect.name : <TextLink to={`/jobs/${effect.id}`}>{effect.name}</TextLink>}
+              </Table.Td>
+              <Table.Td>{outcomeText(effect.before)}</Table.Td>
+              <Table.Td>
+                {outcomeText(effect.after)}
+                {effect.after?.decision === "wait" && (
+                  <Text size="xs" c="dimmed">
+                    {effect.after.explanations[0]?.sentence}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td>{timeWithShift(effect.after?.start_at, effect.start_delta_s)}</Table.Td>
+              <Table.Td>{timeWithShift(effect.after?.finish_at, effect.finish_delta_s)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      )}
+      <Text size="xs" c="dimmed">
+        The policy {answer.policy} simulated {count(answer.n_jobs, "job")} with and without the change, in{" "}
+        {number(Math.round(answer.decide_ms))} ms. Nothing was changed.
+      </Text>
+    </Stack>
+  );
+}
+
+/** "1 job would finish earlier, 2 later." */
+function headline(effects: Effect[]): string {
+  const others = effects.filter(({ role }) => role !== "cancelled");
+  const earlier = others.filter(({ finish_delta_s: delta }) => delta !== null && delta < 0).length;
+  const later = others.filter(({ finish_delta_s: delta }) => delta !== null && delta > 0).length;
+  if (earlier + later === 0) return "None of your other jobs would finish at another time.";
+  return `${count(earlier, "job")} would finish earlier, ${number(later)} later.`;
+}
+
+function outcomeText(outcome: Outcome): string {
+  if (outcome === null) return "does not exist";
+  const { hypothetical } = DECISIONS[outcome.decision];
+  return outcome.n_workers > 0 && outcome.decision !== "preempt"
+    ? `${hypothetical}, ${count(outcome.n_workers, "GPU")}`
+    : hypothetical;
+}
+
+/** "14:05 (3 min 00 s earlier)". */
+function timeWithShift(at: string | null | undefined, delta_s: number | null): string {
+  if (!at) return "–";
+  if (delta_s === null || Math.abs(delta_s) < 1) return clock(at);
+  return `${clock(at)} (${duration(Math.abs(delta_s))} ${delta_s < 0 ? "earlier" : "later"})`;
+}

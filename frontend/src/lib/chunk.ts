@@ -1,0 +1,28 @@
+// Loads a part of the dashboard's code on demand. Code that does not arrive is an error of its own kind: reloading mends it.
+import { type ComponentType, lazy } from "react";
+
+/** Code did not arrive: most often a new version of MLHub has replaced the files of the one that is shown. */
+export class ChunkLoadError extends Error {
+  constructor(cause: unknown) {
+    super("A part of this page could not be loaded.", { cause });
+    this.name = "ChunkLoadError";
+  }
+}
+
+/** A route's `lazy`, from the import of its page. */
+export function pageChunk(load: () => Promise<ComponentType>): () => Promise<{ Component: ComponentType }> {
+  return async () => ({ Component: await loaded(load) });
+}
+
+/** A component whose code is loaded when it is first drawn, inside a Suspense. */
+export function lazyComponent<Props>(load: () => Promise<ComponentType<Props>>) {
+  return lazy(async () => ({ default: await loaded(load) }));
+}
+
+async function loaded<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    throw new ChunkLoadError(error);
+  }
+}
