@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from mlhub.control.memory import Owner, load_memory, store_memory
+from mlhub.control.memory import MemoryOwner, load_memory, store_memory
 from mlhub.control.models import SchedulerSettings
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
@@ -39,7 +39,7 @@ def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) ->
         before = {name: getattr(chosen, name) for name in SHOWN}
         if changes.get("policy", chosen.policy) != chosen.policy:
             chosen.parameters = {}
-            store_memory(Owner.POLICY, load_memory(Owner.POLICY).for_other_policy())
+            store_memory(MemoryOwner.POLICY, load_memory(MemoryOwner.POLICY).for_other_policy())
         if changes.get("shadow_policy", chosen.shadow_policy) != chosen.shadow_policy:
             chosen.shadow_parameters = {}
         for name, value in changes.items():

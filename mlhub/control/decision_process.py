@@ -39,10 +39,10 @@ class DecisionFailure:
     message: str
 
 
-Answer = DecisionResult | DecisionFailure
+DecisionAnswer = DecisionResult | DecisionFailure
 
 
-def answer_to(task: DecisionRequest) -> Answer:
+def answer_to(task: DecisionRequest) -> DecisionAnswer:
     """A policy's bug is an answer too: it must not end whoever asked."""
     began = time.perf_counter()
     try:
@@ -63,7 +63,7 @@ def main(file_number: int, niceness: int) -> None:
             connection.send(_next_answer(connection))
 
 
-def _next_answer(connection: Connection) -> Answer:
+def _next_answer(connection: Connection) -> DecisionAnswer:
     raw = connection.recv_bytes()
     try:
         task = _task(raw)

@@ -23,7 +23,7 @@ from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import note_away, note_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
-from mlhub.control.memory import Owner, store_memory
+from mlhub.control.memory import MemoryOwner, store_memory
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.policy_selection import SelectedPolicy, choose, note_failure, note_success
 from mlhub.control.reconcile import reconcile
@@ -120,7 +120,7 @@ class Loop:
         applied = apply_plan(plan, backend=self.backend, now=now)
         record.decide_ms, record.applied = 1000 * decided.took_s, applied.actions
         if plan.memory != chosen.memory:
-            store_memory(Owner.POLICY, plan.memory)
+            store_memory(MemoryOwner.POLICY, plan.memory)
         self._store(record, snapshot, plan, began=began, is_worth_it=bool(applied.actions))
         self._history.record(plan, applied, round_id=record.pk, now=now)
         self._forecasts.keep(plan, applied, now=now)

@@ -8,10 +8,10 @@ from mlhub.control.models import SchedulerMemory
 from scheduler import RoundMemory
 
 logger = logging.getLogger(__name__)
-Owner = SchedulerMemory.Owner
+MemoryOwner = SchedulerMemory.MemoryOwner
 
 
-def load_memory(owner: Owner) -> RoundMemory:
+def load_memory(owner: MemoryOwner) -> RoundMemory:
     """Empty before the first round, and where another version of MLHub left what this one cannot read."""
     row = SchedulerMemory.objects.filter(pk=owner).first()
     if row is None:
@@ -23,5 +23,5 @@ def load_memory(owner: Owner) -> RoundMemory:
         return RoundMemory()
 
 
-def store_memory(owner: Owner, memory: RoundMemory) -> None:
+def store_memory(owner: MemoryOwner, memory: RoundMemory) -> None:
     SchedulerMemory.objects.update_or_create(pk=owner, defaults={"version": memory.VERSION, "value": memory.to_json()})

@@ -54,11 +54,11 @@ class SchedulerMemory(models.Model):
     version: the form of value (scheduler.RoundMemory reads this form and the one before it).
     """
 
-    class Owner(models.TextChoices):
+    class MemoryOwner(models.TextChoices):
         POLICY = "policy"
         SHADOW = "shadow"
 
-    owner = models.CharField(primary_key=True, max_length=10, choices=Owner.choices)
+    owner = models.CharField(primary_key=True, max_length=10, choices=MemoryOwner.choices)
     version = models.PositiveSmallIntegerField()
     value = models.JSONField(default=dict)
     updated_at = models.DateTimeField(auto_now=True)

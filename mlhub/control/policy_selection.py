@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from mlhub.control.memory import Owner, load_memory
+from mlhub.control.memory import MemoryOwner, load_memory
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.events.actions import append
 from scheduler import Policy, RoundMemory, policy_named
@@ -44,7 +44,7 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
     since = state.stands_in_since
     stands_in = since is not None and now - since < TRIED_AGAIN_AFTER
     name, parameters = (STAND_IN, {}) if stands_in else (settings.policy, settings.parameters)
-    return SelectedPolicy(name, parameters, load_memory(Owner.POLICY), settings.budget_s, stands_in)
+    return SelectedPolicy(name, parameters, load_memory(MemoryOwner.POLICY), settings.budget_s, stands_in)
 
 
 def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from mlhub.control.deciders import Decider, DecisionError
 from mlhub.control.decision_process import DecisionRequest
-from mlhub.control.memory import Owner, load_memory, store_memory
+from mlhub.control.memory import MemoryOwner, load_memory, store_memory
 from mlhub.control.models import Round, SchedulerSettings, ShadowDecision
 from scheduler import ClusterSnapshot, Plan, RoundMemory, policy_named
 from scheduler.api.plan import Decision, Launch, Resize
@@ -52,7 +52,7 @@ class Shadow:
         if not settings.shadow_policy or self._asked is not None or not self.decider.is_ready():
             return
         asked = _Asked(settings.shadow_policy, settings.shadow_parameters, real, snapshot.now_s, round_id)
-        own = load_memory(Owner.SHADOW).values_for(asked.policy)
+        own = load_memory(MemoryOwner.SHADOW).values_for(asked.policy)
         shadows = RoundMemory(policy=asked.policy, policy_values=own, resizing=memory.resizing)
         try:
             policy = policy_named(asked.policy, asked.parameters)
@@ -76,7 +76,7 @@ class Shadow:
             return
         self._asked = None
         values = decided.plan.memory.values_for(asked.policy)
-        store_memory(Owner.SHADOW, RoundMemory(policy=asked.policy, policy_values=values))
+        store_memory(MemoryOwner.SHADOW, RoundMemory(policy=asked.policy, policy_values=values))
         _store(asked, **compared(asked.real, decided.plan, now_s=asked.now_s), decide_ms=1000 * decided.took_s)
 
     def close(self) -> None:

@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from scheduler.api.arrays import Ints
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, NodeAllocation
 from scheduler.api.topology import Node
-from scheduler.placement.node_arrays import Ints, ground_of
+from scheduler.placement.node_arrays import ground_of
 
 _CPU_GRAIN = 1e-9  # CPUs are sums of floats
 

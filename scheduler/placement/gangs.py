@@ -8,13 +8,14 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.api.arrays import Ints
 from scheduler.api.proposal import Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
 from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.node_arrays import Ints, NodeArrays
+from scheduler.placement.node_arrays import NodeArrays
 
-Spot = tuple[Node, int]  # a node and how many workers go there
+NodeWorkers = tuple[Node, int]  # a node and how many workers go there
 
 
 def place_workers(
@@ -26,7 +27,7 @@ def place_workers(
     near: Collection[str] = (),
     packing: Packing = Packing.TIGHT,
     n_nodes: int = 0,
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """Where n_workers of the job go now, or None if they do not all fit.
 
     near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
@@ -58,7 +59,9 @@ def place_workers(
     return fill(spots, n_workers=n_workers, near=near)
 
 
-def place_on(room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
+def place_on(
+    room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int], ...]
+) -> tuple[NodeWorkers, ...] | None:
     """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
     spots = tuple((room.nodes[name], k) for name, k in wished if name in room.nodes)
     has_room = len(spots) == len(wished) and all(room.workers_on(job, node) >= k for node, k in spots)
@@ -66,7 +69,7 @@ def place_on(room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int
 
 
 def place_servers(
-    room: FreeResources, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int
+    room: FreeResources, job: JobSnapshot, *, spots: tuple[NodeWorkers, ...], n_servers: int
 ) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 
@@ -98,7 +101,7 @@ def build_allocation(
     room: FreeResources,
     job: JobSnapshot,
     *,
-    spots: tuple[Spot, ...],
+    spots: tuple[NodeWorkers, ...],
     mode: Mode,
     n_servers: int,
     keep: GangAllocation | None = None,
@@ -124,11 +127,11 @@ def build_allocation(
     return GangAllocation(mode, workers.n_workers, n_servers, shares)
 
 
-def fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+def fill(spots: list[NodeWorkers], *, n_workers: int, near: Collection[str]) -> tuple[NodeWorkers, ...] | None:
     """The largest nodes first, the last workers on the tightest that takes them; None without room for all."""
     left = sorted(spots, key=lambda spot: (spot[0].name not in near, -spot[1], spot[0].name))
     largest_left = list(accumulate((k for _, k in reversed(left)), max))[::-1]
-    chosen: list[Spot] = []
+    chosen: list[NodeWorkers] = []
     missing = n_workers
     for i, (node, k) in enumerate(left):
         if largest_left[i] >= missing:
@@ -153,7 +156,7 @@ def _tightest_first(ground: NodeArrays, node_S: Ints, k_S: Ints, near: Collectio
 
 def _evenly(
     ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """The tightest nodes that take their equal part; racks are not regarded."""
     each, more = divmod(n_workers, n_nodes)
     fitting_S = k_S >= each + (more > 0)
@@ -166,7 +169,7 @@ def _evenly(
 
 def _loosely(
     ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """Over the roomiest nodes, as few workers as can be on the fullest; None if these nodes are not enough."""
     first_F = np.lexsort((key_S, -k_S))[:n_nodes]
     room_F = k_S[first_F]
@@ -220,9 +223,9 @@ def _roomiest_racks(rack_S: Ints, k_S: Ints, *, n_workers: int) -> NDArray[np.bo
     return chosen_R[rack_S]
 
 
-def _roomiest(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
+def _roomiest(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[NodeWorkers, ...]:
     """Of equally empty nodes, the first of the cluster. There must be room for all."""
-    chosen: list[Spot] = []
+    chosen: list[NodeWorkers] = []
     missing = n_workers
     for s in np.argsort(-k_S, kind="stable"):
         if missing <= 0:

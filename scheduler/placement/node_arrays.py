@@ -8,11 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Ints
 from scheduler.api.topology import Node
-
-Ints = NDArray[np.int64]
 
 _NEWEST: list[NodeArrays] = []
 _MOST_GROUNDS = 4

@@ -11,7 +11,7 @@ from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.candidates import candidate_places
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.gangs import Spot, build_allocation, place_on, place_workers
+from scheduler.placement.gangs import NodeWorkers, build_allocation, place_on, place_workers
 from scheduler.placement.link_pricing import LinkPricing
 
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
@@ -124,7 +124,7 @@ class PlacementSearch:
         return None if spots is None else self._build(room, job, spots, keep)
 
     def _build(
-        self, room: FreeResources, job: JobSnapshot, spots: tuple[Spot, ...], keep: GangAllocation | None
+        self, room: FreeResources, job: JobSnapshot, spots: tuple[NodeWorkers, ...], keep: GangAllocation | None
     ) -> GangAllocation | None:
         """The mode that is fastest on these spots, and as many servers as find room."""
         layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})

@@ -11,10 +11,9 @@ from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.placement.free_resources import GpuSlot
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, longest_run_first, n_held
 from scheduler.quota.budget import Budget
-
-Spot = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class _Case:
         self.grants: list[Grant] = []
         self.nodes = {node.name: node.n_gpus for node in view.nodes if node.is_schedulable}
         self.spots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
-        self.has: dict[bool, set[Spot]] = {True: set(), False: set()}
+        self.has: dict[bool, set[GpuSlot]] = {True: set(), False: set()}
         self.there: dict[bool, list[str]] = {True: [], False: []}
         for job in (*view.jobs, *view.settled):
             if n_held(job) and job.allocation is not None and job.phase is not Phase.STOPPING:  # those come free
@@ -76,7 +75,7 @@ class _Case:
             for name in set(pieces) & set(self.open):
                 self.open[name] -= pieces[name]
 
-    def place(self, job: JobSnapshot) -> list[Spot] | None:
+    def place(self, job: JobSnapshot) -> list[GpuSlot] | None:
         """GPUs for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
         n = job.fixed_workers
         if not _is_guaranteed(job):

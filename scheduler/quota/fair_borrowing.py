@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, by_submission
 from scheduler.quota.demand import Borrower
 from scheduler.quota.entitlements import Claimant, FairEntitlement
-from scheduler.quota.fair_sharing import Floats, Key, Shares, demand_R
+from scheduler.quota.fair_sharing import ContenderKey, Shares, demand_R
 from scheduler.quota.guarantees import GuaranteeClaims
 from scheduler.quota.ledger import name_of
 from scheduler.quota.reclaim import Victim, asked_of, first_to_go
@@ -222,7 +223,7 @@ class FairBorrowing:
         return tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))
 
 
-def _between(shares: Shares, job: JobSnapshot, asked: Borrower) -> tuple[Key, Key]:
+def _between(shares: Shares, job: JobSnapshot, asked: Borrower) -> tuple[ContenderKey, ContenderKey]:
     """The contenders of who comes and of who is asked, where they meet."""
     found = shares.meet(job.tenant, asked.job.tenant)
     assert found is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mlhub.control.deciders import InProcessDecider, SubprocessDecider
-from mlhub.control.memory import Owner, load_memory
+from mlhub.control.memory import MemoryOwner, load_memory
 from mlhub.control.models import Round, ShadowDecision
 from mlhub.control.shadow import Shadow
 from scheduler.policies import POLICIES
@@ -54,7 +54,7 @@ def test_the_shadow_has_a_memory_of_its_own(world: World) -> None:
     world.settle(policy="fifo", shadow_policy="las")
     world.job()
     world.rounds(2)
-    assert load_memory(Owner.SHADOW).policy == "las"
+    assert load_memory(MemoryOwner.SHADOW).policy == "las"
 
 
 @pytest.mark.parametrize("change", [{"shadow_policy": "broken"}, {"shadow_policy": "gone"}])

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.dl2.network import N_FEATURES, Floats, Weights, logits, trained
+from scheduler.policies.dl2.network import N_FEATURES, Weights, logits, trained
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
 from scheduler.quota.budget import Budget
 

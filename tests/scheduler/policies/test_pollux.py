@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler import Mode, RoundMemory, SpeedObservation
-from scheduler.policies.pollux.genetic_search import Ints, Limits, crossed, evolve, mutated, repaired
+from scheduler.policies.pollux.genetic_search import Limits, SmallInts, crossed, evolve, mutated, repaired
 from scheduler.policies.pollux.policy import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
@@ -24,11 +24,11 @@ def limits(n_jobs: int, free: list[int], *, least: int = 1, most: int = 64) -> L
     )
 
 
-def matrix(*rows: list[int]) -> Ints:
+def matrix(*rows: list[int]) -> SmallInts:
     return np.array(rows, dtype=np.int16)
 
 
-def fixed_by(matrix_JN: Ints, limit: Limits) -> list[list[int]]:
+def fixed_by(matrix_JN: SmallInts, limit: Limits) -> list[list[int]]:
     return repaired(matrix_JN[None], limit, np.random.default_rng(0))[0].tolist()
 
 
@@ -67,7 +67,7 @@ def test_whatever_is_crossed_and_mutated_is_within_the_limits_after_repair() -> 
 
 
 def test_the_search_finds_the_best_of_all_matrices() -> None:
-    def fitness(states: Ints) -> np.ndarray:  # equal sizes on one node each are best: 1/3 + 1/3
+    def fitness(states: SmallInts) -> np.ndarray:  # equal sizes on one node each are best: 1/3 + 1/3
         workers = np.where(np.count_nonzero(states, axis=2) == 1, states.sum(axis=2), 0)
         return 1.0 / (1.0 / (workers + 1e-3)).sum(axis=1)
 
