@@ -115,15 +115,18 @@ def _node_to_json(node: Node) -> dict[str, Any]:
 
 
 def _jobs_to_json(jobs: Sequence[JobSnapshot]) -> dict[str, Any]:
-    """Jobs of a family share their observations: each list of them is written once, and jobs say which is theirs."""
-    numbers: dict[tuple[SpeedObservation, ...], int] = {}
-    by_identity: dict[int, int] = {}
+    """Jobs of a family share their observations: each list of them is written once, and jobs refer to it by number."""
+    lists: list[tuple[SpeedObservation, ...]] = []
+    of_family: dict[str, list[int]] = {}  # comparing a tuple with itself is fast, hashing it is not
     written = []
     for job in jobs:
-        if id(job.observations) not in by_identity:
-            by_identity[id(job.observations)] = numbers.setdefault(job.observations, len(numbers))
-        written.append(_job_to_json(job, observations=by_identity[id(job.observations)]))
-    return {"observations": [[_observation_to_json(o) for o in each] for each in numbers], "jobs": written}
+        known = of_family.setdefault(job.family, [])
+        number = next((n for n in known if lists[n] == job.observations), len(lists))
+        if number == len(lists):
+            lists.append(job.observations)
+            known.append(number)
+        written.append(_job_to_json(job, observations=number))
+    return {"observations": [[_observation_to_json(o) for o in each] for each in lists], "jobs": written}
 
 
 def _jobs_from_json(value: Mapping[str, Any]) -> tuple[JobSnapshot, ...]:
