@@ -33,8 +33,8 @@ from scheduler.api.snapshot import (
 )
 from scheduler.api.topology import Node, Rack
 
-VERSION = 2
-READ = (1, 2)  # version 1 had every job's observations in the job itself
+VERSION = 3
+READ = (1, 2, 3)  # 1 had every job's observations in the job itself; 2 had other codes for some reasons
 
 _KINDS: Mapping[str, type[Decision]] = {
     "launch": Launch,
@@ -47,6 +47,34 @@ _JOB = tuple(f.name for f in fields(JobSnapshot))
 _PREDICTION = tuple(f.name for f in fields(Prediction))
 _OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
+_RENAMED_REASONS: Mapping[str, str] = {  # codes of version 2
+    "kept_for_owner": "reserved_for_owner",
+    "kept_for_turn": "reserved_for_fair_share",
+    "fair_part": "fair_share_reached",
+    "lent_out": "guarantee_borrowed",
+    "nodes_closed": "nodes_cordoned",
+    "node_closed": "node_cordoned",
+    "room_is_made": "waits_for_preemption",
+    "promised_gpus": "reserved_gpus",
+    "makes_room": "shrinks_for_others",
+    "links_give": "link_bandwidth",
+    "better_links": "higher_link_bandwidth",
+    "moves": "migrates",
+    "goes_aside": "defragmentation",
+    "harms_others": "network_contention",
+    "higher_band": "higher_priority",
+    "lent": "borrowed",
+    "fair_turn": "fair_share_turn",
+    "fair_reclaim": "fair_share_reclaimed",
+    "served_more": "attained_service",
+    "worth_more": "more_gain_elsewhere",
+    "shares_with": "colocated",
+    "shares_what_is_left": "colocated_opportunistic",
+    "sharing_tried": "colocation_measured",
+    "sharing_not_worth_it": "colocation_not_worth_it",
+    "network_choice": "learned_policy",
+    "ending": "stopping",
+}
 
 
 def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
@@ -187,12 +215,16 @@ def _decision_to_json(decision: Decision) -> dict[str, Any]:
 
 
 def _decision_from_json(value: Mapping[str, Any]) -> Decision:
-    explanations = tuple(Explanation(Reason(e["reason"]), e["facts"]) for e in value["explanations"])
+    explanations = tuple(Explanation(_reason(e["reason"]), e["facts"]) for e in value["explanations"])
     prediction = Prediction(**value["prediction"])
     kind = _KINDS[value["kind"]]
     if kind is Launch or kind is Resize:
         return kind(value["job"], allocation_from_json(value["allocation"]), explanations, prediction)
     return kind(value["job"], explanations, prediction)  # type: ignore[arg-type]
+
+
+def _reason(code: str) -> Reason:
+    return Reason(_RENAMED_REASONS.get(code, code))
 
 
 def _finite(bps: float) -> float | None:
@@ -207,5 +239,5 @@ def _check_version(value: Any, what: str) -> None:
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r} is no {what}'s record")
     if value.get("version") not in READ:
-        known = " and ".join(str(version) for version in READ)
+        known = f"{', '.join(map(str, READ[:-1]))} and {READ[-1]}"
         raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads versions {known}")

@@ -138,11 +138,11 @@ class JobSnapshot:
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
     of the family showed it: (steps done, noise scale then), ascending.
-    length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    length_is_known: False where the length of training was not declared; steps_total has no meaning then.
     likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
-    its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
+    its GPUs; what was measured of co-located jobs is in ClusterSnapshot.pairs.
     """
 
     id: str
@@ -231,9 +231,9 @@ def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
 
 
 class Reclaim(StrEnum):
-    """Whose running jobs have to leave when an owner below its guarantee wants back what it lent."""
+    """Which running jobs are preempted when an owner below its guarantee reclaims what others borrowed."""
 
-    NEVER = "never"  # nobody's: the owner waits until borrowers end
+    NEVER = "never"  # none: the owner waits until borrowers end
     LOWER_PRIORITY = "lower_priority"  # borrowers' jobs of a lower priority than the one that waits
     ANY = "any"  # borrowers' jobs
 

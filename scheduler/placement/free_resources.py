@@ -1,4 +1,4 @@
-"""Free GPUs, CPUs and memory of every node: the scratch board that gangs are placed on."""
+"""Free GPUs, CPUs and memory of every node: what gangs are placed on during a round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING: tuple[Ints, Ints] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np
 
 
 class Watcher(Protocol):
-    """Is told who comes to a room and who leaves it."""
+    """Is notified of every job whose resources are reserved or released."""
 
     def add(self, job: JobSnapshot, allocation: GangAllocation) -> None: ...
 
@@ -147,7 +147,7 @@ class FreeResources:
         return max(0, n)
 
     def servers_on(self, job: JobSnapshot, node: Node, *, workers: int = 0) -> int:
-        """How many parameter servers of the job the node can take now, beside so many of its workers."""
+        """How many parameter servers of the job the node can take now, next to so many of its workers."""
         if not node.is_schedulable:
             return 0
         i, n = self.ground.place[node.name], 1_000_000
@@ -200,7 +200,7 @@ class FreeResources:
                 self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
-        """The GPUs of the share that nobody else is known to hold."""
+        """The GPUs of the allocation that no other job is known to hold."""
         left = []
         for gpu in share.gpus:
             spot = (share.node, gpu)

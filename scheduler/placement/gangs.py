@@ -19,7 +19,7 @@ NodeWorkers = tuple[Node, int]  # a node and how many workers go there
 
 
 def place_workers(
-    room: FreeResources,
+    free: FreeResources,
     job: JobSnapshot,
     *,
     n_workers: int,
@@ -37,52 +37,52 @@ def place_workers(
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
     3. several racks, the roomiest first.
     """
-    node_S, k_S = room.capacity_by_node(job, gpu_type)
+    node_S, k_S = free.capacity_by_node(job, gpu_type)
     if int(k_S.sum()) < n_workers:
         return None
     if packing is Packing.ROOMIEST:
-        return _roomiest(room.ground, node_S, k_S, n_workers=n_workers)
-    key_S = _tightest_first(room.ground, node_S, k_S, near)
+        return _roomiest(free.ground, node_S, k_S, n_workers=n_workers)
+    key_S = _tightest_first(free.ground, node_S, k_S, near)
     if n_nodes > 1:
-        spread = _evenly(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
-        spread = spread or _loosely(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        spread = _evenly(free.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        spread = spread or _loosely(free.ground, node_S, k_S, key_S, n_workers, n_nodes)
         if spread is not None:
             return spread
     alone_S = k_S >= n_workers
     if alone_S.any():
-        return ((room.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
-    rack_S = room.ground.rack_N[node_S]
-    rack = _best_rack(room.ground, node_S, k_S, n_workers=n_workers, near=near)
+        return ((free.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
+    rack_S = free.ground.rack_N[node_S]
+    rack = _best_rack(free.ground, node_S, k_S, n_workers=n_workers, near=near)
     chosen_S = rack_S == rack if rack is not None else _roomiest_racks(rack_S, k_S, n_workers=n_workers)
     each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
-    spots = [(room.ground.node_N[i], k) for i, k in each]
+    spots = [(free.ground.node_N[i], k) for i, k in each]
     return fill(spots, n_workers=n_workers, near=near)
 
 
 def place_on(
-    room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int], ...]
+    free: FreeResources, job: JobSnapshot, requested: tuple[tuple[str, int], ...]
 ) -> tuple[NodeWorkers, ...] | None:
     """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
-    spots = tuple((room.nodes[name], k) for name, k in wished if name in room.nodes)
-    has_room = len(spots) == len(wished) and all(room.workers_on(job, node) >= k for node, k in spots)
+    spots = tuple((free.nodes[name], k) for name, k in requested if name in free.nodes)
+    has_room = len(spots) == len(requested) and all(free.workers_on(job, node) >= k for node, k in spots)
     return spots if has_room else None
 
 
 def place_servers(
-    room: FreeResources, job: JobSnapshot, *, spots: tuple[NodeWorkers, ...], n_servers: int
+    free: FreeResources, job: JobSnapshot, *, spots: tuple[NodeWorkers, ...], n_servers: int
 ) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 
-    The workers themselves are not in the room yet.
+    The resources of the workers are not reserved yet.
     """
     placed: dict[str, int] = {}
     workers = {node.name: k for node, k in spots}
-    _deal({node.name: room.servers_on(job, node, workers=k) for node, k in spots}, n_servers, placed)
+    _deal({node.name: free.servers_on(job, node, workers=k) for node, k in spots}, n_servers, placed)
     if sum(placed.values()) < n_servers:
         racks = {node.rack for node, _ in spots}
-        elsewhere = [node for node in room.by_free_cpus() if node.name not in workers]
+        elsewhere = [node for node in free.by_free_cpus() if node.name not in workers]
         elsewhere.sort(key=lambda node: node.rack not in racks)
-        _deal({node.name: room.servers_on(job, node) for node in elsewhere}, n_servers, placed)
+        _deal({node.name: free.servers_on(job, node) for node in elsewhere}, n_servers, placed)
     return placed if sum(placed.values()) == n_servers else None
 
 
@@ -98,7 +98,7 @@ def _deal(room_on: dict[str, int], n_servers: int, placed: dict[str, int]) -> No
 
 
 def build_allocation(
-    room: FreeResources,
+    free: FreeResources,
     job: JobSnapshot,
     *,
     spots: tuple[NodeWorkers, ...],
@@ -110,7 +110,7 @@ def build_allocation(
     own = {share.node: set(share.gpus) for share in keep.shares} if keep else {}
     gpus = {
         node.name: tuple(
-            sorted(sorted(room.gpus[node.name], key=lambda g, n=node.name: (g not in own.get(n, ()), g))[:k])  # type: ignore[misc]
+            sorted(sorted(free.gpus[node.name], key=lambda g, n=node.name: (g not in own.get(n, ()), g))[:k])  # type: ignore[misc]
         )
         for node, k in spots
     }
@@ -119,7 +119,7 @@ def build_allocation(
     )
     if n_servers == 0:
         return workers
-    servers = place_servers(room, job, spots=spots, n_servers=n_servers)
+    servers = place_servers(free, job, spots=spots, n_servers=n_servers)
     if servers is None:
         return None
     names = [*gpus, *(name for name in servers if name not in gpus)]

@@ -94,8 +94,8 @@ class LinkPricing:
         worst = min((r for r in rates if r[1] != self._where(chosen)), default=None)
         facts = {"place": self._where(chosen), "gbps": rate / 1e9}
         if worst is None or worst[0] >= rate / CLEARLY:
-            return (Explanation(Reason.LINKS_GIVE, facts),)
-        return (Explanation(Reason.BETTER_LINKS, {**facts, "other": worst[1], "other_gbps": worst[0] / 1e9}),)
+            return (Explanation(Reason.LINK_BANDWIDTH, facts),)
+        return (Explanation(Reason.HIGHER_LINK_BANDWIDTH, {**facts, "other": worst[1], "other_gbps": worst[0] / 1e9}),)
 
     def _weight(self, job: JobSnapshot) -> float:
         held = job.held

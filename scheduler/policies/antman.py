@@ -131,7 +131,7 @@ class _Case:
             if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"
-            why = (Explanation(Reason.SHARES_WHAT_IS_LEFT, {"n_workers": n, "partners": partners}),)
+            why = (Explanation(Reason.COLOCATED_OPPORTUNISTIC, {"n_workers": n, "partners": partners}),)
             self.grants.append(
                 Grant(job.id, n, gpu_type, why, spots=per_node, colocated_with=others, only_colocated=False)
             )

@@ -103,9 +103,9 @@ class _Case:
             return
         del self.single[host.id]
         facts: dict[str, Any] = {"n_workers": _size(job), "partners": host.id}
-        why = Explanation(Reason.SHARING_TRIED, facts)
+        why = Explanation(Reason.COLOCATION_MEASURED, facts)
         if (host.family, job.family) in self.times:
-            why = Explanation(Reason.SHARES_WITH, {**facts, "times": self._times(host, job)})
+            why = Explanation(Reason.COLOCATED, {**facts, "times": self._times(host, job)})
         self.grants.append(Grant(job.id, _size(job), gpu_type, (why,), colocated_with=(host.id,)))
 
     def _times(self, one: JobSnapshot, other: JobSnapshot) -> float:

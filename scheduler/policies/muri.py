@@ -198,7 +198,7 @@ class _Case:
             return (Explanation(Reason.FITS, {"n_workers": _size(job)}),)
         times = sum(self._alone_s(other) for other in group) / self._joint_s(group)
         partners = ", ".join(other.id for other in group if other is not job)
-        return (Explanation(Reason.SHARES_WITH, {"n_workers": _size(job), "partners": partners, "times": times}),)
+        return (Explanation(Reason.COLOCATED, {"n_workers": _size(job), "partners": partners, "times": times}),)
 
 
 def _kind(job: JobSnapshot) -> tuple[Any, ...]:

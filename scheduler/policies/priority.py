@@ -70,7 +70,7 @@ class Priority:
 
     def _note(self, leaver: JobSnapshot, comer: JobSnapshot) -> Explanation:
         facts = {"priority": leaver.priority, "next_job": comer.id, "next_priority": comer.priority}
-        return Explanation(Reason.HIGHER_BAND, facts)
+        return Explanation(Reason.HIGHER_PRIORITY, facts)
 
 
 def _in_turn(jobs: Sequence[JobSnapshot]) -> list[JobSnapshot]:

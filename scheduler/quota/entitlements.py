@@ -51,11 +51,11 @@ class FairEntitlement:
 
 @dataclass
 class Entitlement:
-    """caps: by running job, what owners take back from it. reserve: by tenant, GPUs that jobs within a guarantee are to
+    """caps: by running job, what owners reclaim from it. reserved: by tenant, GPUs that jobs within a guarantee are to
     have: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold. claimants: these
     waiting jobs, with what each is to have; guarded: the running ones. lent_out: waiting jobs whose guaranteed GPUs
     others keep until they end, with the reason. strict: the books with all that runs and all such claims, in which
-    nobody may borrow anew what they wait for; None = nobody waits for lent GPUs. fair: the same by shares.
+    no tenant may borrow anew what they wait for; None = no job waits for borrowed GPUs. fair: the same by shares.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
@@ -80,9 +80,9 @@ class Entitlement:
         own = self.reserved.unserved(job.tenant, claim.gpu_type)
         return own + self.fair.reserved.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
 
-    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_wish: bool = True) -> Explanation | None:
+    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_request: bool = True) -> Explanation | None:
         """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
-        has its part. A wish for more than that part is noted (FairRights.refused)."""
+        has its part. A request for more than that part is recorded in FairEntitlement.refused."""
         cap = self.caps.get(job.id)
         if cap is not None and n_workers > cap.n_workers:
             return cap.why
@@ -90,7 +90,7 @@ class Entitlement:
             refused = self.strict.refusal(job.tenant, _new(job, n_workers) - _new(job, had))
             if refused is not None:
                 return refused
-        return self._about_part(job, n_workers - had, is_wish=is_wish)
+        return self._about_part(job, n_workers - had, is_request=is_request)
 
     def kept(self, tenant: str, gpu_type: str) -> int:
         """GPUs of the type that are other tenants' jobs' own."""
@@ -104,11 +104,11 @@ class Entitlement:
                 continue
             if kept := self.reserved.kept(job.tenant, gpu_type):
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers}
-                return Explanation(Reason.KEPT_FOR_OWNER, facts)
+                return Explanation(Reason.RESERVED_FOR_OWNER, facts)
             if kept := self.fair.reserved.kept(self._group(job.tenant), gpu_type):
                 weight = self.fair.weights.get(self._group(job.tenant), 1.0)
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers, "weight": weight}
-                return Explanation(Reason.KEPT_FOR_TURN, facts)
+                return Explanation(Reason.RESERVED_FOR_FAIR_SHARE, facts)
         return self.lent_out.get(job.id)
 
     def record(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
@@ -127,16 +127,16 @@ class Entitlement:
             new = _new(job, abs(n_workers))
             self.strict.reserve(job.tenant, new if n_workers > 0 else -new)
 
-    def _about_part(self, job: JobSnapshot, more: int, *, is_wish: bool) -> Explanation | None:
+    def _about_part(self, job: JobSnapshot, more: int, *, is_request: bool) -> Explanation | None:
         group = self._group(job.tenant)
         most = self.fair.ceilings.get(group)
         used = self.fair.used.get(group, 0)
         if most is None or more <= 0 or used + more <= most:
             return None
-        if is_wish:
+        if is_request:
             self.fair.refused.add(group)
         facts = {"tenant": self.names.get(group, group), "part": most, "weight": self.fair.weights.get(group, 1.0)}
-        return Explanation(Reason.FAIR_PART, facts)
+        return Explanation(Reason.FAIR_SHARE_REACHED, facts)
 
     def _group(self, tenant: str) -> str:
         return self.fair.groups.get(tenant, tenant)

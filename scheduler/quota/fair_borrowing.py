@@ -33,7 +33,7 @@ class FairBorrowing:
        has others stopped: behind one that finds no GPUs, free ones are all there is, or that one would take those that
        come free, and who left would come back;
     3. safety, verified on the final victims: with the job its contender has less than each victim's had with the
-       victim. So nobody takes back what it just gave, and shares only come closer to each other;
+       victim. So no tenant reclaims what it just returned, and shares only come closer to each other;
     4. what still runs then is guarded: other groups' jobs do not get its GPUs, whatever the policy;
     5. where policies size jobs, each group has a ceiling: its part by weight of all that can be used.
     """
@@ -51,7 +51,7 @@ class FairBorrowing:
         self.behind: set[str] = set()  # groups whose first job found nothing
 
     def rights(self, protected: Iterable[str]) -> FairEntitlement:
-        """protected: running jobs within a guarantee, which nobody takes back."""
+        """protected: running jobs within a guarantee, which are never reclaimed."""
         own = set(protected)
         self.lenders = [b for b in self.claims.running.values() if b.job.id not in own and b.n_gpus]
         queues = self._queues()
@@ -177,7 +177,7 @@ class FairBorrowing:
             "percent": 100 * self.shares.surplus(other),
             "weight": self.shares.weight(other),
         }
-        self.claims.release(victim, Explanation(Reason.FAIR_RECLAIM, facts))
+        self.claims.release(victim, Explanation(Reason.FAIR_SHARE_RECLAIMED, facts))
         self.shares.add(job.tenant, -demand_R(job, victim.freed))
 
     def _book(self, job: JobSnapshot, n: int, gpu_type: str) -> None:
@@ -190,7 +190,7 @@ class FairBorrowing:
         self.claims.booked.reserve(job.tenant, n)
         self.claims.limits.reserve(job.tenant, gpus=n)
         self.claims.free[gpu_type] -= n
-        self.claims.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.FAIR_TURN, facts))
+        self.claims.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.FAIR_SHARE_TURN, facts))
         self.reserved.add(self.groups[job.tenant], gpu_type, n)
         self.shares.add(job.tenant, demand_R(job, n), is_new=True)
 

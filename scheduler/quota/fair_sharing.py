@@ -1,6 +1,6 @@
-"""Fair shares of what nobody is guaranteed: dominant shares by weight over a tree of tenants, and parts of a whole.
+"""Fair shares of what is guaranteed to no tenant: dominant shares by weight over a tree of tenants.
 
-Words. cohort: a tenant whose children share fairly; contenders: these children, and the cohort's own jobs beside them.
+Words. cohort: a tenant whose children share fairly; contenders: these children, and the cohort's own jobs.
 A contender's share is the largest part, over GPUs, CPUs and memory, that its use above its guarantee has of what the
 cohort could have, divided by its weight. Who has the smallest share is next.
 Source: dominant-resource fairness (Ghodsi et al., NSDI '11) as Kueue's fair sharing counts it (kueue.sigs.k8s.io,
@@ -50,7 +50,7 @@ def fair_parts(
     floors_C: Sequence[int],
     demands_C: Sequence[int],
 ) -> list[int]:
-    """Whole GPUs: what is above the nominal goes by weight, nobody below its floor nor above its demand.
+    """Whole GPUs: what is above the nominal goes by weight, none below its floor nor above its demand.
 
     All of total is given out, or all demands are met; floors above total are kept all the same. What whole GPUs leave
     over goes to who has the least for its weight with it, first ones first.

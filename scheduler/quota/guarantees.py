@@ -16,7 +16,7 @@ from scheduler.quota.reservations import Reservations
 
 
 @dataclass
-class _Wish:
+class _ClaimRequest:
     job: JobSnapshot
     sizes: tuple[int, ...]
 
@@ -53,21 +53,21 @@ class GuaranteeClaims:
     def claim(self) -> None:
         """Waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
-        wishes = [_Wish(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
+        requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
         for level in range(depth):
-            wishes = [wish for wish in wishes if not self._is_met(wish, level)]
+            requests = [request for request in requests if not self._is_met(request, level)]
 
-    def _is_met(self, wish: _Wish, level: int) -> bool:
+    def _is_met(self, request: _ClaimRequest, level: int) -> bool:
         """Whether nothing more is to be found out about it on higher levels."""
-        for n in wish.sizes:
-            is_within, owner = self.booked.owner(wish.job.tenant, n)
-            if not is_within or owner is None or self.booked.line(wish.job.tenant).index(owner) > level:
+        for n in request.sizes:
+            is_within, owner = self.booked.owner(request.job.tenant, n)
+            if not is_within or owner is None or self.booked.line(request.job.tenant).index(owner) > level:
                 continue
-            if self.limits.limit(wish.job.tenant, gpus=n) is not None:
+            if self.limits.limit(request.job.tenant, gpus=n) is not None:
                 continue
-            if self._find(wish.job, n, owner):
-                self.limits.reserve(wish.job.tenant, gpus=n)
+            if self._find(request.job, n, owner):
+                self.limits.reserve(request.job.tenant, gpus=n)
                 return True
         return False
 
@@ -89,7 +89,7 @@ class GuaranteeClaims:
                 return True
         if n == job.min_workers and any(self.free[t] + self._lent(owner, t) >= n for t in types):
             facts = {"tenant": name_of(self.tenants[owner]), "need": n}
-            self.lent_out[job.id] = Explanation(Reason.LENT_OUT, facts)
+            self.lent_out[job.id] = Explanation(Reason.GUARANTEE_BORROWED, facts)
             self.waiting_for.append((job.tenant, n))
             return True
         return False
@@ -97,7 +97,7 @@ class GuaranteeClaims:
     def _meet(self, job: JobSnapshot, n: int, owner: str, gpu_type: str) -> bool:
         """Whether free GPUs of the type, with those that borrowers give back, suffice: in number and by the books.
 
-        Borrowers of other types give back, too, where GPUs are free in the cluster but all are lent by the books.
+        Borrowers of other types return GPUs, too, where GPUs are free in the cluster but all count as borrowed.
         """
         books = self.booked.copy()
         victims: list[Victim] = []
@@ -143,7 +143,7 @@ class GuaranteeClaims:
         self.free[victim.borrower.gpu_type] += victim.freed
 
     def _lent_to(self, gpu_type: str | None, *, but: Collection[str] = ()) -> list[Borrower]:
-        """Running jobs, of a type if one is said, that nobody has asked for GPUs yet."""
+        """Running jobs, of a type if one is given, that are not to return GPUs yet."""
         running = (b for b in self.running.values() if gpu_type in (None, b.gpu_type))
         return [b for b in running if b.job.id not in self.caps and b.job.id not in but]
 

@@ -1,6 +1,6 @@
 """Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy.
 
-Hard limits are counted here; guarantees, and what is borrowed and lent beside them, in lending.py.
+Hard limits are counted here; guarantees and borrowing in borrowing.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
 class Ledger:
     """GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
-    n_gpus: what the cluster has, so that a tenant may borrow what nobody is guaranteed, and no more; None = that is
-    not asked here, only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
+    n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
+    only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
 
@@ -90,7 +90,7 @@ class Ledger:
     def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
         """Book it, whether it is within the limits or not: what is held is held.
 
-        n_shared: of the GPUs, those that somebody else holds already; nothing is borrowed for them.
+        n_shared: of the GPUs, those that other jobs hold already; nothing is borrowed for them.
         """
         for tenant in self._line(tenant_id):
             self._gpus[tenant.id] += gpus

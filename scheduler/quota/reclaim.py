@@ -36,7 +36,7 @@ def victims_for(
     3. each gives what its tenant borrows as far as it is missing: an elastic job shrinks if that will do, else it
        leaves; until enough is free;
     4. backwards, who turns out not to be needed stays.
-    Nobody is asked who no longer borrows after what those before it gave. lending: as things are; not changed.
+    A tenant that no longer borrows after what jobs before gave is not asked. lending: as things are; not changed.
     """
     if rule is Reclaim.NEVER:
         return None

@@ -39,7 +39,7 @@ class _Use:
 
 
 class DecayedUsage:
-    """By contender. memory: what to_json said after the round before."""
+    """By contender. memory: what to_json returned after the round before."""
 
     def __init__(self, memory: Mapping[str, Any], *, now_s: float) -> None:
         self._at_s = now_s
@@ -49,7 +49,7 @@ class DecayedUsage:
         }
 
     def age(self, key: ContenderKey, half_life_s: float) -> float:
-        """Brings the contender's use up to now, and tells it. Asked once in a round."""
+        """The contender's usage, brought up to now; to be called once in a round."""
         use = self._by.setdefault(key, _Use())
         for_s = max(0.0, self._at_s - self._before_s)
         if for_s > 0:

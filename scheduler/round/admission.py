@@ -90,7 +90,7 @@ def _settle(state: RoundState, promises: Mapping[str, ResizePromise]) -> list[tu
 def _settled_holder(job: JobSnapshot, held: GangAllocation, free: FreeResources) -> Keep | Preempt | None:
     """The decision on a job that holds GPUs, where it needs no policy; None for a candidate."""
     if job.phase is Phase.STOPPING:
-        return Keep(job.id, (Explanation(Reason.ENDING),))
+        return Keep(job.id, (Explanation(Reason.STOPPING),))
     for share in held.shares:
         if share.node not in free.nodes:
             return Preempt(job.id, (Explanation(Reason.NODE_LEFT, {"node": share.node}),))
@@ -98,7 +98,7 @@ def _settled_holder(job: JobSnapshot, held: GangAllocation, free: FreeResources)
         return Keep(job.id, (Explanation(Reason.STARTING, {"n_workers": held.n_workers}),))
     for share in held.shares:
         if not free.nodes[share.node].is_schedulable:
-            return Keep(job.id, (Explanation(Reason.NODE_CLOSED, {"node": share.node}),))
+            return Keep(job.id, (Explanation(Reason.NODE_CORDONED, {"node": share.node}),))
     return None
 
 

@@ -17,7 +17,7 @@ def backfill(state: RoundState, proposal: Proposal, *, but: Collection[str]) -> 
 
     First to claims of guarantees, at what they claim or their least size; then, where the policy wants that, to others
     that are within their tenant's guarantee now, in its order at their least sizes. A gang for which no place was found
-    would otherwise keep the guarantee from smaller jobs until something else happens. Without a guarantee nobody gets
+    would otherwise keep the guarantee from smaller jobs until something else happens. Without a guarantee no job gets
     any: who starts on the first scattered GPUs stays on them, and on Muri's testbed trace that lengthened the average.
     but: jobs that had a grant in this round.
     """

@@ -1,4 +1,4 @@
-"""Step 5 of a round for those who wait: the most binding reason first, every number as it stands after the plan."""
+"""Step 6 of a round: why jobs wait or leave, the most binding reason first, with the numbers after the plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.placement.state import PlacementTargets, gpus_of
 from scheduler.round.diff import STAYING
 from scheduler.round.state import RoundState
 
-ABOUT_SHARING = {Reason.SHARING_NOT_WORTH_IT, Reason.NOT_PROFILED}
+ABOUT_SHARING = {Reason.COLOCATION_NOT_WORTH_IT, Reason.NOT_PROFILED}
 
 
 def why_it_waits(
@@ -19,27 +19,27 @@ def why_it_waits(
 ) -> dict[str, Decision]:
     """A Wait with its reasons for each candidate that waits.
 
-    In this order: room is being made for it; quota; too few free GPUs; no node with CPU and memory, or fragmentation;
-    others before it. The last is added to any of the former.
+    In this order: GPUs are being released for it; quota; too few free GPUs; no node with CPU and memory, or
+    fragmentation; others before it. The last is added to any of the former.
     """
     jobs = {job.id: job for job in state.candidates}
     queue = [job_id for job_id in proposal.order if isinstance(decisions.get(job_id), Wait)]
     in_order = set(queue)
     queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in in_order]
-    shortages, ways_out = _Shortages(state), _WaysOut(state, targets)
+    shortages, leaving = _Shortages(state), _Leaving(state, targets)
     waits: dict[str, Decision] = {}
     for job_id, target in state.resuming.items():
         if isinstance(decisions[job_id], Wait):
-            waits[job_id] = Wait(job_id, (ways_out.room_is_made(target),))
+            waits[job_id] = Wait(job_id, (leaving.waits_for(target),))
     for ahead, job_id in enumerate(queue):
         awaited = targets.awaited.get(job_id)
         if awaited is not None:
-            waits[job_id] = Wait(job_id, (ways_out.room_is_made(awaited),))
+            waits[job_id] = Wait(job_id, (leaving.waits_for(awaited),))
             continue
         need = (proposal.sizes.get(job_id) or (jobs[job_id].fixed_workers,))[0]
         reasons = shortages.of(jobs[job_id], need)
         if job_id in targets.harmful and job_id in targets.refused:
-            reasons = (Explanation(Reason.HARMS_OTHERS), *reasons)
+            reasons = (Explanation(Reason.NETWORK_CONTENTION), *reasons)
         reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
         if ahead > 0:
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
@@ -49,12 +49,12 @@ def why_it_waits(
 
 _TAKEN_BACK = {
     Reason.RECLAIMED,
-    Reason.KEPT_FOR_OWNER,
+    Reason.RESERVED_FOR_OWNER,
     Reason.BORROW_LIMIT,
     Reason.NOTHING_TO_BORROW,
-    Reason.FAIR_RECLAIM,
-    Reason.FAIR_PART,
-    Reason.KEPT_FOR_TURN,
+    Reason.FAIR_SHARE_RECLAIMED,
+    Reason.FAIR_SHARE_REACHED,
+    Reason.RESERVED_FOR_FAIR_SHARE,
 }
 
 
@@ -84,7 +84,7 @@ class _Shortages:
     """What is missing for a job. Nothing changes any more: types are counted once, kinds of jobs looked up once."""
 
     def __init__(self, state: RoundState) -> None:
-        self._state, self._room = state, state.free_now
+        self._state, self._free_now = state, state.free_now
         self._total: dict[str, int] = {}
         for node in state.snapshot.nodes:
             if node.is_schedulable:
@@ -109,7 +109,7 @@ class _Shortages:
             return ()
         if free >= need:
             facts = {"free": free, "total": total, "promised": free - unpromised, "need": need}
-            return (Explanation(Reason.PROMISED_GPUS, facts),)
+            return (Explanation(Reason.RESERVED_GPUS, facts),)
         facts = {"free": free, "total": total, "need": need}
         if len(usable) < len(self._total):
             return (Explanation(Reason.NO_FREE_GPUS_OF_TYPE, {**facts, "types": ", ".join(usable)}),)
@@ -119,7 +119,7 @@ class _Shortages:
         """Enough GPUs are free: do they take the gang?"""
         kind = (job.cpus_per_worker, job.memory_per_worker_bytes, usable)
         if kind not in self._takes:
-            self._takes[kind] = [int(self._room.capacity_by_node(job, t)[1].sum()) for t in usable]
+            self._takes[kind] = [int(self._free_now.capacity_by_node(job, t)[1].sum()) for t in usable]
         takes = self._takes[kind]
         if max(takes, default=0) >= need:
             return ()
@@ -130,8 +130,8 @@ class _Shortages:
         return (Explanation(Reason.FRAGMENTATION, {"free": free, "need": need}),)
 
 
-class _WaysOut:
-    """Who is on the way out, and on which GPUs."""
+class _Leaving:
+    """The jobs that release GPUs in this round, and these GPUs."""
 
     def __init__(self, state: RoundState, targets: PlacementTargets) -> None:
         self._n_leaving = 0
@@ -144,8 +144,8 @@ class _WaysOut:
             for spot in gpus_of(held):
                 self._who.setdefault(spot, set()).add(job.id)
 
-    def room_is_made(self, awaited: GangAllocation) -> Explanation:
+    def waits_for(self, awaited: GangAllocation) -> Explanation:
         """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
         in_the_way = {job_id for spot in gpus_of(awaited) for job_id in self._who.get(spot, ())}
         facts = {"need": awaited.n_workers, "leaving": len(in_the_way) or self._n_leaving}
-        return Explanation(Reason.ROOM_IS_MADE, facts)
+        return Explanation(Reason.WAITS_FOR_PREEMPTION, facts)

@@ -47,7 +47,7 @@ class EmptyCluster:
         schedulable = max(self._n_schedulable[t] for t in types)
         if need > schedulable:
             facts = {"need": need, "have": schedulable, "closed": self._n_cordoned}
-            return Explanation(Reason.NODES_CLOSED, facts)
+            return Explanation(Reason.NODES_CORDONED, facts)
         most = self._most_workers(job, types)
         if need > most:
             memory_gib = job.memory_per_worker_bytes / 2**30

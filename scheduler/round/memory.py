@@ -48,7 +48,7 @@ def unmet_claims(
 
 
 def record_usage(state: RoundState, decisions: Mapping[str, Decision], usage: DecayedUsage) -> dict[str, Any]:
-    """What each contender holds after the round, for the next one; empty, where nobody's use counts."""
+    """What each contender holds after the round, for the next one; empty where no usage counts."""
     lending = state.budget.lending
     if lending is None or not any(t.shares_fairly and t.half_life_s for t in state.snapshot.tenants):
         return {}

@@ -27,12 +27,12 @@ def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Placement
     1. running jobs whose size is unchanged keep their places;
     2. running jobs that shrink choose first, among their own GPUs;
     3. the others in the policy's order: on what is free now, else on what will be free: then they wait for it, and it
-       is kept free for them; who shares GPUs goes where those go that it is to be beside;
-    4. who was to shrink or leave, but is in nobody's way, stays as it is;
+       is kept free for them; a co-located job goes where its partners go;
+    4. jobs that were to shrink or leave stay as they are where their GPUs are not needed;
     5. GPUs that were granted to who could not use them all go to claims of guarantees, then to others that wait, where
-       the policy wants that (leftovers.py);
-    6. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
-    7. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
+       the policy wants that (backfill);
+    6. where places are priced, a badly placed running job moves to a free place, if that repays its restart;
+    7. where they are not, gangs of a fixed size on several nodes move to one node (defragmentation).
     """
     return _Placer(state, proposal, speeds).place()
 
@@ -44,7 +44,7 @@ class _Placer:
         self.grants = {grant.job: grant for grant in proposal.grants}
         self.free_now, self.free_later = state.free_now, state.free_later
         self.targets = PlacementTargets()
-        self.is_left_over = False  # somebody could not use all that it was granted
+        self.has_leftovers = False  # a job could not use all that it was granted
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
         self.pricing = LinkPricing(state, speeds) if is_priced else None
         self.finder = PlacementSearch(self.grants, speeds, self.pricing, harmful=self.targets.harmful)
@@ -91,7 +91,7 @@ class _Placer:
         if self.pricing is not None:
             self._move(self.pricing)
         if any(grant.defragments for grant in self.proposal.grants):
-            Defragmentation(self.state, self.targets, self.grants, self.speeds).gather()
+            Defragmentation(self.state, self.targets, self.grants, self.speeds).run()
         return self.targets
 
     def _settle(self, job: JobSnapshot, grant: Grant) -> None:
@@ -138,7 +138,7 @@ class _Placer:
             else:
                 self.targets.refused[job.id] = grant
                 self.state.budget.release(job)
-                self.is_left_over = True
+                self.has_leftovers = True
             return
         self._await(job, later)
 
@@ -164,7 +164,7 @@ class _Placer:
             self.free_later.reserve(job, held)
             self.targets.refused[job.id] = grant
             self.state.budget.reserve(job, held.n_workers)
-            self.is_left_over = True
+            self.has_leftovers = True
         self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
 
     def _settle_on(self, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> None:
@@ -174,7 +174,7 @@ class _Placer:
         n_workers = allocation.n_workers
         if n_workers != grant.n_workers:
             self.state.budget.reserve(job, n_workers)
-            self.is_left_over = True
+            self.has_leftovers = True
         explanations = tuple(
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
@@ -274,7 +274,7 @@ class _Placer:
     # 5
 
     def _fill(self) -> None:
-        if self.is_left_over:
+        if self.has_leftovers:
             for job, grant in backfill(self.state, self.proposal, but=self.grants):
                 self.grants[job.id] = grant
                 self._launch(job, grant)
@@ -302,23 +302,23 @@ class _Placer:
             gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
             if found is not None and self.free_later.fits(job, found) and pricing.pays(job, gain_s):
                 facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}
-                why = replace(grant, explanations=(Explanation(Reason.MOVES, facts),))
+                why = replace(grant, explanations=(Explanation(Reason.MIGRATES, facts),))
                 del self.targets.kept[job_id]
                 self._settle_on(job, found, why)
             else:
                 self.free_later.reserve(job, held)
 
-    def _with_own(self, room: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
-        """The room as it is for the job itself: what it holds is free for it, as far as nobody else was promised it."""
-        own = room.copy()
+    def _with_own(self, free: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
+        """As it is for the job itself: what it holds is free for it, as far as it is promised to no other job."""
+        own = free.copy()
         own.release(job, held)
         own.restrict_to(self.free_later, held)
         return own
 
     def _may_keep(self, held: GangAllocation, grant: Grant) -> bool:
-        """Is it on the wished type of GPU, on the wished nodes, and not with one that keeps these GPUs already?"""
+        """Is it on the requested type of GPU and nodes, and not with a job that keeps these GPUs already?"""
         node = self.free_later.nodes[held.shares[0].node]
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
-        lies_so = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
+        is_there = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
         is_taken = any(mate in self.targets.kept for mate in self.free_later.occupants_of(held))
-        return has_type and (lies_so or not grant.spots) and not is_taken
+        return has_type and (is_there or not grant.spots) and not is_taken

@@ -1,4 +1,4 @@
-"""Step 5 of a round: when every job starts and ends, as the models see it."""
+"""Step 6 of a round: when every job is predicted to start and to end."""
 
 from __future__ import annotations
 
@@ -100,20 +100,20 @@ class RoundForecast:
         known: jobs of earlier rounds; all others are noted as arrivals at their places in the policy's order.
         """
         depths = self._depths()
-        foretold = {
-            job_id: (said.finish_p50_s - self._now_s, said.finish_p90_s - self._now_s)
-            for job_id, said in predictions.items()
-            if said.finish_p50_s is not None and said.finish_p90_s is not None
+        plain_s = {
+            job_id: (prediction.finish_p50_s - self._now_s, prediction.finish_p90_s - self._now_s)
+            for job_id, prediction in predictions.items()
+            if prediction.finish_p50_s is not None and prediction.finish_p90_s is not None
         }
-        arrivals.come((depths[job_id] for job_id in foretold if job_id not in known), now_s=self._now_s)
-        if not foretold:
+        arrivals.come((depths[job_id] for job_id in plain_s if job_id not in known), now_s=self._now_s)
+        if not plain_s:
             return {}
-        left_J, most_J = np.array(list(foretold.values())).T
-        before_J, own_J = np.array([depths[job_id] for job_id in foretold]).T
+        left_J, most_J = np.array(list(plain_s.values())).T
+        before_J, own_J = np.array([depths[job_id] for job_id in plain_s]).T
         half_J, late_J = arrivals.delayed(left_J, most_J, before_J + own_J / 2, n_gpus=self._n_gpus, now_s=self._now_s)
         return {
             job_id: FinishForecast(half_s, late_s, isinstance(decisions[job_id], Wait | Preempt))
-            for job_id, half_s, late_s in zip(foretold, half_J.tolist(), late_J.tolist(), strict=True)
+            for job_id, half_s, late_s in zip(plain_s, half_J.tolist(), late_J.tolist(), strict=True)
         }
 
     def _depths(self) -> dict[str, tuple[float, float]]:

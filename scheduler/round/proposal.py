@@ -58,7 +58,7 @@ def _serve_claims(state: RoundState, proposal: Proposal, budget: Budget) -> Prop
 
 
 def _shares_out_the_rest(budget: Budget, trial: Budget, shares: Shares) -> bool:
-    """New ceilings for those that had their parts; False if there is nothing to share out, or nobody to have it."""
+    """Sets new ceilings for tenants that had their parts; False if nothing is left, or no tenant needs it."""
     mine, theirs = budget.entitlement, trial.entitlement
     assert mine is not None
     assert theirs is not None

@@ -256,8 +256,8 @@ def test_reasons_say_whose_turn_it_is_and_who_has_more() -> None:
     case = sharing(alice=1.0, bob=1.0).running(*crowd("bob", 8)).waiting(job("a", gpus=2, length_s=1e5))
     plan = case.decide("fifo")
     (why, *_) = plan.of(sorted(lost(plan))[0]).explanations
-    assert why.reason == "fair_reclaim"
-    assert "bob had 100 % of what nobody is guaranteed" in why.sentence
+    assert why.reason == "fair_share_reclaimed"
+    assert "bob had 100 % of the GPUs that are guaranteed to no tenant" in why.sentence
     assert kinds(plan)["a"] == "Wait"
 
 
@@ -333,8 +333,8 @@ def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
 def test_a_question_for_a_reason_is_no_wish_for_more_than_the_tenant_s_part() -> None:
     entitlement = Entitlement(fair=FairEntitlement(ceilings={"a": 2}, used={"a": 2}))
     asking = job("j", tenant="a", gpus=4)
-    for is_wish, noted in ((False, set[str]()), (True, {"a"})):
-        why = entitlement.refusal(asking, 4, had=2, is_wish=is_wish)
+    for is_request, noted in ((False, set[str]()), (True, {"a"})):
+        why = entitlement.refusal(asking, 4, had=2, is_request=is_request)
         assert why is not None
-        assert why.reason is Reason.FAIR_PART
+        assert why.reason is Reason.FAIR_SHARE_REACHED
         assert entitlement.fair.refused == noted

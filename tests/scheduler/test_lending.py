@@ -73,7 +73,8 @@ def test_lent_gpus_have_to_come_back_before_their_owner_can_use_them() -> None:
     refused = ledger.refusal("b", gpus=12)
     assert refused is not None
     assert refused.sentence == (
-        "12 GPUs are guaranteed to b, but others have borrowed them; they come back when jobs of these end."
+        "Pending: 12 GPUs are guaranteed to b, but other tenants have borrowed them; "
+        "they return when jobs of these tenants end."
     )
     ledger.release("a", gpus=12)
     assert ledger.refusal("b", gpus=12) is None
@@ -86,10 +87,14 @@ def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
         ledger.reserve("a", gpus=9)
     refused = limited.refusal("a", gpus=2)
     assert refused is not None
-    assert refused.sentence == "a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would be over that."
+    assert refused.sentence == (
+        "Borrowing limit reached: a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would exceed that."
+    )
     refused = lending.refusal("a", gpus=2)
     assert refused is not None
-    assert refused.sentence == "a uses 9 GPUs and is guaranteed 9; it needs 2 more, and may borrow 1 now."
+    assert refused.sentence == (
+        "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now."
+    )
 
 
 def test_the_accounts_say_who_lends_to_whom() -> None:

@@ -46,7 +46,7 @@ class Told:
             if one is None:
                 continue
             n = one.fixed_workers
-            why = (Explanation(Reason.SHARES_WITH, {"n_workers": n, "partners": ", ".join(hosts), "times": 1.4}),)
+            why = (Explanation(Reason.COLOCATED, {"n_workers": n, "partners": ", ".join(hosts), "times": 1.4}),)
             if budget.reserve_colocated(one, n, gpu_type="v100") if hosts else budget.reserve(one, n):
                 granted.append(Grant(job_id, n, "v100", why, colocated_with=hosts, only_colocated=len(hosts) < 2))
         return Proposal(tuple(granted), tuple(jobs))

@@ -135,5 +135,5 @@ def next_size(job: JobSnapshot, n_workers: int) -> int:
 
 def _grant(job: JobSnapshot, budget: Budget) -> Grant:
     n_workers = budget.granted(job)
-    why = Explanation(Reason.NETWORK_CHOICE, {"n_workers": n_workers})
+    why = Explanation(Reason.LEARNED_POLICY, {"n_workers": n_workers})
     return Grant(job.id, n_workers, budget.gpu_type(job), (why,), least_workers=job.min_workers)

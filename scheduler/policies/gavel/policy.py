@@ -115,6 +115,6 @@ class _Turns:
         if others:
             norms = self.rounds.norms(job, self.rounds.present[others[0]], gpu_type) or (1.0,)
             facts = {"n_workers": self.budget.granted(job), "partners": ", ".join(others), "times": sum(norms)}
-            return Explanation(Reason.SHARES_WITH, facts)
+            return Explanation(Reason.COLOCATED, facts)
         due, had = self.rounds.percent_due((members, gpu_type)), self.rounds.percent_had(job)
         return Explanation(Reason.OPTIMAL_SHARE, {"gpu_type": gpu_type or "any", "percent": due, "had": had})

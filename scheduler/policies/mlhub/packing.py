@@ -248,7 +248,7 @@ class PackingSearch:
         alone_s = [self.view.speeds.step_s(job, unit.n) for job in unit.jobs]
         norms = self.companions.norms(unit.jobs, alone_s=alone_s) or ()
         partners = ", ".join(job.id for job in unit.jobs if job.id != job_id)
-        return (Explanation(Reason.SHARES_WITH, {"n_workers": unit.n, "partners": partners, "times": sum(norms)}),)
+        return (Explanation(Reason.COLOCATED, {"n_workers": unit.n, "partners": partners, "times": sum(norms)}),)
 
     def _wake_at_s(self, wake_at_s: float | None) -> float | None:
         """Soon, where a pair is tried out."""

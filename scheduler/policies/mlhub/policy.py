@@ -244,8 +244,8 @@ class _Reasons:
         if n < had:
             gain_s = self._gains.of_others(job) if self._case.view.explains else None
             if gain_s is not None and gain_s > 0:
-                return Explanation(Reason.MAKES_ROOM, {"given": had - n, "gain_s": gain_s})
-            return Explanation(Reason.WORTH_MORE, {"given": had - n, "times": self._times_worth(job)})
+                return Explanation(Reason.SHRINKS_FOR_OTHERS, {"given": had - n, "gain_s": gain_s})
+            return Explanation(Reason.MORE_GAIN_ELSEWHERE, {"given": had - n, "times": self._times_worth(job)})
         if n > had > 0 and self._all_run:
             gain_s = self._case.left_s(job, had) - self._case.left_s(job, n) - restart_cost_s(job)
             return Explanation(Reason.IDLE_GPUS, {"extra": n - had, "gain_s": gain_s, "n_workers": n})
@@ -257,7 +257,7 @@ class _Reasons:
 
     def _why_not_larger(self, job: JobSnapshot) -> Explanation:
         case, had = self._case, n_held(job)
-        larger = [n for n in case.sizes[job.id] if n > had and self._budget.refusal(job, n, is_wish=False) is None]
+        larger = [n for n in case.sizes[job.id] if n > had and self._budget.refusal(job, n, is_request=False) is None]
         best = min(larger, key=lambda n: (case.left_s(job, n), n), default=had)
         gain_s = case.left_s(job, had) - case.left_s(job, best)
         cost_s = restart_cost_s(job)

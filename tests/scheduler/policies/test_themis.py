@@ -30,7 +30,7 @@ def test_when_a_lease_ends_the_worst_off_wins_and_the_other_is_told() -> None:
     """b waited 900 s, has 100 s to go and one lease of 1,200 s to wait if it loses: 2,200 s of (100 x 2 jobs)."""
     case = on_lease(cluster(gpus=2).running(job("a", gpus=2, at=990.0)).waiting(old("b")), a=1000.0)
     plan = case.decide("themis")
-    expected = "Its lease ended; without GPUs it ends 6.55 times as late as is fair, others 11.00."
+    expected = "Its lease ended; without GPUs its finish-time fairness is 6.55, that of others up to 11.00."
     assert plan.of("a").explanations[0].sentence == expected
 
 
