@@ -1,4 +1,4 @@
-"""The nodes of a cluster as arrays, the same for all rooms and rounds as long as no node changes.
+"""The nodes of a cluster as arrays, shared by all views of the free resources as long as no node changes.
 
 Axes: N nodes, in the snapshot's order; R racks, by name.
 """

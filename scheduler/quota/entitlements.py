@@ -51,17 +51,20 @@ class FairEntitlement:
 
 @dataclass
 class Entitlement:
-    """caps: by running job, what owners reclaim from it. reserved: by tenant, GPUs that jobs within a guarantee are to
-    have: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold. claimants: these
-    waiting jobs, with what each is to have; guarded: the running ones. lent_out: waiting jobs whose guaranteed GPUs
-    others keep until they end, with the reason. strict: the books with all that runs and all such claims, in which
-    no tenant may borrow anew what they wait for; None = no job waits for borrowed GPUs. fair: the same by shares.
+    """What tenants may have in a round, within guarantees and by fair shares.
+
+    caps: by running job, the workers it may keep where an owner reclaims GPUs from it. reserved: by tenant, GPUs for
+    jobs within a guarantee: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold.
+    claimants: these waiting jobs, with what each is to have; guarded: the running ones. waiting_for_borrowed: waiting
+    jobs whose guaranteed GPUs other tenants keep until their jobs end, with the reason. strict: the ledger with all
+    that runs and all such claims, in which no tenant may borrow anew what they wait for; None = no job waits for borrowed
+    GPUs. fair: the same by fair shares.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
     reserved: Reservations = field(default_factory=Reservations)
     claimants: Mapping[str, Claimant] = field(default_factory=dict)
-    lent_out: Mapping[str, Explanation] = field(default_factory=dict)
+    waiting_for_borrowed: Mapping[str, Explanation] = field(default_factory=dict)
     strict: BorrowingLedger | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     guarded: Collection[str] = frozenset()
@@ -109,7 +112,7 @@ class Entitlement:
                 weight = self.fair.weights.get(self._group(job.tenant), 1.0)
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers, "weight": weight}
                 return Explanation(Reason.RESERVED_FOR_FAIR_SHARE, facts)
-        return self.lent_out.get(job.id)
+        return self.waiting_for_borrowed.get(job.id)
 
     def record(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
         """Note a whole grant to a job that had none; negative: all of it is given back."""

@@ -67,7 +67,7 @@ class FairBorrowing:
 
     def _queues(self) -> dict[str, deque[JobSnapshot]]:
         queues: dict[str, deque[JobSnapshot]] = {}
-        busy = {*self.claims.running, *self.claims.claimants, *self.claims.lent_out}
+        busy = {*self.claims.running, *self.claims.claimants, *self.claims.waiting_for_borrowed}
         for job in sorted(self.claims.demand.candidates, key=by_submission):
             if job.id not in busy and job.tenant in self.groups:
                 queues.setdefault(job.tenant, deque()).append(job)

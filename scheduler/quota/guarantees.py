@@ -36,7 +36,7 @@ class GuaranteeClaims:
     caps: dict[str, Cap] = field(default_factory=dict)
     reserved: Reservations = field(default_factory=Reservations)
     claimants: dict[str, Claimant] = field(default_factory=dict)
-    lent_out: dict[str, Explanation] = field(default_factory=dict)
+    waiting_for_borrowed: dict[str, Explanation] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
     waiting_for: list[tuple[str, int]] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class GuaranteeClaims:
                 return True
         if n == job.min_workers and any(self.free[t] + self._lent(owner, t) >= n for t in types):
             facts = {"tenant": name_of(self.tenants[owner]), "need": n}
-            self.lent_out[job.id] = Explanation(Reason.GUARANTEE_BORROWED, facts)
+            self.waiting_for_borrowed[job.id] = Explanation(Reason.GUARANTEE_BORROWED, facts)
             self.waiting_for.append((job.tenant, n))
             return True
         return False
@@ -170,7 +170,9 @@ class GuaranteeClaims:
             strict = self.held
             keep(strict, claimed, self.tenants.values())
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
-        return Entitlement(self.caps, self.reserved, self.claimants, self.lent_out, strict, names, self.guarded, fair)
+        return Entitlement(
+            self.caps, self.reserved, self.claimants, self.waiting_for_borrowed, strict, names, self.guarded, fair
+        )
 
 
 def keep(lending: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:

@@ -1,4 +1,4 @@
-"""Who gets the GPUs of a round that were granted, but that placement found no use for: jobs that wait."""
+"""Backfill: GPUs that were granted but could not be placed go to jobs that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 3 of a round: the grants become allocations, now or as soon as others have left; needless victims stay."""
+"""Step 4 of a round: grants become allocations, now or as soon as other jobs have left; needless victims stay."""
 
 from __future__ import annotations
 
