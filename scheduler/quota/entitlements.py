@@ -57,8 +57,8 @@ class Entitlement:
     jobs within a guarantee: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold.
     claimants: these waiting jobs, with what each is to have; guarded: the running ones. waiting_for_borrowed: waiting
     jobs whose guaranteed GPUs other tenants keep until their jobs end, with the reason. strict: the ledger with all
-    that runs and all such claims, in which no tenant may borrow anew what they wait for; None = no job waits for borrowed
-    GPUs. fair: the same by fair shares.
+    that runs and all such claims, in which no tenant may borrow anew what they wait for; None = no job waits
+    for borrowed GPUs. fair: the same by fair shares.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
