@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import convergence_cells as cells
-from benchmarks.convergence_cells import Cell, Outcome
+from benchmarks.convergence_cells import ConvergenceCell, Outcome
 from benchmarks.convergence_figure import draw
 from benchmarks.convergence_page import Page, text
 from benchmarks.convergence_sets import TASKS
@@ -63,10 +63,10 @@ class Runs:
         self._n_new = 0
         self.data = {name: task.write(work) for name, task in TASKS.items()}
 
-    def found(self, cell: Cell) -> Outcome | None:
+    def found(self, cell: ConvergenceCell) -> Outcome | None:
         return cells.kept(cell, self.work)
 
-    def run(self, cell: Cell, *, told: str = "") -> Outcome | None:
+    def run(self, cell: ConvergenceCell, *, told: str = "") -> Outcome | None:
         """Its figures; None when it failed, or was not asked for."""
         before = cells.kept(cell, self.work)
         is_asked = self.only is None or re.search(self.only, cell.key)
@@ -89,7 +89,7 @@ class Runs:
         return outcome
 
 
-def write(runs: Runs, rates: dict[str, float], wanted: Sequence[Cell], out: Path) -> None:
+def write(runs: Runs, rates: dict[str, float], wanted: Sequence[ConvergenceCell], out: Path) -> None:
     page = Page(runs.found, rates)
     draw(page, out.with_suffix(".png"))
     n_open = sum(runs.found(cell) is None for cell in wanted) - len(runs.failed)

@@ -101,7 +101,7 @@ SAME_STEPS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConvergenceCell:
     """kind: of straggler (convergence_sets.STRAGGLERS). rate: the learning rate."""
 
     task: str
@@ -149,8 +149,8 @@ def named(strategy: Mapping[str, Any]) -> str:
     return ", ".join(str(v) if k == "name" else f"{k} {v}" for k, v in strategy.items()) or "one process"
 
 
-def rate_cells(task: str) -> list[Cell]:
-    return [Cell(task, ONE_PROCESS, rate) for rate in RATES]
+def rate_cells(task: str) -> list[ConvergenceCell]:
+    return [ConvergenceCell(task, ONE_PROCESS, rate) for rate in RATES]
 
 
 def rate_for(task: str, tried: Mapping[float, Outcome]) -> float:
@@ -164,20 +164,22 @@ def rate_for(task: str, tried: Mapping[float, Outcome]) -> float:
     return float(f"{LATE * min(learnt, key=lambda rate: learnt[rate]):.2g}")
 
 
-def cells(rates: Mapping[str, float]) -> list[Cell]:
+def cells(rates: Mapping[str, float]) -> list[ConvergenceCell]:
     """All but those that find the rates; what a shorter run should have comes first."""
-    found = [Cell(task, strategy, rate) for task, rate in rates.items() for strategy in (ONE_PROCESS, *STRATEGIES)]
+    found = [
+        ConvergenceCell(task, strategy, rate) for task, rate in rates.items() for strategy in (ONE_PROCESS, *STRATEGIES)
+    ]
     for seed in SEEDS:
         for task, rate in rates.items():
             if seed and task != "digits":
                 continue
             for kind in ("even", "slow", "stalls"):
-                found += [Cell(task, strategy, rate, kind, seed) for strategy in BESIDE_STRAGGLERS]
-    found += [Cell("digits", strategy, rates["digits"], "slow") for strategy in STRATEGIES]
+                found += [ConvergenceCell(task, strategy, rate, kind, seed) for strategy in BESIDE_STRAGGLERS]
+    found += [ConvergenceCell("digits", strategy, rates["digits"], "slow") for strategy in STRATEGIES]
     return list({cell.key: cell for cell in found}.values())
 
 
-def kept(cell: Cell, work: Path) -> Outcome | None:
+def kept(cell: ConvergenceCell, work: Path) -> Outcome | None:
     path = work / f"{cell.key}.json"
     if not path.exists():
         return None
@@ -185,19 +187,19 @@ def kept(cell: Cell, work: Path) -> Outcome | None:
     return Outcome(**{**raw, "losses": tuple(raw["losses"])})
 
 
-def keep(cell: Cell, outcome: Outcome, work: Path) -> None:
+def keep(cell: ConvergenceCell, outcome: Outcome, work: Path) -> None:
     part = work / f"{cell.key}.part"
     part.write_text(json.dumps(asdict(outcome)))
     part.rename(work / f"{cell.key}.json")
 
 
-def train(cell: Cell, data: Path) -> Outcome:
+def train(cell: ConvergenceCell, data: Path) -> Outcome:
     """Raises RuntimeError when the gang ends otherwise than well or with a loss that is not a number."""
     with tempfile.TemporaryDirectory() as folder:
         return _train(cell, data, Path(folder))
 
 
-def _train(cell: Cell, data: Path, folder: Path) -> Outcome:
+def _train(cell: ConvergenceCell, data: Path, folder: Path) -> Outcome:
     task = TASKS[cell.task]
     with zipfile.ZipFile(folder / "code.zip", "w") as archive:
         archive.writestr("compared_model.py", task.code(n_workers=N_WORKERS))

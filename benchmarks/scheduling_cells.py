@@ -28,7 +28,7 @@ DAY = "--n-jobs 240 --nodes 8 --gpus 8 --load 1.1"
 
 
 @dataclass(frozen=True)
-class Cell:
+class SchedulingCell:
     """group: the table's name; row: which of its rows; label: the policy as tables call it.
 
     published_s: the average that others give for it, within tolerance. is_quick: part of a quick pass, too.
@@ -71,7 +71,7 @@ class Cell:
         return [*found, *(["--seed", str(self.seed)] if self.seed else [])]
 
 
-def all_cells(data: Path) -> list[Cell]:
+def all_cells(data: Path) -> list[SchedulingCell]:
     """Raises OSError where a published table is not in the data folder."""
     cells = [*_counting(), *_las(), *_muri_reproduced(), *_pollux_reproduced(data)]
     cells += [*_pollux_compared(), *_muri_compared(), *_sharing(), *_network(), *_days()]
@@ -97,26 +97,26 @@ _COUNTED: Mapping[tuple[str, str, str], Mapping[str, float]] = {
 }  # fmt: skip
 
 
-def _counting() -> Iterator[Cell]:
+def _counting() -> Iterator[SchedulingCell]:
     """To the last digit that is published."""
     for (row, trace, cluster), published in _COUNTED.items():
         for policy, average_s in published.items():
             is_small = "60_job" in row
             tolerance = 0.05 / average_s if is_small else 1e-4
-            yield Cell(
+            yield SchedulingCell(
                 "A1", row, policy, policy, "counting", trace, cluster,
                 published_s=average_s, tolerance=tolerance, is_quick=is_small,
             )  # fmt: skip
 
 
-def _las() -> Iterator[Cell]:
+def _las() -> Iterator[SchedulingCell]:
     cluster = "{data}/muri/n8g8.csv"
     for row, trace, average_s in (
         ("trace3, 8 × 8 GPUs", "{data}/muri/traces/trace3.csv", 312_870),
         ("testbed trace, 8 × 8 GPUs", "{data}/muri/testbed/cluster_trace.csv", 291_020),
     ):
         compatible = {"compatible": True}
-        yield Cell(
+        yield SchedulingCell(
             "A2", row, "las, compatible", "las", "counting", trace, cluster, compatible,
             published_s=average_s, tolerance=1e-4,
         )  # fmt: skip
@@ -126,11 +126,13 @@ _TRACE3, _TESTBED = "{data}/muri/traces/trace3.csv", "{data}/muri/testbed/cluste
 _TIRESIAS_IN_MURI = {"compatible": True, "whole_seconds": True}
 
 
-def _muri_cell(group: str, row: str, trace: str, label: str, policy: str, **more: Any) -> Cell:
-    return Cell(group, row, label, policy, "muri", trace, "{data}/muri/n8g8.csv", profiles="{data}/muri", **more)
+def _muri_cell(group: str, row: str, trace: str, label: str, policy: str, **more: Any) -> SchedulingCell:
+    return SchedulingCell(
+        group, row, label, policy, "muri", trace, "{data}/muri/n8g8.csv", profiles="{data}/muri", **more
+    )
 
 
-def _muri_reproduced() -> Iterator[Cell]:
+def _muri_reproduced() -> Iterator[SchedulingCell]:
     """Published: fig. 9 and 10 of Muri (SIGCOMM '22); measured: their testbed's log."""
     known: dict[str, Any] = {"information": "declared"}
     unknown: dict[str, Any] = {"information": "none"}
@@ -155,9 +157,9 @@ def _muri_reproduced() -> Iterator[Cell]:
         yield _muri_cell("A4", row, _TESTBED, label, policy, published_s=average_s, tolerance=0.03, **told)
 
 
-def _pollux_cell(group: str, load: str, workload: int, label: str, policy: str, **more: Any) -> Cell:
+def _pollux_cell(group: str, load: str, workload: int, label: str, policy: str, **more: Any) -> SchedulingCell:
     trace = f"{{data}}/pollux/{LOADS[load]}/workload-{workload}.csv"
-    return Cell(
+    return SchedulingCell(
         group, f"load {load}, workload {workload}", label, policy, "pollux", trace, "{here}/clusters/pollux.yaml",
         profiles="{data}/pollux", **more,
     )  # fmt: skip
@@ -171,7 +173,7 @@ def published_pollux(data: Path, policy: str, load: str) -> dict[str, Any]:
     return found
 
 
-def _pollux_reproduced(data: Path) -> Iterator[Cell]:
+def _pollux_reproduced(data: Path) -> Iterator[SchedulingCell]:
     """Job by job to 0.1 %."""
     for label, policy, parameters in (
         ("tiresias", "las", TIRESIAS_IN_POLLUX),
@@ -191,7 +193,7 @@ def _pollux_reproduced(data: Path) -> Iterator[Cell]:
 # the comparison
 
 
-def _pollux_compared() -> Iterator[Cell]:
+def _pollux_compared() -> Iterator[SchedulingCell]:
     """Held against Pollux' published runs; tiresias and optimus are those of A5."""
     for load in LOADS:
         for workload in WORKLOADS:
@@ -200,7 +202,7 @@ def _pollux_compared() -> Iterator[Cell]:
             )
 
 
-def _muri_compared() -> Iterator[Cell]:
+def _muri_compared() -> Iterator[SchedulingCell]:
     """As published, for the published rivals were; lengths declared, and unknown."""
     for information, policies in (
         ("declared", ("srtf", "srsf", "muri", "mlhub")),
@@ -232,22 +234,22 @@ NETWORK_POLICIES = (
 DAY_POLICIES = NETWORK_POLICIES
 
 
-def _network() -> Iterator[Cell]:
+def _network() -> Iterator[SchedulingCell]:
     """Muri's testbed trace with its network stages; the links' and jobs' hidden truths are drawn by seed."""
     for seed in SEEDS:
         for policy in NETWORK_POLICIES:
-            yield Cell(
+            yield SchedulingCell(
                 "network", "testbed trace", policy, policy, "network", "{data}/muri/testbed/cluster_trace.csv",
                 "{here}/clusters/network.yaml", information="declared", seed=seed, is_judged=True,
                 is_quick=seed == 0 and policy in ("srsf", "mlhub"),
             )  # fmt: skip
 
 
-def _days() -> Iterator[Cell]:
+def _days() -> Iterator[SchedulingCell]:
     """A made-up day for every seed, on 64 GPUs of four tenants with guarantees."""
     for seed in SEEDS:
         for policy in DAY_POLICIES:
-            yield Cell(
+            yield SchedulingCell(
                 "day", "made-up day", policy, policy, "network", f"{{work}}/day-{seed}.csv", "{work}/day.yaml",
                 information="declared", seed=seed, is_judged=True, is_quick=seed == 0 and policy in ("srsf", "mlhub"),
             )  # fmt: skip
@@ -267,12 +269,12 @@ SHARING_CONTEST: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
 )
 
 
-def _sharing() -> Iterator[Cell]:
+def _sharing() -> Iterator[SchedulingCell]:
     """Made-up days of the job types that Gavel measured, on 64 V100 without quotas, so that only sharing differs."""
     for group in SHARED_SIZES:
         for seed in SEEDS:
             for label, policy, parameters, information in SHARING_CONTEST:
-                yield Cell(
+                yield SchedulingCell(
                     group, "made-up day", label, policy, "sharing", f"{{work}}/{group}-{seed}.csv",
                     "{data}/muri/n8g8.csv", parameters, profiles="{data}/gavel", information=information, seed=seed,
                 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scheduling_cells import WORKLOADS, Cell, published_pollux
+from benchmarks.scheduling_cells import WORKLOADS, SchedulingCell, published_pollux
 from scheduler.simulator.reports.figures import can_draw, cumulative
 from scheduler.simulator.reports.summary import markdown_of
 
@@ -25,7 +25,7 @@ STAGES = {
 }
 
 
-def document(cells: Sequence[Cell], figures: Figures, *, data: Path, work: Path, out: Path) -> str:
+def document(cells: Sequence[SchedulingCell], figures: Figures, *, data: Path, work: Path, out: Path) -> str:
     commits = sorted({str(one["commit"]) for one in figures.values()})
     parts = [
         "# How well it schedules",
@@ -62,7 +62,7 @@ CONTESTS: Mapping[str, tuple[str, float | None]] = {
 }
 
 
-def _reproduced(cells: Sequence[Cell], figures: Figures, data: Path) -> str:
+def _reproduced(cells: Sequence[SchedulingCell], figures: Figures, data: Path) -> str:
     rows = []
     for cell in cells:
         one = figures.get(cell.key)
@@ -80,14 +80,14 @@ def _reproduced(cells: Sequence[Cell], figures: Figures, data: Path) -> str:
     return markdown_of(rows)
 
 
-def _jobs_off(cell: Cell, one: Mapping[str, Any], data: Path) -> str:
+def _jobs_off(cell: SchedulingCell, one: Mapping[str, Any], data: Path) -> str:
     policy, load, workload = str(cell.published_jobs).split("|")
     published = published_pollux(data, policy, load)["jcts"][workload]
     off = [job for job, jct_s in published.items() if abs(one["jct_s"][job] - jct_s) > 1e-3 * jct_s]
     return f"{len(off)} of {len(published)}"
 
 
-def _pollux(cells: Sequence[Cell], figures: Figures, data: Path) -> str:
+def _pollux(cells: Sequence[SchedulingCell], figures: Figures, data: Path) -> str:
     """Means over the shared workloads; rivals as published, on the same ones."""
     rows = []
     for load, goal in POLLUX_GOALS.items():
@@ -117,10 +117,10 @@ def _pollux(cells: Sequence[Cell], figures: Figures, data: Path) -> str:
 
 
 def _contest(
-    cells: Sequence[Cell], figures: Figures, goal: float | None, *, work: Path, out: Path, group: str
+    cells: Sequence[SchedulingCell], figures: Figures, goal: float | None, *, work: Path, out: Path, group: str
 ) -> list[str]:
     """A row for every policy, with means over rows and seeds; the goal against the best rival that played as many."""
-    by_label: dict[str, list[Cell]] = {}
+    by_label: dict[str, list[SchedulingCell]] = {}
     for cell in cells:
         by_label.setdefault(cell.label, [])
         if cell.key in figures:
@@ -157,7 +157,7 @@ def _means(ones: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return row | {"round, ms": float(np.mean([one["decision_ms"]["mean"] for one in ones]))}
 
 
-def _judged(cells: Sequence[Cell], work: Path) -> dict[str, Any]:
+def _judged(cells: Sequence[SchedulingCell], work: Path) -> dict[str, Any]:
     """Finish-time fairness, and broken guarantees where tenants have some; from the cells' reports."""
     rho, broken, has_guarantees = [], 0, False
     for cell in cells:
@@ -195,7 +195,7 @@ def _verdict(rows: Sequence[Mapping[str, Any]], goal: float | None) -> str:
     return f"**{said}, guarantees broken: {broken}; goal: the lowest with none: {'met' if is_met else 'NOT met'}.**"
 
 
-def _commands(cells: Sequence[Cell], figures: Figures) -> str:
+def _commands(cells: Sequence[SchedulingCell], figures: Figures) -> str:
     lines = [f"{_command(cell)}  # {figures[cell.key]['avg_jct_s']:,.1f}" for cell in cells if cell.key in figures]
     if not lines:
         return ""
@@ -204,7 +204,7 @@ def _commands(cells: Sequence[Cell], figures: Figures) -> str:
     return f"{head}\n\n```\n{body}\n```\n</details>"
 
 
-def _command(cell: Cell) -> str:
+def _command(cell: SchedulingCell) -> str:
     places = {"data": "$D", "here": "benchmarks", "work": "$W"}
     words = [option.format(**places) if "{" in option[:2] else option for option in cell.options()]
     quoted = [word if word.startswith("$") else shlex.quote(word) for word in words]

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from benchmarks.contention import contention
 from benchmarks.testbed_figures import draw
-from benchmarks.testbed_platform import Submission, platform_on
+from benchmarks.testbed_platform import SubmittedJob, platform_on
 from benchmarks.virtual_nodes import VirtualCluster, virtual_cluster, why_not
 from scheduler import POLICIES
 
@@ -32,14 +32,14 @@ MOST_S = 1200.0
 ELASTIC = ("optimus", "mlhub", "pollux", "fair")
 WIDE = {"width": 512}  # 0.7 M parameters: 21 Mbit a gradient, which a 200 Mbit NIC feels
 TRACE = (
-    Submission(0, "cnn-long", "small_cnn", 6, 2),
-    Submission(4, "mlp-wide", "mlp", 4, 4, hyperparameters=WIDE),
-    Submission(8, "cnn-short", "small_cnn", 2, 1),
-    Submission(12, "mlp-long", "mlp", 16, 2),
-    Submission(20, "cnn-large-batch", "small_cnn", 4, 4, batch_size=256),
-    Submission(28, "mlp-short", "mlp", 2, 1),
-    Submission(36, "cnn-medium", "small_cnn", 3, 2),
-    Submission(44, "mlp-wide-short", "mlp", 2, 1, hyperparameters=WIDE),
+    SubmittedJob(0, "cnn-long", "small_cnn", 6, 2),
+    SubmittedJob(4, "mlp-wide", "mlp", 4, 4, hyperparameters=WIDE),
+    SubmittedJob(8, "cnn-short", "small_cnn", 2, 1),
+    SubmittedJob(12, "mlp-long", "mlp", 16, 2),
+    SubmittedJob(20, "cnn-large-batch", "small_cnn", 4, 4, batch_size=256),
+    SubmittedJob(28, "mlp-short", "mlp", 2, 1),
+    SubmittedJob(36, "cnn-medium", "small_cnn", 3, 2),
+    SubmittedJob(44, "mlp-wide-short", "mlp", 2, 1, hyperparameters=WIDE),
 )
 
 

@@ -26,7 +26,7 @@ ENDED = ("succeeded", "failed", "cancelled")
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmittedJob:
     """A job of the testbed's trace. guess: workers that a person might ask for, where the policy needs to be told."""
 
     at_s: float
@@ -53,7 +53,7 @@ class PlatformOnNodes:
     def choose_policy(self, name: str, parameters: Mapping[str, Any]) -> None:
         self._admin.patch("/scheduler/settings", policy=name, parameters=dict(parameters))
 
-    def run(self, trace: Sequence[Submission], *, is_elastic: bool, seconds: float) -> list[dict[str, Any]]:
+    def run(self, trace: Sequence[SubmittedJob], *, is_elastic: bool, seconds: float) -> list[dict[str, Any]]:
         """The jobs as the API shows them once all have ended, in the trace's order. Raises TimeoutError."""
         began = time.monotonic()
         ids = []
@@ -69,7 +69,7 @@ class PlatformOnNodes:
                 raise TimeoutError(f"not all jobs ended within {seconds:.0f} s: {waiting}")
             time.sleep(1.0)
 
-    def _submit(self, submission: Submission, *, is_elastic: bool) -> str:
+    def _submit(self, submission: SubmittedJob, *, is_elastic: bool) -> str:
         sizes = {} if is_elastic else {"min_workers": submission.guess, "max_workers": submission.guess}
         mode = {"mode": submission.mode} if submission.mode else {}
         job = self._person.post(

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.dl2.network import SHAPES, Floats, Weights, checked, logits
+from scheduler.policies.dl2.network import SHAPES, Weights, checked, logits
 from scheduler.policies.dl2.policy import Dl2
 from scheduler.simulator import simulate
 from scheduler.simulator.environments.counting import CountingEnvironment
@@ -30,7 +31,7 @@ from scheduler.simulator.traces.trace import Trace, TraceJob
 
 N_JOBS, N_NODES, PER_NODE = 24, 4, 4
 N_RUNS = 4  # on the same jobs, compared with each other
-Step = tuple[Floats, Floats, int]  # features (J, F), mask (J + 1,), what was done
+TrainingStep = tuple[Floats, Floats, int]  # features (J, F), mask (J + 1,), what was done
 
 
 class AmdahlWorld(CountingEnvironment):
@@ -64,7 +65,7 @@ class Recording(Dl2):
 
     given: Weights = field(default_factory=dict)
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TrainingStep] = field(default_factory=list)
     is_taught: bool = False
 
     def weights(self) -> Weights:
@@ -111,7 +112,7 @@ class Net(nn.Module):
         return checked({name: value.detach().numpy().copy() for name, value in self.named_parameters()})
 
 
-def log_chances(net: Net, steps: list[Step]) -> tuple[torch.Tensor, torch.Tensor]:
+def log_chances(net: Net, steps: list[TrainingStep]) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-likelihood of what was done at each step, and the entropy there; each of shape (S,)."""
     most = max(len(features) for features, _, _ in steps)
     seen = np.zeros((len(steps), most, steps[0][0].shape[1]))
@@ -129,7 +130,7 @@ def log_chances(net: Net, steps: list[Step]) -> tuple[torch.Tensor, torch.Tensor
     return logs.gather(1, torch.tensor(done)[:, None])[:, 0], entropy
 
 
-def played(weights: Weights, *, seed: int, draw: int, is_taught: bool = False) -> tuple[float, list[Step]]:
+def played(weights: Weights, *, seed: int, draw: int, is_taught: bool = False) -> tuple[float, list[TrainingStep]]:
     """Average completion time in seconds, and every step."""
     policy = Recording(given=weights, rng=np.random.default_rng([seed, draw]), is_taught=is_taught)
     world = AmdahlWorld(np.random.default_rng(seed))

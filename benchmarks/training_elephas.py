@@ -26,7 +26,7 @@ _SESSION, _TIMES = 3, slice(11, 15)  # fields of /proc/PID/stat after the name: 
 
 
 @dataclass(frozen=True)
-class Fit:
+class ElephasFit:
     n_examples: int
     wall_s: float
     processor_s: float  # of all processes that had to do with it
@@ -44,14 +44,14 @@ def elephas_row(python: str, folder: Path, *, epochs: tuple[int, int] = (2, 12))
     )
 
 
-def rates(fits: list[Fit]) -> tuple[float, float]:
+def rates(fits: list[ElephasFit]) -> tuple[float, float]:
     """Examples a second, and a processor second, of a longer fit's surplus over a shorter. fits: shorter, longer."""
     short, long = fits
     n = long.n_examples - short.n_examples
     return n / (long.wall_s - short.wall_s), n / (long.processor_s - short.processor_s)
 
 
-def _theirs(python: str, data: Path, epochs: int) -> Fit:
+def _theirs(python: str, data: Path, epochs: int) -> ElephasFit:
     command = [python, str(PEERS / "keras_on_spark.py"), str(data), str(WIDTHS[SIZE]), str(BATCH_SIZE), str(epochs)]
     with tempfile.TemporaryDirectory() as folder:  # where no folder has the name of a package
         output = Path(folder) / "output.log"
@@ -65,10 +65,10 @@ def _theirs(python: str, data: Path, epochs: int) -> Fit:
     if status:
         raise RuntimeError(said[-2000:])
     words = said.split("fit_s")[1].split()
-    return Fit(int(words[2]) * epochs, float(words[0]), watch.processor_s)
+    return ElephasFit(int(words[2]) * epochs, float(words[0]), watch.processor_s)
 
 
-def _ours(folder: Path, data: Path, epochs: int) -> Fit:
+def _ours(folder: Path, data: Path, epochs: int) -> ElephasFit:
     """One server; the clock runs from the start of training to its last evaluation."""
     before = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
     with Watch(lambda pid, _: pid not in before and _is_trainer(pid, folder)) as watch:
@@ -78,7 +78,7 @@ def _ours(folder: Path, data: Path, epochs: int) -> Fit:
         )  # fmt: skip
     began = next(r["at"] for r in gang.reports("phase") if r["phase"] == "training")
     ended = max(r["at"] for r in gang.reports("metrics") if "eval/accuracy" in r["values"])
-    return Fit(gang.result()["steps"] * BATCH_SIZE, ended - began, watch.processor_s)
+    return ElephasFit(gang.result()["steps"] * BATCH_SIZE, ended - began, watch.processor_s)
 
 
 def _is_trainer(pid: int, folder: Path) -> bool:

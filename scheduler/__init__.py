@@ -4,6 +4,7 @@ Pure: standard library, numpy, scipy and networkx only; no clock, no global rand
 The live control loop and the simulator call the same decide().
 """
 
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
     Decision,
     Explanation,
@@ -25,7 +26,6 @@ from scheduler.api.snapshot import (
     NodeAllocation,
     PairObservation,
     Phase,
-    PolicyMemory,
     Profile,
     SpeedObservation,
     TenantSnapshot,
@@ -50,13 +50,13 @@ __all__ = [
     "Phase",
     "Plan",
     "Policy",
-    "PolicyMemory",
     "Prediction",
     "Preempt",
     "Profile",
     "Rack",
     "Reason",
     "Resize",
+    "RoundMemory",
     "SpeedObservation",
     "TenantSnapshot",
     "Wait",

@@ -10,7 +10,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from mlhub.control.decision_process import Answer, DecisionFailure, DecisionRequest, DecisionResult, answer_to
+from mlhub.control.decision_process import DecisionAnswer, DecisionFailure, DecisionRequest, DecisionResult, answer_to
 
 CHILD = "from mlhub.control.decision_process import main; main"
 START_S = 60.0  # for Python, numpy and scipy to be loaded
@@ -106,7 +106,7 @@ class SubprocessDecider:
             self.close()
             raise too_long(task)
         try:
-            answer: Answer = self._connection.recv()
+            answer: DecisionAnswer = self._connection.recv()
         except (EOFError, OSError) as error:
             policy = self._task.policy.name
             self.close()
@@ -157,7 +157,7 @@ class SubprocessDecider:
         self._connection, self._has_started = Connection(ours.detach()), False
 
 
-def plan_of(answer: Answer) -> DecisionResult:
+def plan_of(answer: DecisionAnswer) -> DecisionResult:
     if isinstance(answer, DecisionFailure):
         raise DecisionError("raised", answer.message)
     return answer

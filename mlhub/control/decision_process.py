@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from scheduler import ClusterSnapshot, Plan, Policy, PolicyMemory, decide
+from scheduler import ClusterSnapshot, Plan, Policy, RoundMemory, decide
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: whoever asked may be gone
 MAX_MESSAGE = 2000
@@ -22,7 +22,7 @@ MAX_MESSAGE = 2000
 class DecisionRequest:
     snapshot: ClusterSnapshot
     policy: Policy
-    memory: PolicyMemory
+    memory: RoundMemory
     limit_s: float
 
 
@@ -39,10 +39,10 @@ class DecisionFailure:
     message: str
 
 
-Answer = DecisionResult | DecisionFailure
+DecisionAnswer = DecisionResult | DecisionFailure
 
 
-def answer_to(task: DecisionRequest) -> Answer:
+def answer_to(task: DecisionRequest) -> DecisionAnswer:
     """A policy's bug is an answer too: it must not end whoever asked."""
     began = time.perf_counter()
     try:
@@ -63,7 +63,7 @@ def main(file_number: int, niceness: int) -> None:
             connection.send(_next_answer(connection))
 
 
-def _next_answer(connection: Connection) -> Answer:
+def _next_answer(connection: Connection) -> DecisionAnswer:
     raw = connection.recv_bytes()
     try:
         task = _task(raw)

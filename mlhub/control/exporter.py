@@ -24,7 +24,7 @@ from mlhub.control.models import Round
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 
-Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+MetricFamily = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 BUCKETS_S = (10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
 LOCAL = ("127.0.0.1", "::1")
 
@@ -50,18 +50,18 @@ def _may_ask(request: HttpRequest) -> bool:
 
 
 class PlatformCollector(Collector):
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[MetricFamily]:
         yield from _jobs()
         yield from _gpus()
         yield from _ended()
         yield from _rounds()
 
-    def describe(self) -> Iterable[Family]:
+    def describe(self) -> Iterable[MetricFamily]:
         """Nothing beforehand: a registration is to ask no database."""
         return ()
 
 
-def _jobs() -> Iterator[Family]:
+def _jobs() -> Iterator[MetricFamily]:
     family = GaugeMetricFamily("mlhub_jobs", "Jobs by state.", labels=["state"])
     counts = dict(Job.objects.values_list("state").annotate(n=Count("id")).order_by())
     for state in JobState:
@@ -73,7 +73,7 @@ def _jobs() -> Iterator[Family]:
     yield waiting
 
 
-def _gpus() -> Iterator[Family]:
+def _gpus() -> Iterator[MetricFamily]:
     usable = Q(is_ready=True, is_schedulable=True)
     there = GaugeMetricFamily("mlhub_gpus", "GPUs (slots) of all nodes by type and state.", labels=["type", "state"])
     for kind, n_usable, n_all in Node.objects.values_list("gpu_type").annotate(
@@ -89,7 +89,7 @@ def _gpus() -> Iterator[Family]:
     yield held
 
 
-def _ended() -> Iterator[Family]:
+def _ended() -> Iterator[MetricFamily]:
     attempts = CounterMetricFamily("mlhub_attempts_ended", "Ended attempts.", labels=["outcome", "cause"])
     ended = Attempt.objects.exclude(ended_at=None).values_list("outcome", "cause")
     for outcome, cause, n in ended.annotate(n=Count("id")).order_by("outcome", "cause"):
@@ -112,7 +112,7 @@ def _histogram(name: str, documentation: str, jobs: Any, until: str) -> Histogra
     return family
 
 
-def _rounds() -> Iterator[Family]:
+def _rounds() -> Iterator[MetricFamily]:
     newest = Round.objects.order_by("-id").only("at", "decide_ms", "error").first()
     if newest is None:
         return

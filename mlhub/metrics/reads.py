@@ -13,7 +13,7 @@ from mlhub.metrics.models import LogLine, MetricPoint
 
 
 @dataclass(frozen=True)
-class Point:
+class SeriesPoint:
     step: int
     epoch: float
     value: float
@@ -21,20 +21,20 @@ class Point:
     attempt_number: int
 
 
-def curves(job_id: UUID, *, key: str | None, max_points: int) -> list[tuple[str, list[Point]]]:
+def curves(job_id: UUID, *, key: str | None, max_points: int) -> list[tuple[str, list[SeriesPoint]]]:
     """Each metric's curve as (key, points). What a later attempt trained again replaces what an earlier one had."""
     starts = dict(Attempt.objects.filter(job_id=job_id).values_list("number", "first_step"))
     rows = MetricPoint.objects.filter(series__job_id=job_id)
     if key:
         rows = rows.filter(series__key=key)
     columns = ("series__key", "step", "epoch", "value", "at", "series__attempt__number")
-    by_key: dict[str, list[Point]] = {}
+    by_key: dict[str, list[SeriesPoint]] = {}
     for name, *values in rows.order_by("series__key", "step", "series__attempt__number").values_list(*columns):
-        by_key.setdefault(name, []).append(Point(*values))
+        by_key.setdefault(name, []).append(SeriesPoint(*values))
     return [(name, thin(effective(points, starts), max_points)) for name, points in sorted(by_key.items())]
 
 
-def effective(points: Sequence[Point], starts: dict[int, int]) -> list[Point]:
+def effective(points: Sequence[SeriesPoint], starts: dict[int, int]) -> list[SeriesPoint]:
     """Points that no later attempt has trained again. starts: the step that each attempt (by number) resumed at."""
     numbers = sorted(starts)
     # an attempt's points count up to where any later one began anew
@@ -47,7 +47,7 @@ def effective(points: Sequence[Point], starts: dict[int, int]) -> list[Point]:
     return sorted(kept, key=lambda p: (p.step, p.attempt_number))
 
 
-def thin(points: Sequence[Point], max_points: int) -> list[Point]:
+def thin(points: Sequence[SeriesPoint], max_points: int) -> list[SeriesPoint]:
     """At most max_points of them: the first, the last, and of every stretch between its lowest and highest."""
     if len(points) <= max(4, max_points):
         return list(points)

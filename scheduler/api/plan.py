@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from scheduler.api.snapshot import GangAllocation, PolicyMemory
+from scheduler.api.memory import RoundMemory
+from scheduler.api.snapshot import GangAllocation
 
 
 class Reason(StrEnum):
-    """Why a decision is as it is. SENTENCES holds the words; facts fill them."""
+    """Why a job waits, starts, changes or stays. SENTENCES holds the text; the facts of an explanation fill it."""
 
     # why a job waits
     PREFLIGHT = "preflight"
@@ -24,151 +25,168 @@ class Reason(StrEnum):
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
     BORROW_LIMIT = "borrow_limit"
     NOTHING_TO_BORROW = "nothing_to_borrow"
-    KEPT_FOR_OWNER = "kept_for_owner"
-    KEPT_FOR_TURN = "kept_for_turn"
-    FAIR_PART = "fair_part"
-    LENT_OUT = "lent_out"
+    RESERVED_FOR_OWNER = "reserved_for_owner"
+    RESERVED_FOR_FAIR_SHARE = "reserved_for_fair_share"
+    FAIR_SHARE_REACHED = "fair_share_reached"
+    GUARANTEE_BORROWED = "guarantee_borrowed"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
     NO_CPU_OR_MEMORY = "no_cpu_or_memory"
     BEHIND_OTHERS = "behind_others"
-    ENDING = "ending"
+    STOPPING = "stopping"
     TOO_FEW_FREE_GPUS = "too_few_free_gpus"
     NO_FREE_GPUS_OF_TYPE = "no_free_gpus_of_type"
     LARGER_THAN_TYPE = "larger_than_type"
-    NODES_CLOSED = "nodes_closed"
+    NODES_CORDONED = "nodes_cordoned"
     NEVER_FITS_NODES = "never_fits_nodes"
-    ROOM_IS_MADE = "room_is_made"
-    PROMISED_GPUS = "promised_gpus"
+    WAITS_FOR_PREEMPTION = "waits_for_preemption"
+    RESERVED_GPUS = "reserved_gpus"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
     IDLE_GPUS = "idle_gpus"
-    MAKES_ROOM = "makes_room"
+    SHRINKS_FOR_OTHERS = "shrinks_for_others"
     RESTART_NOT_WORTH_IT = "restart_not_worth_it"
     OVER_QUOTA = "over_quota"
     OVER_QUOTA_JOBS = "over_quota_jobs"
     NODE_LEFT = "node_left"
     UNCHANGED = "unchanged"
     STARTING = "starting"
-    NODE_CLOSED = "node_closed"
+    NODE_CORDONED = "node_cordoned"
     RESUMES_RESIZED = "resumes_resized"
     SHORTER_FIRST = "shorter_first"
     SMALLER_FIRST = "smaller_first"
-    SERVED_MORE = "served_more"
-    WORTH_MORE = "worth_more"
+    ATTAINED_SERVICE = "attained_service"
+    MORE_GAIN_ELSEWHERE = "more_gain_elsewhere"
     FAIR_SHARE = "fair_share"
-    LINKS_GIVE = "links_give"
-    BETTER_LINKS = "better_links"
-    MOVES = "moves"
-    GOES_ASIDE = "goes_aside"
-    HARMS_OTHERS = "harms_others"
-    HIGHER_BAND = "higher_band"
+    LINK_BANDWIDTH = "link_bandwidth"
+    HIGHER_LINK_BANDWIDTH = "higher_link_bandwidth"
+    MIGRATES = "migrates"
+    DEFRAGMENTATION = "defragmentation"
+    NETWORK_CONTENTION = "network_contention"
+    HIGHER_PRIORITY = "higher_priority"
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
-    LENT = "lent"
+    BORROWED = "borrowed"
     GUARANTEED = "guaranteed"
-    FAIR_TURN = "fair_turn"
-    FAIR_RECLAIM = "fair_reclaim"
+    FAIR_SHARE_TURN = "fair_share_turn"
+    FAIR_SHARE_RECLAIMED = "fair_share_reclaimed"
     FAIR_GOODPUT = "fair_goodput"
     GOODPUT_ELSEWHERE = "goodput_elsewhere"
     FINISH_TIME_FAIR = "finish_time_fair"
     LEASE_ENDED = "lease_ended"
     OPTIMAL_SHARE = "optimal_share"
     ROUND_ENDED = "round_ended"
-    NETWORK_CHOICE = "network_choice"
+    LEARNED_POLICY = "learned_policy"
     SLOT_ENDED = "slot_ended"
     # why a job shares GPUs, or does not
-    SHARES_WITH = "shares_with"
-    SHARES_WHAT_IS_LEFT = "shares_what_is_left"
-    SHARING_TRIED = "sharing_tried"
-    SHARING_NOT_WORTH_IT = "sharing_not_worth_it"
+    COLOCATED = "colocated"
+    COLOCATED_OPPORTUNISTIC = "colocated_opportunistic"
+    COLOCATION_MEASURED = "colocation_measured"
+    COLOCATION_NOT_WORTH_IT = "colocation_not_worth_it"
     NOT_PROFILED = "not_profiled"
     PARTNER_LEAVES = "partner_leaves"
 
 
 SENTENCES: Mapping[Reason, str] = {
-    Reason.PREFLIGHT: "The model and data are being tried out; that takes some seconds.",
-    Reason.BACKOFF: "The last attempt failed through the platform's fault; the next one starts in {wait_s:.0f} s.",
-    Reason.NO_NODES: "No node is connected to the cluster.",
-    Reason.LARGER_THAN_CLUSTER: "It needs {need} GPUs, but the whole cluster has {have}.",
-    Reason.LARGER_THAN_QUOTA: "It needs {need} GPUs, but {tenant} may never use more than {have}.",
-    Reason.QUOTA_GPUS: "{tenant} uses {used} of its {quota} GPUs; {need} more would be over its quota.",
-    Reason.QUOTA_RUNNING_JOBS: "{tenant} runs {used} of its {quota} jobs at once.",
-    Reason.BORROW_LIMIT: "{tenant} uses {used} GPUs, is guaranteed {guarantee} and may borrow {limit}; "
-    "{need} more would be over that.",
-    Reason.NOTHING_TO_BORROW: "{tenant} uses {used} GPUs and is guaranteed {guarantee}; it needs {need} more, "
-    "and may borrow {free} now.",
-    Reason.KEPT_FOR_OWNER: "{kept} GPUs are kept for jobs that are guaranteed them; "
-    "{tenant} would have to borrow the {need} that it needs.",
-    Reason.KEPT_FOR_TURN: "{kept} GPUs are kept for tenants whose turn it is; {tenant}, with a weight of {weight:g}, "
-    "has more of what nobody is guaranteed than they have.",
-    Reason.FAIR_PART: "{tenant} has {part} GPUs for a weight of {weight:g}; others have a use for the rest.",
-    Reason.LENT_OUT: "{need} GPUs are guaranteed to {tenant}, but others have borrowed them; "
-    "they come back when jobs of these end.",
-    Reason.NO_FREE_GPUS: "All {total} GPUs are in use; it needs {need}.",
-    Reason.FRAGMENTATION: "{free} GPUs are free, but not {need} where they can work together.",
-    Reason.NO_CPU_OR_MEMORY: "No node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB left.",
-    Reason.BEHIND_OTHERS: "{ahead} jobs are ahead of it; the next GPU goes to {next_job}.",
-    Reason.ENDING: "It is leaving its GPUs.",
-    Reason.FITS: "Its turn, and {n_workers} GPUs are free.",
-    Reason.SHORTENS_AVERAGE: "{n_workers} GPUs for it now shorten the average completion time the most.",
-    Reason.IDLE_GPUS: "{extra} GPUs would stand idle; with them it ends {gain_s:.0f} s earlier.",
-    Reason.MAKES_ROOM: "Giving up {given} GPUs lets others end {gain_s:.0f} s earlier in sum.",
+    Reason.PREFLIGHT: "Pending: the model and the data are being validated, which takes some seconds.",
+    Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; the next one starts in "
+    "{wait_s:.0f} s.",
+    Reason.NO_NODES: "Pending: no node is connected to the cluster.",
+    Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
+    Reason.LARGER_THAN_QUOTA: "Pending: it requests {need} GPUs, but the quota of {tenant} never allows more than "
+    "{have}.",
+    Reason.QUOTA_GPUS: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs; {need} more would exceed the "
+    "quota.",
+    Reason.QUOTA_RUNNING_JOBS: "Insufficient quota: {tenant} runs {used} of its {quota} jobs at once.",
+    Reason.BORROW_LIMIT: "Borrowing limit reached: {tenant} uses {used} GPUs, is guaranteed {guarantee} and may "
+    "borrow {limit}; {need} more would exceed that.",
+    Reason.NOTHING_TO_BORROW: "Insufficient quota: {tenant} uses {used} GPUs and is guaranteed {guarantee}; the job "
+    "needs {need} more, and {free} can be borrowed now.",
+    Reason.RESERVED_FOR_OWNER: "{kept} GPUs are reserved for jobs within their tenants' guarantees; {tenant} would "
+    "have to borrow the {need} that the job needs.",
+    Reason.RESERVED_FOR_FAIR_SHARE: "{kept} GPUs are reserved for tenants with smaller fair shares; {tenant}, with a "
+    "weight of {weight:g}, uses more of the GPUs that are guaranteed to no tenant.",
+    Reason.FAIR_SHARE_REACHED: "{tenant} has its fair share, {part} GPUs for a weight of {weight:g}; other tenants "
+    "use the rest.",
+    Reason.GUARANTEE_BORROWED: "Pending: {need} GPUs are guaranteed to {tenant}, but other tenants have borrowed "
+    "them; they return when jobs of these tenants end.",
+    Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",
+    Reason.FRAGMENTATION: "Pending: {free} GPUs are free, but no placement of {need} GPUs fits (fragmentation).",
+    Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB of memory "
+    "left.",
+    Reason.BEHIND_OTHERS: "{ahead} jobs are ahead of it in the queue; the next GPUs go to {next_job}.",
+    Reason.STOPPING: "It is stopping and releases its GPUs.",
+    Reason.TOO_FEW_FREE_GPUS: "Pending: {free} of {total} GPUs are free; it requests {need}.",
+    Reason.NO_FREE_GPUS_OF_TYPE: "Pending: {free} of {total} GPUs of type {types} are free; it requests {need}.",
+    Reason.LARGER_THAN_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the cluster has {have}.",
+    Reason.NODES_CORDONED: "Pending: it requests {need} GPUs, but schedulable nodes have {have}; {closed} nodes are "
+    "cordoned.",
+    Reason.NEVER_FITS_NODES: "Pending: even the empty cluster has room for only {have} of {need} workers with "
+    "{cpus:g} CPUs and {memory_gib:.1f} GiB each (parameter servers need CPUs, too).",
+    Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
+    Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
+    "jobs; it requests {need}.",
+    Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
+    Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
+    Reason.IDLE_GPUS: "{extra} GPUs would be idle; with them it ends {gain_s:.0f} s earlier.",
+    Reason.SHRINKS_FOR_OTHERS: "It releases {given} GPUs, with which other jobs end {gain_s:.0f} s earlier in sum.",
     Reason.RESTART_NOT_WORTH_IT: "Another size would save {gain_s:.0f} s, but a restart costs {cost_s:.0f} s.",
-    Reason.OVER_QUOTA: "{tenant} holds {used} GPUs and may have {quota}.",
-    Reason.OVER_QUOTA_JOBS: "{tenant} runs {used} jobs and may run {quota} at once.",
-    Reason.NODE_LEFT: "Node {node} is not there any more.",
-    Reason.UNCHANGED: "Nothing better was found.",
-    Reason.TOO_FEW_FREE_GPUS: "{free} of {total} GPUs are free; it needs {need}.",
-    Reason.NO_FREE_GPUS_OF_TYPE: "{free} of {total} GPUs of type {types} are free; it needs {need}.",
-    Reason.LARGER_THAN_TYPE: "It needs {need} GPUs of one type out of {types}, but the cluster has {have}.",
-    Reason.NODES_CLOSED: "It needs {need} GPUs, but nodes that take new jobs have {have}; {closed} nodes take none.",
-    Reason.NEVER_FITS_NODES: "Even the empty cluster has room for {have} of its {need} workers at {cpus:g} CPUs and "
-    "{memory_gib:.1f} GiB each (parameter servers need CPUs too).",
-    Reason.ROOM_IS_MADE: "{need} GPUs will be its own as soon as {leaving} jobs have left theirs.",
-    Reason.PROMISED_GPUS: "{free} of {total} GPUs are free, {promised} of them promised to others; it needs {need}.",
+    Reason.OVER_QUOTA: "Over quota: {tenant} uses {used} GPUs and may use {quota}.",
+    Reason.OVER_QUOTA_JOBS: "Over quota: {tenant} runs {used} jobs and may run {quota} at once.",
+    Reason.NODE_LEFT: "Node {node} has left the cluster.",
+    Reason.UNCHANGED: "No better allocation was found.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",
-    Reason.NODE_CLOSED: "Node {node} takes no new jobs; what runs there goes on.",
-    Reason.RESUMES_RESIZED: "It goes on with {n_workers} GPUs, as was decided before.",
-    Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s goes first.",
+    Reason.NODE_CORDONED: "Node {node} is cordoned: it accepts no new jobs, and running ones continue.",
+    Reason.RESUMES_RESIZED: "It resumes with {n_workers} GPUs, as decided before.",
+    Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s is shorter and goes first.",
     Reason.SMALLER_FIRST: "It needs {left:.0f} GPU-seconds more; {next_job} with {smaller:.0f} goes first.",
-    Reason.SERVED_MORE: "It had {served:.0f} GPU-seconds (queue {queue}); "
-    "{next_job} with {less:.0f} (queue {next_queue}) goes first.",
-    Reason.WORTH_MORE: "{given} GPUs do {times:.1f} times as much for others now, weighted by who ends sooner.",
-    Reason.SHARES_WITH: "It shares {n_workers} GPUs with {partners}: together they do {times:.2f} times the work.",
-    Reason.SHARES_WHAT_IS_LEFT: "It runs beside {partners} on what those leave of {n_workers} GPUs.",
-    Reason.SHARING_TRIED: "It is tried beside {partners} on {n_workers} GPUs, to measure what they do together.",
-    Reason.SHARING_NOT_WORTH_IT: "Beside {partner}, the best to share with, they would do {times:.2f} times the work; "
-    "{least:.2f} would be worth it.",
-    Reason.NOT_PROFILED: "It was never profiled, and shares no GPU before that.",
-    Reason.PARTNER_LEAVES: "{partner}, whose GPUs it shared, leaves them.",
-    Reason.LINKS_GIVE: "On {place} its gradients get {gbps:.1f} Gb/s.",
-    Reason.BETTER_LINKS: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be {other_gbps:.1f}.",
-    Reason.HARMS_OTHERS: "GPUs are free, but its gradients would take more from others than it would do there.",
-    Reason.MOVES: "On other nodes it ends {gain_s:.0f} s earlier, others counted in; the restart costs {cost_s:.0f} s.",
-    Reason.GOES_ASIDE: "It goes to other GPUs, so that {other} lies on one node and ends {gain_s:.0f} s earlier.",
-    Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from others.",
-    Reason.HIGHER_BAND: "Its priority is {priority}; {next_job}, a band above with {next_priority}, goes first.",
-    Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its largest share, "
-    "for a weight of {weight:g}.",
-    Reason.RECLAIMED: "{tenant} uses {used} GPUs and is guaranteed {guarantee:g}; what is above that was lent, "
-    "and others below their guarantee need it.",
-    Reason.GUARANTEED: "{n_workers} GPUs of the {guarantee} that {tenant} is guaranteed are its own.",
-    Reason.FAIR_TURN: "It is the turn of {tenant}, which had {percent:.0f} % of what nobody is guaranteed, "
-    "for a weight of {weight:g}.",
-    Reason.FAIR_RECLAIM: "{tenant} had {percent:.0f} % of what nobody is guaranteed, for a weight of {weight:g}; "
-    "others have less for theirs, and need the GPUs.",
-    Reason.LENT: "{tenant} is guaranteed {guarantee:g} GPUs; more is lent to it while others leave them idle.",
+    Reason.ATTAINED_SERVICE: "It has attained {served:.0f} GPU-seconds (queue {queue}); {next_job} with {less:.0f} "
+    "(queue {next_queue}) goes first.",
+    Reason.MORE_GAIN_ELSEWHERE: "{given} GPUs gain {times:.1f} times as much in other jobs now, weighted by how soon "
+    "these end.",
+    Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from other "
+    "tenants.",
+    Reason.LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s.",
+    Reason.HIGHER_LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be "
+    "{other_gbps:.1f}.",
+    Reason.MIGRATES: "On other nodes it ends {gain_s:.0f} s earlier, effects on other jobs included; the restart "
+    "costs {cost_s:.0f} s.",
+    Reason.DEFRAGMENTATION: "It is moved so that {other} fits on one node and ends {gain_s:.0f} s earlier.",
+    Reason.NETWORK_CONTENTION: "Pending: GPUs are free, but its traffic there would cost other jobs more than it "
+    "would gain.",
+    Reason.HIGHER_PRIORITY: "Its priority is {priority}; {next_job} with the higher priority {next_priority} goes "
+    "first.",
+    Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its dominant share, for a weight "
+    "of {weight:g}.",
+    Reason.RECLAIMED: "Reclaimed: {tenant} uses {used} GPUs and is guaranteed {guarantee:g}; it borrowed the rest, "
+    "which tenants below their guarantees need.",
+    Reason.BORROWED: "{tenant} is guaranteed {guarantee:g} GPUs; it borrows the rest while other tenants leave them "
+    "idle.",
+    Reason.GUARANTEED: "Admitted: {n_workers} GPUs within the {guarantee} that {tenant} is guaranteed.",
+    Reason.FAIR_SHARE_TURN: "Admitted: {tenant} is next by fair share; it had {percent:.0f} % of the GPUs that are "
+    "guaranteed to no tenant, for a weight of {weight:g}.",
+    Reason.FAIR_SHARE_RECLAIMED: "Reclaimed: {tenant} had {percent:.0f} % of the GPUs that are guaranteed to no "
+    "tenant, for a weight of {weight:g}; other tenants have smaller shares and need the GPUs.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
-    Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more elsewhere.",
-    Reason.FINISH_TIME_FAIR: "Without GPUs it would end {rho:.2f} times as late as on an equal share; "
+    Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more in other jobs.",
+    Reason.FINISH_TIME_FAIR: "Without GPUs its finish-time fairness would be {rho:.2f} (1 = as on an equal share); "
     "it gets {n_workers} on a lease.",
-    Reason.LEASE_ENDED: "Its lease ended; without GPUs it ends {rho:.2f} times as late as is fair, others {worst:.2f}.",
-    Reason.OPTIMAL_SHARE: "It is to have {gpu_type} GPUs {percent:.0f} % of the time, and had them {had:.0f} %.",
-    Reason.ROUND_ENDED: "The round ended; it had its {percent:.0f} % of the time, and others are behind theirs.",
-    Reason.NETWORK_CHOICE: "The trained network gives it {n_workers} GPUs in this slot.",
-    Reason.SLOT_ENDED: "The slot ended, and the trained network gives its GPUs to others in the next one.",
+    Reason.LEASE_ENDED: "Its lease ended; without GPUs its finish-time fairness is {rho:.2f}, that of others up to "
+    "{worst:.2f}.",
+    Reason.OPTIMAL_SHARE: "Its optimal share of {gpu_type} GPUs is {percent:.0f} % of the time; it had them "
+    "{had:.0f} %.",
+    Reason.ROUND_ENDED: "The round ended; it had its {percent:.0f} % of the time, and other jobs are behind theirs.",
+    Reason.LEARNED_POLICY: "The learned policy gives it {n_workers} GPUs in this slot.",
+    Reason.SLOT_ENDED: "The slot ended, and the learned policy gives its GPUs to other jobs in the next one.",
+    Reason.COLOCATED: "It shares {n_workers} GPUs with {partners}: together they do {times:.2f} times the work.",
+    Reason.COLOCATED_OPPORTUNISTIC: "It is co-located with {partners} and uses what they leave of {n_workers} GPUs.",
+    Reason.COLOCATION_MEASURED: "It is co-located with {partners} on {n_workers} GPUs to measure their speeds "
+    "together.",
+    Reason.COLOCATION_NOT_WORTH_IT: "Co-located with {partner}, the best partner, they would do {times:.2f} times "
+    "the work; at least {least:.2f} is required.",
+    Reason.NOT_PROFILED: "It has no profile yet, and shares no GPU before it has one.",
+    Reason.PARTNER_LEAVES: "{partner}, whose GPUs it shared, releases them.",
 }
 
 
@@ -184,12 +202,12 @@ class Explanation:
         return _ONE.sub(_singular, SENTENCES[self.reason].format(**self.facts))
 
 
-_ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have| stand)?")
+_ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have)?")
 
 
 def _singular(match: re.Match[str]) -> str:
-    """One is not many: "1 jobs are" becomes "1 job is"."""
-    verb = {None: "", " are": " is", " have": " has", " stand": " stands"}[match[2]]
+    """ "1 jobs are" becomes "1 job is"."""
+    verb = {None: "", " are": " is", " have": " has"}[match[2]]
     return f"1 {match[1]}{verb}"
 
 
@@ -262,7 +280,7 @@ class Plan:
     """
 
     decisions: tuple[Decision, ...]
-    memory: PolicyMemory
+    memory: RoundMemory
     policy: str
     wake_at_s: float | None = None
     order: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from scheduler.api.allocation_json import allocation_from_json, allocation_to_json
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
     Decision,
     Explanation,
@@ -20,13 +22,10 @@ from scheduler.api.plan import (
 )
 from scheduler.api.snapshot import (
     ClusterSnapshot,
-    GangAllocation,
     JobSnapshot,
     Mode,
-    NodeAllocation,
     PairObservation,
     Phase,
-    PolicyMemory,
     Profile,
     Reclaim,
     SpeedObservation,
@@ -34,8 +33,8 @@ from scheduler.api.snapshot import (
 )
 from scheduler.api.topology import Node, Rack
 
-VERSION = 2
-READ = (1, 2)  # version 1 had every job's observations in the job itself
+VERSION = 3
+READ = (1, 2, 3)  # 1 had every job's observations in the job itself; 2 had other codes for some reasons
 
 _KINDS: Mapping[str, type[Decision]] = {
     "launch": Launch,
@@ -48,6 +47,34 @@ _JOB = tuple(f.name for f in fields(JobSnapshot))
 _PREDICTION = tuple(f.name for f in fields(Prediction))
 _OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
+_RENAMED_REASONS: Mapping[str, str] = {  # codes of version 2
+    "kept_for_owner": "reserved_for_owner",
+    "kept_for_turn": "reserved_for_fair_share",
+    "fair_part": "fair_share_reached",
+    "lent_out": "guarantee_borrowed",
+    "nodes_closed": "nodes_cordoned",
+    "node_closed": "node_cordoned",
+    "room_is_made": "waits_for_preemption",
+    "promised_gpus": "reserved_gpus",
+    "makes_room": "shrinks_for_others",
+    "links_give": "link_bandwidth",
+    "better_links": "higher_link_bandwidth",
+    "moves": "migrates",
+    "goes_aside": "defragmentation",
+    "harms_others": "network_contention",
+    "higher_band": "higher_priority",
+    "lent": "borrowed",
+    "fair_turn": "fair_share_turn",
+    "fair_reclaim": "fair_share_reclaimed",
+    "served_more": "attained_service",
+    "worth_more": "more_gain_elsewhere",
+    "shares_with": "colocated",
+    "shares_what_is_left": "colocated_opportunistic",
+    "sharing_tried": "colocation_measured",
+    "sharing_not_worth_it": "colocation_not_worth_it",
+    "network_choice": "learned_policy",
+    "ending": "stopping",
+}
 
 
 def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
@@ -90,7 +117,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "version": VERSION,
         "policy": plan.policy,
         "wake_at_s": plan.wake_at_s,
-        "memory": dict(plan.memory.values),
+        "memory": plan.memory.to_json(),
         "order": list(plan.order),
         "decisions": [_decision_to_json(decision) for decision in plan.decisions],
     }
@@ -100,25 +127,10 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
     _check_version(value, "plan")
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
-        memory, order = PolicyMemory(value["memory"]), tuple(value.get("order", ()))
+        memory, order = RoundMemory.from_json(value["memory"]), tuple(value.get("order", ()))
         return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a plan's record: {error}") from error
-
-
-def allocation_to_json(allocation: GangAllocation) -> dict[str, Any]:
-    shares = [{"node": s.node, "gpus": list(s.gpus), "n_servers": s.n_servers} for s in allocation.shares]
-    return {
-        "mode": allocation.mode.value,
-        "n_workers": allocation.n_workers,
-        "n_servers": allocation.n_servers,
-        "shares": shares,
-    }
-
-
-def allocation_from_json(value: Mapping[str, Any]) -> GangAllocation:
-    shares = tuple(NodeAllocation(s["node"], tuple(s["gpus"]), s["n_servers"]) for s in value["shares"])
-    return GangAllocation(Mode(value["mode"]), value["n_workers"], value["n_servers"], shares)
 
 
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
@@ -131,15 +143,18 @@ def _node_to_json(node: Node) -> dict[str, Any]:
 
 
 def _jobs_to_json(jobs: Sequence[JobSnapshot]) -> dict[str, Any]:
-    """Jobs of a family share their observations: each list of them is written once, and jobs say which is theirs."""
-    numbers: dict[tuple[SpeedObservation, ...], int] = {}
-    by_identity: dict[int, int] = {}
+    """Jobs of a family share their observations: each list of them is written once, and jobs refer to it by number."""
+    lists: list[tuple[SpeedObservation, ...]] = []
+    of_family: dict[str, list[int]] = {}  # comparing a tuple with itself is fast, hashing it is not
     written = []
     for job in jobs:
-        if id(job.observations) not in by_identity:
-            by_identity[id(job.observations)] = numbers.setdefault(job.observations, len(numbers))
-        written.append(_job_to_json(job, observations=by_identity[id(job.observations)]))
-    return {"observations": [[_observation_to_json(o) for o in each] for each in numbers], "jobs": written}
+        known = of_family.setdefault(job.family, [])
+        number = next((n for n in known if lists[n] == job.observations), len(lists))
+        if number == len(lists):
+            lists.append(job.observations)
+            known.append(number)
+        written.append(_job_to_json(job, observations=number))
+    return {"observations": [[_observation_to_json(o) for o in each] for each in lists], "jobs": written}
 
 
 def _jobs_from_json(value: Mapping[str, Any]) -> tuple[JobSnapshot, ...]:
@@ -200,12 +215,16 @@ def _decision_to_json(decision: Decision) -> dict[str, Any]:
 
 
 def _decision_from_json(value: Mapping[str, Any]) -> Decision:
-    explanations = tuple(Explanation(Reason(e["reason"]), e["facts"]) for e in value["explanations"])
+    explanations = tuple(Explanation(_reason(e["reason"]), e["facts"]) for e in value["explanations"])
     prediction = Prediction(**value["prediction"])
     kind = _KINDS[value["kind"]]
     if kind is Launch or kind is Resize:
         return kind(value["job"], allocation_from_json(value["allocation"]), explanations, prediction)
     return kind(value["job"], explanations, prediction)  # type: ignore[arg-type]
+
+
+def _reason(code: str) -> Reason:
+    return Reason(_RENAMED_REASONS.get(code, code))
 
 
 def _finite(bps: float) -> float | None:
@@ -220,5 +239,5 @@ def _check_version(value: Any, what: str) -> None:
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r} is no {what}'s record")
     if value.get("version") not in READ:
-        known = " and ".join(str(version) for version in READ)
+        known = f"{', '.join(map(str, READ[:-1]))} and {READ[-1]}"
         raise ValueError(f"this {what} has version {value.get('version')!r}; this MLHub reads versions {known}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from scheduler.api.topology import Node, Rack
@@ -121,11 +120,6 @@ class Needs(NamedTuple):
     gpu_types: tuple[str, ...]
 
 
-@lru_cache(maxsize=1 << 12)
-def _one_of_equals(needs: Needs) -> Needs:
-    return needs
-
-
 @dataclass(frozen=True)
 class JobSnapshot:
     """One job. steps count optimiser steps of the global batch; a worker's batch is batch_size / n_workers.
@@ -144,11 +138,11 @@ class JobSnapshot:
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
     of the family showed it: (steps done, noise scale then), ascending.
-    length_is_known: False where nobody said how long the job trains; then steps_total is not to be believed.
+    length_is_known: False where the length of training was not declared; steps_total has no meaning then.
     likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
-    its GPUs; what was measured beside others is in ClusterSnapshot.pairs.
+    its GPUs; what was measured of co-located jobs is in ClusterSnapshot.pairs.
     """
 
     id: str
@@ -197,22 +191,12 @@ class JobSnapshot:
     requested_servers: int | None = None
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
-        """The same job later on. As dataclasses.replace, in a tenth of the time. Nothing cached depends on it."""
-        later = object.__new__(JobSnapshot)
-        values = later.__dict__
-        values.update(self.__dict__)
-        values["steps_done"] = steps_done
-        values["executed_gpu_s"] = executed_gpu_s
-        return later
+        """The same job after more training."""
+        return replace(self, steps_done=steps_done, executed_gpu_s=executed_gpu_s)
 
     def moved_on(self, **changes: Any) -> JobSnapshot:
-        """As dataclasses.replace, in a tenth of the time, where the job's needs and its limits of size stay."""
-        later = object.__new__(JobSnapshot)
-        values = later.__dict__
-        values.update(self.__dict__)
-        values.update(changes)
-        values.update(held=later._held(), is_sound=later._is_sound())  # what later copies have from it
-        return later
+        """The same job with these fields changed."""
+        return replace(self, **changes)
 
     @property
     def priority_weight(self) -> float:
@@ -227,32 +211,29 @@ class JobSnapshot:
     @cached_property
     def held(self) -> GangAllocation | None:
         """What the job holds at this moment; None for a waiting job."""
-        return self._held()
+        return None if self.phase is Phase.WAITING else self.allocation
 
     @cached_property
     def is_sound(self) -> bool:
-        """Does it contradict itself nowhere?"""
-        return self._is_sound()
-
-    @cached_property
-    def needs(self) -> Needs:
-        """The same object for all jobs that need the same."""
-        return _one_of_equals(
-            Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
-        )
-
-    def _held(self) -> GangAllocation | None:
-        return None if self.phase is Phase.WAITING else self.allocation
-
-    def _is_sound(self) -> bool:
+        """Whether its fields do not contradict each other."""
         has_place = self.phase is Phase.WAITING or self.allocation is not None
         return has_place and 1 <= self.min_workers <= self.max_workers
 
+    @cached_property
+    def needs(self) -> Needs:
+        """Equal for jobs that could run on the same clusters."""
+        return Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
+
+
+def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
+    """The usual order of a queue, as a sort key: higher priority first, then first come, first served."""
+    return -job.priority, job.submitted_at_s, job.id
+
 
 class Reclaim(StrEnum):
-    """Whose running jobs have to leave when an owner below its guarantee wants back what it lent."""
+    """Which running jobs are preempted when an owner below its guarantee reclaims what others borrowed."""
 
-    NEVER = "never"  # nobody's: the owner waits until borrowers end
+    NEVER = "never"  # none: the owner waits until borrowers end
     LOWER_PRIORITY = "lower_priority"  # borrowers' jobs of a lower priority than the one that waits
     ANY = "any"  # borrowers' jobs
 
@@ -301,10 +282,3 @@ class ClusterSnapshot:
     round_number: int = 0
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PolicyMemory:
-    """What a policy hands to its next round: JSON values only, so that a round can be stored and replayed."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)

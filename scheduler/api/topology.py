@@ -18,7 +18,7 @@ class Node:
     """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it.
 
     max_jobs_per_gpu: so many jobs may hold the same GPU at once; 1 = none is shared. gpu_memory_bytes: of one GPU; 0 =
-    not known, then only measurements tell which jobs fit beside each other.
+    not known, then only measurements tell which jobs can be co-located.
     """
 
     name: str

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
 
-Floats = NDArray[np.float64]
 N_BATCHES = 24  # sizes that are tried between the smallest and the largest, in geometric steps
 _GRAIN = 1e-8
 
 
 @dataclass(frozen=True)
-class Batches:
+class BatchSizes:
     """Global batch sizes that a job may use on n workers, shape (B,), and the passes that each takes a step."""
 
     size_B: Floats  # noqa: N815 (arrays wear their axes)
@@ -35,7 +34,7 @@ def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  #
     return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))
 
 
-def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
+def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
     """The declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
 
     A worker's share above max_local_batch is done in several passes. A lone worker with more than the declared batch
@@ -52,15 +51,15 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
     if n_workers == 1:
         passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
     pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), job.min_local_batch)
-    return Batches(pass_B * passes_B * n_workers, passes_B)
+    return BatchSizes(pass_B * passes_B * n_workers, passes_B)
 
 
 @lru_cache(maxsize=1 << 14)
-def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> Batches:
+def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> BatchSizes:
     """One and the same for all who have it: not to be changed."""
     local = max(batch_size / n_workers, 1.0)
     passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
-    return Batches(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
+    return BatchSizes(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
 
 
 @dataclass(frozen=True)

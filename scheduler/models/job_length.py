@@ -12,13 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats, Ints
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
-from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.job_speeds import JobSpeeds
 
-Ints = NDArray[np.int64]
 Counts = dict[str, Ints]  # by family, shape (B,)
 
 EDGE_B: Floats = 2.0 ** (np.arange(0, 61) / 2)  # 1 GPU-second to 34 GPU-years

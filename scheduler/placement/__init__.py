@@ -1,1 +1,1 @@
-"""Puts gangs onto nodes, all or nothing. Knows free room and topology, no policy and no quota."""
+"""Puts gangs onto nodes, all or nothing. Knows free resources and topology, no policy and no quota."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
+from scheduler.api.arrays import Ints
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.gangs import Spot, fill, place_workers
-from scheduler.placement.node_arrays import Ints
+from scheduler.placement.gangs import NodeWorkers, fill, place_workers
 
 Busy = Callable[[str, str], float]  # (kind of link, name) -> how many gangs send over it on average
 
@@ -18,7 +18,7 @@ MOST_PLACES = 10
 
 
 def candidate_places(
-    room: FreeResources,
+    free: FreeResources,
     job: JobSnapshot,
     *,
     n_workers: int,
@@ -26,26 +26,26 @@ def candidate_places(
     busy: Busy,
     near: Collection[str] = (),
     n_nodes: int = 0,
-) -> list[tuple[Spot, ...]]:
+) -> list[tuple[NodeWorkers, ...]]:
     """At most MOST_PLACES, different ones, the one that place_workers has first; none if the gang does not fit.
 
     1. as place_workers has it; where that is one node, there is nothing to compare; packed, and one on each node, or as
        wide as there is room;
-    2. inside each of the quietest racks that take it: spread as wished, packed, and on the quietest nodes;
+    2. inside each of the quietest racks that take it: spread as requested, packed, and on the quietest nodes;
     3. where no rack takes it, across racks: the quietest first, and the roomiest first.
     """
-    first = place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
+    first = place_workers(free, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
     if first is None or (len(first) == 1 and n_nodes < 2):
         return [first] if first else []
-    wishes = [n for n in dict.fromkeys((0, n_workers)) if max(n, 1) != max(n_nodes, 1)]  # others than the first's
-    ways = [place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in wishes]
-    node_S, k_S = room.openings(job, gpu_type)
-    rack_S = room.ground.rack_N[node_S]
-    room_R = np.bincount(rack_S, weights=k_S, minlength=len(room.ground.racks))
-    quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", room.ground.racks[r]), 2), -room_R[r]))
+    spreads = [n for n in dict.fromkeys((0, n_workers)) if max(n, 1) != max(n_nodes, 1)]  # others than the first's
+    options = [place_workers(free, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in spreads]
+    node_S, k_S = free.capacity_by_node(job, gpu_type)
+    rack_S = free.ground.rack_N[node_S]
+    room_R = np.bincount(rack_S, weights=k_S, minlength=len(free.ground.racks))
+    quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", free.ground.racks[r]), 2), -room_R[r]))
     fitting = [rack for rack in quiet if room_R[rack] >= n_workers][:MOST_RACKS]
-    found: list[tuple[Spot, ...] | None] = [first, *ways]
-    racks = [_spots(room, node_S, k_S, rack_S == rack) for rack in fitting]
+    found: list[tuple[NodeWorkers, ...] | None] = [first, *options]
+    racks = [_spots(free, node_S, k_S, rack_S == rack) for rack in fitting]
     for spots in racks:
         if n_nodes > 1:
             found.append(_spread(spots, n_workers=n_workers, n_nodes=n_nodes, near=near))
@@ -55,21 +55,23 @@ def candidate_places(
         enough = int(np.searchsorted(np.cumsum(room_R[order]), n_workers)) + 1
         chosen_R = np.zeros(len(room_R), dtype=np.bool_)
         chosen_R[order[:enough]] = True
-        spots = _spots(room, node_S, k_S, chosen_R[rack_S])
+        spots = _spots(free, node_S, k_S, chosen_R[rack_S])
         found += [fill(spots, n_workers=n_workers, near=near), _on_quiet_nodes(spots, n_workers=n_workers, busy=busy)]
-    different: dict[frozenset[tuple[str, int]], tuple[Spot, ...]] = {}
+    different: dict[frozenset[tuple[str, int]], tuple[NodeWorkers, ...]] = {}
     for place in found:
         if place is not None:
             different.setdefault(frozenset((node.name, k) for node, k in place), place)
     return list(different.values())[:MOST_PLACES]
 
 
-def _spots(room: FreeResources, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[Spot]:
+def _spots(free: FreeResources, node_S: Ints, k_S: Ints, chosen_S: np.ndarray) -> list[NodeWorkers]:
     each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
-    return [(room.ground.node_N[i], k) for i, k in each]
+    return [(free.ground.node_N[i], k) for i, k in each]
 
 
-def _spread(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+def _spread(
+    spots: list[NodeWorkers], *, n_workers: int, n_nodes: int, near: Collection[str]
+) -> tuple[NodeWorkers, ...] | None:
     """Evenly over the tightest of these nodes that take their part."""
     each, more = divmod(n_workers, n_nodes)
     fitting = [spot for spot in spots if spot[1] >= each + (more > 0)]
@@ -80,9 +82,9 @@ def _spread(spots: list[Spot], *, n_workers: int, n_nodes: int, near: Collection
     return tuple((node, each + (i < more)) for i, node in enumerate(nodes))
 
 
-def _on_quiet_nodes(spots: list[Spot], *, n_workers: int, busy: Busy) -> tuple[Spot, ...]:
+def _on_quiet_nodes(spots: list[NodeWorkers], *, n_workers: int, busy: Busy) -> tuple[NodeWorkers, ...]:
     """The nodes whose NICs are least used; of equals the largest. There must be room for all."""
-    chosen: list[Spot] = []
+    chosen: list[NodeWorkers] = []
     missing = n_workers
     for node, k in sorted(spots, key=lambda spot: (round(busy("nic", spot[0].name), 1), -spot[1], spot[0].name)):
         if missing > 0:

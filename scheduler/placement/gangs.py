@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import StrEnum
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.api.arrays import Ints
+from scheduler.api.proposal import Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
 from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.node_arrays import Ints, NodeArrays
+from scheduler.placement.node_arrays import NodeArrays
 
-Spot = tuple[Node, int]  # a node and how many workers go there
-
-
-class Packing(StrEnum):
-    """How a gang is laid on nodes. TIGHT: as said above. ROOMIEST: the emptiest node first, as many as it takes.
-
-    PRICED: of several places the one that is fastest for it, less what it takes from others on the links.
-    """
-
-    TIGHT = "tight"
-    ROOMIEST = "roomiest"
-    PRICED = "priced"
+NodeWorkers = tuple[Node, int]  # a node and how many workers go there
 
 
 def place_workers(
-    room: FreeResources,
+    free: FreeResources,
     job: JobSnapshot,
     *,
     n_workers: int,
@@ -37,7 +27,7 @@ def place_workers(
     near: Collection[str] = (),
     packing: Packing = Packing.TIGHT,
     n_nodes: int = 0,
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """Where n_workers of the job go now, or None if they do not all fit.
 
     near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
@@ -47,50 +37,52 @@ def place_workers(
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
     3. several racks, the roomiest first.
     """
-    node_S, k_S = room.openings(job, gpu_type)
+    node_S, k_S = free.capacity_by_node(job, gpu_type)
     if int(k_S.sum()) < n_workers:
         return None
     if packing is Packing.ROOMIEST:
-        return _roomiest(room.ground, node_S, k_S, n_workers=n_workers)
-    key_S = _tightest_first(room.ground, node_S, k_S, near)
+        return _roomiest(free.ground, node_S, k_S, n_workers=n_workers)
+    key_S = _tightest_first(free.ground, node_S, k_S, near)
     if n_nodes > 1:
-        spread = _evenly(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
-        spread = spread or _loosely(room.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        spread = _evenly(free.ground, node_S, k_S, key_S, n_workers, n_nodes)
+        spread = spread or _loosely(free.ground, node_S, k_S, key_S, n_workers, n_nodes)
         if spread is not None:
             return spread
     alone_S = k_S >= n_workers
     if alone_S.any():
-        return ((room.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
-    rack_S = room.ground.rack_N[node_S]
-    rack = _best_rack(room.ground, node_S, k_S, n_workers=n_workers, near=near)
+        return ((free.ground.node_N[node_S[alone_S][np.argmin(key_S[alone_S])]], n_workers),)
+    rack_S = free.ground.rack_N[node_S]
+    rack = _best_rack(free.ground, node_S, k_S, n_workers=n_workers, near=near)
     chosen_S = rack_S == rack if rack is not None else _roomiest_racks(rack_S, k_S, n_workers=n_workers)
     each = zip(node_S[chosen_S].tolist(), k_S[chosen_S].tolist(), strict=True)
-    spots = [(room.ground.node_N[i], k) for i, k in each]
+    spots = [(free.ground.node_N[i], k) for i, k in each]
     return fill(spots, n_workers=n_workers, near=near)
 
 
-def place_on(room: FreeResources, job: JobSnapshot, wished: tuple[tuple[str, int], ...]) -> tuple[Spot, ...] | None:
+def place_on(
+    free: FreeResources, job: JobSnapshot, requested: tuple[tuple[str, int], ...]
+) -> tuple[NodeWorkers, ...] | None:
     """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
-    spots = tuple((room.nodes[name], k) for name, k in wished if name in room.nodes)
-    has_room = len(spots) == len(wished) and all(room.workers_on(job, node) >= k for node, k in spots)
+    spots = tuple((free.nodes[name], k) for name, k in requested if name in free.nodes)
+    has_room = len(spots) == len(requested) and all(free.workers_on(job, node) >= k for node, k in spots)
     return spots if has_room else None
 
 
 def place_servers(
-    room: FreeResources, job: JobSnapshot, *, spots: tuple[Spot, ...], n_servers: int
+    free: FreeResources, job: JobSnapshot, *, spots: tuple[NodeWorkers, ...], n_servers: int
 ) -> dict[str, int] | None:
     """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
 
-    The workers themselves are not in the room yet.
+    The resources of the workers are not reserved yet.
     """
     placed: dict[str, int] = {}
     workers = {node.name: k for node, k in spots}
-    _deal({node.name: room.servers_on(job, node, workers=k) for node, k in spots}, n_servers, placed)
+    _deal({node.name: free.servers_on(job, node, workers=k) for node, k in spots}, n_servers, placed)
     if sum(placed.values()) < n_servers:
         racks = {node.rack for node, _ in spots}
-        elsewhere = [node for node in room.by_free_cpus() if node.name not in workers]
+        elsewhere = [node for node in free.by_free_cpus() if node.name not in workers]
         elsewhere.sort(key=lambda node: node.rack not in racks)
-        _deal({node.name: room.servers_on(job, node) for node in elsewhere}, n_servers, placed)
+        _deal({node.name: free.servers_on(job, node) for node in elsewhere}, n_servers, placed)
     return placed if sum(placed.values()) == n_servers else None
 
 
@@ -106,10 +98,10 @@ def _deal(room_on: dict[str, int], n_servers: int, placed: dict[str, int]) -> No
 
 
 def build_allocation(
-    room: FreeResources,
+    free: FreeResources,
     job: JobSnapshot,
     *,
-    spots: tuple[Spot, ...],
+    spots: tuple[NodeWorkers, ...],
     mode: Mode,
     n_servers: int,
     keep: GangAllocation | None = None,
@@ -118,7 +110,7 @@ def build_allocation(
     own = {share.node: set(share.gpus) for share in keep.shares} if keep else {}
     gpus = {
         node.name: tuple(
-            sorted(sorted(room.gpus[node.name], key=lambda g, n=node.name: (g not in own.get(n, ()), g))[:k])  # type: ignore[misc]
+            sorted(sorted(free.gpus[node.name], key=lambda g, n=node.name: (g not in own.get(n, ()), g))[:k])  # type: ignore[misc]
         )
         for node, k in spots
     }
@@ -127,7 +119,7 @@ def build_allocation(
     )
     if n_servers == 0:
         return workers
-    servers = place_servers(room, job, spots=spots, n_servers=n_servers)
+    servers = place_servers(free, job, spots=spots, n_servers=n_servers)
     if servers is None:
         return None
     names = [*gpus, *(name for name in servers if name not in gpus)]
@@ -135,11 +127,11 @@ def build_allocation(
     return GangAllocation(mode, workers.n_workers, n_servers, shares)
 
 
-def fill(spots: list[Spot], *, n_workers: int, near: Collection[str]) -> tuple[Spot, ...] | None:
+def fill(spots: list[NodeWorkers], *, n_workers: int, near: Collection[str]) -> tuple[NodeWorkers, ...] | None:
     """The largest nodes first, the last workers on the tightest that takes them; None without room for all."""
     left = sorted(spots, key=lambda spot: (spot[0].name not in near, -spot[1], spot[0].name))
     largest_left = list(accumulate((k for _, k in reversed(left)), max))[::-1]
-    chosen: list[Spot] = []
+    chosen: list[NodeWorkers] = []
     missing = n_workers
     for i, (node, k) in enumerate(left):
         if largest_left[i] >= missing:
@@ -164,7 +156,7 @@ def _tightest_first(ground: NodeArrays, node_S: Ints, k_S: Ints, near: Collectio
 
 def _evenly(
     ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """The tightest nodes that take their equal part; racks are not regarded."""
     each, more = divmod(n_workers, n_nodes)
     fitting_S = k_S >= each + (more > 0)
@@ -177,7 +169,7 @@ def _evenly(
 
 def _loosely(
     ground: NodeArrays, node_S: Ints, k_S: Ints, key_S: Ints, n_workers: int, n_nodes: int
-) -> tuple[Spot, ...] | None:
+) -> tuple[NodeWorkers, ...] | None:
     """Over the roomiest nodes, as few workers as can be on the fullest; None if these nodes are not enough."""
     first_F = np.lexsort((key_S, -k_S))[:n_nodes]
     room_F = k_S[first_F]
@@ -231,9 +223,9 @@ def _roomiest_racks(rack_S: Ints, k_S: Ints, *, n_workers: int) -> NDArray[np.bo
     return chosen_R[rack_S]
 
 
-def _roomiest(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[Spot, ...]:
+def _roomiest(ground: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int) -> tuple[NodeWorkers, ...]:
     """Of equally empty nodes, the first of the cluster. There must be room for all."""
-    chosen: list[Spot] = []
+    chosen: list[NodeWorkers] = []
     missing = n_workers
     for s in np.argsort(-k_S, kind="stable"):
         if missing <= 0:

@@ -1,4 +1,4 @@
-"""The nodes of a cluster as arrays, the same for all rooms and rounds as long as no node changes.
+"""The nodes of a cluster as arrays, shared by all views of the free resources as long as no node changes.
 
 Axes: N nodes, in the snapshot's order; R racks, by name.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Ints
 from scheduler.api.topology import Node
-
-Ints = NDArray[np.int64]
 
 _NEWEST: list[NodeArrays] = []
 _MOST_GROUNDS = 4

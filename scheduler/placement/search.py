@@ -1,4 +1,4 @@
-"""Where a gang of a granted size lies best: its nodes, its mode, its servers; or a smaller one that is faster."""
+"""Finds the best placement of a gang of a granted size: nodes, mode and servers; or of a smaller, faster gang."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from scheduler.api.plan import Explanation
+from scheduler.api.proposal import Grant, Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.candidates import candidate_places
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.gangs import Packing, Spot, build_allocation, place_on, place_workers
+from scheduler.placement.gangs import NodeWorkers, build_allocation, place_on, place_workers
 from scheduler.placement.link_pricing import LinkPricing
-from scheduler.policies.toolkit.policy import Grant
 
-SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
+SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share is badly placed
 
 
 class PlacementSearch:
@@ -44,10 +44,10 @@ class PlacementSearch:
         return self.pricing.why(job, allocation, self._choices.get(job.id, ()))
 
     def find(
-        self, room: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         """The best of the grant's size and, where that would be scattered, of smaller ones: less may be faster."""
-        found = self.find_exactly(room, job, grant, keep=keep)
+        found = self.find_exactly(free, job, grant, keep=keep)
         least = grant.least_workers or grant.n_workers
         if grant.n_workers <= least:
             return found
@@ -59,27 +59,27 @@ class PlacementSearch:
         n = grant.n_workers
         while best_s > expected_s * (1 + SCATTERED) and n > least:
             n = max(least, n - 1 if n <= per_node else n // 2)
-            smaller = self.find_exactly(room, job, replace(grant, n_workers=n, n_nodes=0), keep=keep)
+            smaller = self.find_exactly(free, job, replace(grant, n_workers=n, n_nodes=0), keep=keep)
             if smaller is not None and (step_s := self.step_s(job, smaller)) < best_s * 1.02:
                 found, best_s = smaller, min(best_s, step_s)
         return found
 
     def find_exactly(
-        self, room: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
-        """As wished; where there is no such room, the fastest of what is left: packed, or spread as far as it goes."""
-        found = self._lay_out(room, job, grant, keep=keep)
+        """As granted; where that does not fit, the fastest placement left: packed, or spread as far as possible."""
+        found = self._lay_out(free, job, grant, keep=keep)
         is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
-        if not is_free or self._is_as_wished(found, grant):
+        if not is_free or self._is_as_requested(found, grant):
             return found
-        if found is None and not room.has_openings(job, grant.gpu_type, grant.n_workers):
+        if found is None and not free.has_capacity(job, grant.gpu_type, grant.n_workers):
             return None
-        others = [self._lay_out(room, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
-        ways = [way for way in (found, *others) if way is not None]
-        return min(ways, key=lambda way: self.speeds.step_s_on(job, way), default=None)
+        others = [self._lay_out(free, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
+        options = [option for option in (found, *others) if option is not None]
+        return min(options, key=lambda option: self.speeds.step_s_on(job, option), default=None)
 
-    def _is_as_wished(self, found: GangAllocation | None, grant: Grant) -> bool:
-        """On the wished number of nodes, none of them fuller than need be."""
+    def _is_as_requested(self, found: GangAllocation | None, grant: Grant) -> bool:
+        """Is it on the requested number of nodes, with as few workers as possible on the fullest?"""
         if found is None:
             return False
         loads = [len(share.gpus) for share in found.shares if share.gpus]
@@ -88,16 +88,16 @@ class PlacementSearch:
         return len(loads) <= n_nodes and (not grant.n_nodes or max(loads) <= -(-grant.n_workers // n_nodes))
 
     def _lay_out(
-        self, room: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
         if grant.spots:
-            spots = place_on(room, job, grant.spots)
+            spots = place_on(free, job, grant.spots)
         elif self.pricing is not None and grant.packing is Packing.PRICED:
             busy = self.pricing.contention.busy
             places = candidate_places(
-                room,
+                free,
                 job,
                 n_workers=grant.n_workers,
                 gpu_type=grant.gpu_type,
@@ -105,7 +105,7 @@ class PlacementSearch:
                 near=near,
                 n_nodes=grant.n_nodes,
             )
-            built = [self._build(room, job, spots, keep) for spots in places]
+            built = [self._build(free, job, spots, keep) for spots in places]
             self._choices[job.id] = [choice for choice in built if choice is not None]
             best = self.pricing.best(job, self._choices[job.id])
             if best is None and self._choices[job.id]:
@@ -113,7 +113,7 @@ class PlacementSearch:
             return best
         else:
             spots = place_workers(
-                room,
+                free,
                 job,
                 n_workers=grant.n_workers,
                 gpu_type=grant.gpu_type,
@@ -121,19 +121,19 @@ class PlacementSearch:
                 packing=grant.packing,
                 n_nodes=grant.n_nodes,
             )
-        return None if spots is None else self._build(room, job, spots, keep)
+        return None if spots is None else self._build(free, job, spots, keep)
 
     def _build(
-        self, room: FreeResources, job: JobSnapshot, spots: tuple[Spot, ...], keep: GangAllocation | None
+        self, free: FreeResources, job: JobSnapshot, spots: tuple[NodeWorkers, ...], keep: GangAllocation | None
     ) -> GangAllocation | None:
         """The mode that is fastest on these spots, and as many servers as find room."""
         layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})
         mode, n_servers = self.speeds.best_mode(job, layout)
         allocation: GangAllocation | None
-        allocation = build_allocation(room, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+        allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
         while allocation is None and n_servers > 1:
             n_servers //= 2
-            allocation = build_allocation(room, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+            allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
         if allocation is None and job.mode is None:
-            allocation = build_allocation(room, job, spots=spots, mode=Mode.ALL_REDUCE, n_servers=0, keep=keep)
+            allocation = build_allocation(free, job, spots=spots, mode=Mode.ALL_REDUCE, n_servers=0, keep=keep)
         return allocation

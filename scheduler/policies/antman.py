@@ -11,10 +11,9 @@ from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.placement.free_resources import GpuSlot
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, longest_run_first, n_held
 from scheduler.quota.budget import Budget
-
-Spot = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class _Case:
         self.grants: list[Grant] = []
         self.nodes = {node.name: node.n_gpus for node in view.nodes if node.is_schedulable}
         self.spots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
-        self.has: dict[bool, set[Spot]] = {True: set(), False: set()}
+        self.has: dict[bool, set[GpuSlot]] = {True: set(), False: set()}
         self.there: dict[bool, list[str]] = {True: [], False: []}
         for job in (*view.jobs, *view.settled):
             if n_held(job) and job.allocation is not None and job.phase is not Phase.STOPPING:  # those come free
@@ -76,7 +75,7 @@ class _Case:
             for name in set(pieces) & set(self.open):
                 self.open[name] -= pieces[name]
 
-    def place(self, job: JobSnapshot) -> list[Spot] | None:
+    def place(self, job: JobSnapshot) -> list[GpuSlot] | None:
         """GPUs for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
         n = job.fixed_workers
         if not _is_guaranteed(job):
@@ -112,10 +111,10 @@ class _Case:
         """It stays where it is, beside whoever of the other class is there."""
         n, why = n_held(job), (Explanation(Reason.UNCHANGED),)
         others = tuple(self.there[not _is_guaranteed(job)]) if self.may_share else ()
-        if not others and self.budget.take(job, n):
+        if not others and self.budget.reserve(job, n):
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), why))
-        elif others and self.budget.take_beside(job, n, gpu_type=""):
-            self.grants.append(Grant(job.id, n, "", why, beside=others, only_beside=False))
+        elif others and self.budget.reserve_colocated(job, n, gpu_type=""):
+            self.grants.append(Grant(job.id, n, "", why, colocated_with=others, only_colocated=False))
 
     def admit(self, job: JobSnapshot) -> None:
         kind, n = _is_guaranteed(job), job.fixed_workers
@@ -124,16 +123,18 @@ class _Case:
             return
         per_node = tuple((name, sum(spot[0] == name for spot in spots)) for name in dict.fromkeys(s[0] for s in spots))
         others = tuple(self.there[not kind])
-        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.take(job, n):
+        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.reserve(job, n):
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
         elif others and self.may_share and job.profile is not None:
             gpu_type = self.view.speeds.usual_type(job)
-            if not self.budget.take_beside(job, n, gpu_type=gpu_type):
+            if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"
-            why = (Explanation(Reason.SHARES_WHAT_IS_LEFT, {"n_workers": n, "partners": partners}),)
-            self.grants.append(Grant(job.id, n, gpu_type, why, spots=per_node, beside=others, only_beside=False))
+            why = (Explanation(Reason.COLOCATED_OPPORTUNISTIC, {"n_workers": n, "partners": partners}),)
+            self.grants.append(
+                Grant(job.id, n, gpu_type, why, spots=per_node, colocated_with=others, only_colocated=False)
+            )
         else:
             return
         self.has[kind].update(spots)

@@ -125,10 +125,10 @@ class _Queues:
         if self.is_within(job):
             return Explanation(Reason.FITS, {"n_workers": job.fixed_workers})
         facts = {"tenant": name_of(self.tenants[job.tenant]), "guarantee": round(self.guarantee[job.tenant], 1)}
-        return Explanation(Reason.LENT, facts)
+        return Explanation(Reason.BORROWED, facts)
 
     def _take(self, job: JobSnapshot, n_workers: int, why: Explanation) -> bool:
-        if not self.budget.take(job, n_workers):
+        if not self.budget.reserve(job, n_workers):
             return False
         self.used[job.tenant] += n_workers
         self.order.append(job.id)

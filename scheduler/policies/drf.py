@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
 from scheduler.api.topology import Node
@@ -16,7 +16,6 @@ from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submissi
 from scheduler.quota.budget import Budget
 
 RESOURCES = ("GPUs", "CPUs", "memory")
-Floats = NDArray[np.float64]  # shape (R,), in the order of RESOURCES
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Drf:
                 del queues[tenant]
             order.append(job.id)
             n_workers = _size(job)
-            if budget.take(job, n_workers):
+            if budget.reserve(job, n_workers):
                 why = shares.explain(job, Reason.DOMINANT_SHARE)
                 shares.add(job)
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (why,)))

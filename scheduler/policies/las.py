@@ -55,7 +55,7 @@ class Las:
                 "less": queues.served(comer),
                 "next_queue": queues.level[comer.id] + 1,
             }
-            return Explanation(Reason.SERVED_MORE, facts)
+            return Explanation(Reason.ATTAINED_SERVICE, facts)
 
         proposal = serve_in_order(order, budget=budget, note=note)
         granted = {grant.job: grant.n_workers for grant in proposal.grants}
@@ -66,7 +66,7 @@ class Las:
             else proposal.grants,
             memory=queues.memory(granted),
             wake_at_s=queues.next_change_s(granted),
-            is_final=self.roomiest,
+            places_after_preemption=self.roomiest,
         )
 
 

@@ -3,7 +3,7 @@
 Words. guarantee (nominal quota): GPUs that a tenant and all below it can have whenever they have jobs for them; that of
 a parent contains its children's and is at least their sum. What a tenant does not use is lent to its siblings, then to
 its parents' siblings, up to its lend limit; what it uses above its guarantee is borrowed, up to its borrow limit. GPUs
-of the cluster that nobody is guaranteed can be borrowed by all.
+of the cluster that are guaranteed to no tenant can be borrowed by all.
 Source: the rules of Kueue's cohorts (kueue.sigs.k8s.io, "ClusterQueue", "Cohort"). Deviation: a parent's guarantee
 contains its children's instead of being added to them; GPUs count in sum, not by type.
 
@@ -111,7 +111,7 @@ class BorrowingLedger:
         return more
 
     def most(self, tenant_id: str) -> int:
-        """What the tenant could have if nobody else had anything."""
+        """What the tenant could have if no other tenant used anything."""
         place = self._places[tenant_id]
         most = _ENDLESS
         for at in (*reversed(place.line), place):
@@ -131,7 +131,7 @@ class BorrowingLedger:
         if is_within and owner is not None:
             lender = self._places[owner].tenant
             assert lender is not None
-            return Explanation(Reason.LENT_OUT, {"tenant": lender.name or lender.id, "need": gpus})
+            return Explanation(Reason.GUARANTEE_BORROWED, {"tenant": lender.name or lender.id, "need": gpus})
         for at in (place, *place.line[:-1]):
             assert at.tenant is not None
             used = self._used[at.id]
@@ -145,9 +145,9 @@ class BorrowingLedger:
         return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
 
     def owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
-        """(True, who): the tenant or the nearest parent within whose own pool so many more lie. (False, None): none.
+        """(True, who): the tenant or the nearest parent within whose own pool so many more are. (False, None): none.
 
-        Limits of those below count. The cluster's own GPUs are guaranteed to nobody.
+        Limits of those below count. The cluster's own GPUs are guaranteed to no tenant.
         """
         more = gpus
         place = self._places[tenant_id]
@@ -161,7 +161,7 @@ class BorrowingLedger:
             more = self._over(at, more=more) - self._over(at)
         return False, None
 
-    def take(self, tenant_id: str, gpus: int) -> None:
+    def reserve(self, tenant_id: str, gpus: int) -> None:
         """Book it, allowed or not: what is held is held. Negative: given back."""
         self._add(self._places[tenant_id], gpus)
 

@@ -16,7 +16,7 @@ class Budget:
 
     gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
     away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
-    entitlement: what owners of guarantees claim and take back in this round; None where nobody is guaranteed anything.
+    entitlement: what owners of guarantees claim and take back in this round; None where no tenant has a guarantee.
     """
 
     def __init__(self, gpus: Mapping[str, int], ledger: Ledger, *, present: Mapping[str, str]) -> None:
@@ -41,7 +41,7 @@ class Budget:
 
     @property
     def lending(self) -> BorrowingLedger | None:
-        """The books of guarantees; None where nobody has one."""
+        """The books of guarantees; None where no tenant has one."""
         return self._ledger.lending
 
     def books(self) -> Ledger:
@@ -69,13 +69,13 @@ class Budget:
         return dict(self._left)
 
     def refusal(
-        self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None, is_wish: bool = True
+        self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None, is_request: bool = True
     ) -> Explanation | None:
         """Why the job may not have n workers in all (of this type, if one is said), or None if it may.
 
-        is_wish: the policy would give them; False = it is asked for a reason only, and changes nothing.
+        is_request: the policy would give them; False = it is asked for a reason only, and changes nothing.
         """
-        refused = self._over_quota(job, n_workers, is_wish=is_wish)
+        refused = self._over_quota(job, n_workers, is_request=is_request)
         if refused is not None:
             return refused
         if self._type_for(job, n_workers, gpu_type) is None:
@@ -86,17 +86,17 @@ class Budget:
             return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": free, "total": free, "need": more})
         return None
 
-    def _over_quota(self, job: JobSnapshot, n_workers: int, *, is_wish: bool = True) -> Explanation | None:
+    def _over_quota(self, job: JobSnapshot, n_workers: int, *, is_request: bool = True) -> Explanation | None:
         had = self.granted(job)
         more = n_workers - had
         if more <= 0:
             return None
         refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
         if self.entitlement is not None:
-            refused = self.entitlement.refusal(job, n_workers, had=had, is_wish=is_wish) or refused
+            refused = self.entitlement.refusal(job, n_workers, had=had, is_request=is_request) or refused
         return refused
 
-    def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
+    def reserve(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
         if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
             return False
@@ -105,41 +105,41 @@ class Budget:
         chosen = self._type_for(job, n_workers, gpu_type)
         if chosen is None:
             return False
-        self.give_back(job)
+        self.release(job)
         self._left[chosen] -= n_workers
-        self._ledger.take(job.tenant, gpus=n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers)
         self._granted[job.id] = (chosen, n_workers)
         if self.entitlement is not None:
-            self.entitlement.take(job, n_workers, chosen)
+            self.entitlement.record(job, n_workers, chosen)
         return True
 
-    def take_beside(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
+    def reserve_colocated(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
         """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
 
         A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
-        go has then not grown over its quota, and nobody gets more than it by sharing. It takes no GPU from anybody, so
+        go has then not grown over its quota, and no tenant exceeds its quota by sharing. No GPU is taken for it, so
         that nothing is borrowed for it.
         """
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
         if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
             return False
-        self.give_back(job)
-        self._ledger.take(job.tenant, gpus=n_workers, n_beside=n_workers)
+        self.release(job)
+        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers)
         self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
         self._sharing.add(job.id)
         return True
 
-    def give_back(self, job: JobSnapshot) -> None:
+    def release(self, job: JobSnapshot) -> None:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
             is_beside = job.id in self._sharing
-            self._ledger.give_back(job.tenant, gpus=had, n_beside=had if is_beside else 0)
+            self._ledger.release(job.tenant, gpus=had, n_shared=had if is_beside else 0)
             if is_beside:
                 self._sharing.remove(job.id)
                 return
             self._left[gpu_type] += had
             if self.entitlement is not None:
-                self.entitlement.take(job, -had, gpu_type)
+                self.entitlement.record(job, -had, gpu_type)
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
         return self._ledger.never(tenant_id, gpus=gpus)

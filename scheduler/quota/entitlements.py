@@ -32,13 +32,13 @@ class Claimant:
 class FairEntitlement:
     """What shares by weight entitle to. groups: by tenant, whose part its jobs count against.
 
-    reserve: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
+    reserved: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
     group, where policies size jobs; others' jobs have a use for the rest. used: granted so far, with what is settled.
     refused: groups that ceilings kept from more, in any copy of the budget.
     """
 
     groups: Mapping[str, str] = field(default_factory=dict)
-    reserve: Reservations = field(default_factory=Reservations)
+    reserved: Reservations = field(default_factory=Reservations)
     guarded: Collection[str] = frozenset()
     ceilings: Mapping[str, int] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
@@ -46,22 +46,25 @@ class FairEntitlement:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def copy(self) -> FairEntitlement:
-        return replace(self, reserve=self.reserve.copy(), used=dict(self.used))
+        return replace(self, reserved=self.reserved.copy(), used=dict(self.used))
 
 
 @dataclass
 class Entitlement:
-    """caps: by running job, what owners take back from it. reserve: by tenant, GPUs that jobs within a guarantee are to
-    have: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold. claimants: these
-    waiting jobs, with what each is to have; guarded: the running ones. lent_out: waiting jobs whose guaranteed GPUs
-    others keep until they end, with the reason. strict: the books with all that runs and all such claims, in which
-    nobody may borrow anew what they wait for; None = nobody waits for lent GPUs. fair: the same by shares.
+    """What tenants may have in a round, within guarantees and by fair shares.
+
+    caps: by running job, the workers it may keep where an owner reclaims GPUs from it. reserved: by tenant, GPUs for
+    jobs within a guarantee: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold.
+    claimants: these waiting jobs, with what each is to have; guarded: the running ones. waiting_for_borrowed: waiting
+    jobs whose guaranteed GPUs other tenants keep until their jobs end, with the reason. strict: the ledger with all
+    that runs and all such claims, in which no tenant may borrow anew what they wait for; None = no job waits
+    for borrowed GPUs. fair: the same by fair shares.
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
-    reserve: Reservations = field(default_factory=Reservations)
+    reserved: Reservations = field(default_factory=Reservations)
     claimants: Mapping[str, Claimant] = field(default_factory=dict)
-    lent_out: Mapping[str, Explanation] = field(default_factory=dict)
+    waiting_for_borrowed: Mapping[str, Explanation] = field(default_factory=dict)
     strict: BorrowingLedger | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     guarded: Collection[str] = frozenset()
@@ -71,18 +74,18 @@ class Entitlement:
     def copy(self) -> Entitlement:
         strict = None if self.strict is None else self.strict.copy()
         return replace(
-            self, strict=strict, reserve=self.reserve.copy(), fair=self.fair.copy(), _served=dict(self._served)
+            self, strict=strict, reserved=self.reserved.copy(), fair=self.fair.copy(), _served=dict(self._served)
         )
 
     def is_open(self, job: JobSnapshot) -> bool:
         """Can the claimant have what it claims, of what is kept for its tenant?"""
         claim = self.claimants[job.id]
-        own = self.reserve.unserved(job.tenant, claim.gpu_type)
-        return own + self.fair.reserve.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
+        own = self.reserved.unserved(job.tenant, claim.gpu_type)
+        return own + self.fair.reserved.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
 
-    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_wish: bool = True) -> Explanation | None:
+    def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_request: bool = True) -> Explanation | None:
         """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
-        has its part. A wish for more than that part is noted (FairRights.refused)."""
+        has its part. A request for more than that part is recorded in FairEntitlement.refused."""
         cap = self.caps.get(job.id)
         if cap is not None and n_workers > cap.n_workers:
             return cap.why
@@ -90,11 +93,11 @@ class Entitlement:
             refused = self.strict.refusal(job.tenant, _new(job, n_workers) - _new(job, had))
             if refused is not None:
                 return refused
-        return self._about_part(job, n_workers - had, is_wish=is_wish)
+        return self._about_part(job, n_workers - had, is_request=is_request)
 
     def kept(self, tenant: str, gpu_type: str) -> int:
         """GPUs of the type that are other tenants' jobs' own."""
-        return self.reserve.kept(tenant, gpu_type) + self.fair.reserve.kept(self._group(tenant), gpu_type)
+        return self.reserved.kept(tenant, gpu_type) + self.fair.reserved.kept(self._group(tenant), gpu_type)
 
     def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
         """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
@@ -102,41 +105,41 @@ class Entitlement:
         for gpu_type, n_left in left.items():
             if n_left < n_workers or (job.gpu_types and gpu_type not in job.gpu_types):
                 continue
-            if kept := self.reserve.kept(job.tenant, gpu_type):
+            if kept := self.reserved.kept(job.tenant, gpu_type):
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers}
-                return Explanation(Reason.KEPT_FOR_OWNER, facts)
-            if kept := self.fair.reserve.kept(self._group(job.tenant), gpu_type):
+                return Explanation(Reason.RESERVED_FOR_OWNER, facts)
+            if kept := self.fair.reserved.kept(self._group(job.tenant), gpu_type):
                 weight = self.fair.weights.get(self._group(job.tenant), 1.0)
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers, "weight": weight}
-                return Explanation(Reason.KEPT_FOR_TURN, facts)
-        return self.lent_out.get(job.id)
+                return Explanation(Reason.RESERVED_FOR_FAIR_SHARE, facts)
+        return self.waiting_for_borrowed.get(job.id)
 
-    def take(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
+    def record(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
         """Note a whole grant to a job that had none; negative: all of it is given back."""
         is_new, group = job.phase is Phase.WAITING, self._group(job.tenant)
         if n_workers > 0:
-            own = self.reserve.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)
+            own = self.reserved.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)
             n_left = n_workers - own if is_new or job.id in self.fair.guarded else 0
-            self._served[job.id] = (own, self.fair.reserve.serve(group, gpu_type, n_left))
+            self._served[job.id] = (own, self.fair.reserved.serve(group, gpu_type, n_left))
         else:
             own, by_turn = self._served.pop(job.id, (0, 0))
-            self.reserve.serve(job.tenant, gpu_type, -own)
-            self.fair.reserve.serve(group, gpu_type, -by_turn)
+            self.reserved.serve(job.tenant, gpu_type, -own)
+            self.fair.reserved.serve(group, gpu_type, -by_turn)
         self.fair.used[group] = self.fair.used.get(group, 0) + n_workers
         if self.strict is not None:
             new = _new(job, abs(n_workers))
-            self.strict.take(job.tenant, new if n_workers > 0 else -new)
+            self.strict.reserve(job.tenant, new if n_workers > 0 else -new)
 
-    def _about_part(self, job: JobSnapshot, more: int, *, is_wish: bool) -> Explanation | None:
+    def _about_part(self, job: JobSnapshot, more: int, *, is_request: bool) -> Explanation | None:
         group = self._group(job.tenant)
         most = self.fair.ceilings.get(group)
         used = self.fair.used.get(group, 0)
         if most is None or more <= 0 or used + more <= most:
             return None
-        if is_wish:
+        if is_request:
             self.fair.refused.add(group)
         facts = {"tenant": self.names.get(group, group), "part": most, "weight": self.fair.weights.get(group, 1.0)}
-        return Explanation(Reason.FAIR_PART, facts)
+        return Explanation(Reason.FAIR_SHARE_REACHED, facts)
 
     def _group(self, tenant: str) -> str:
         return self.fair.groups.get(tenant, tenant)

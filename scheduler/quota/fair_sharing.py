@@ -1,6 +1,6 @@
-"""Fair shares of what nobody is guaranteed: dominant shares by weight over a tree of tenants, and parts of a whole.
+"""Fair shares of what is guaranteed to no tenant: dominant shares by weight over a tree of tenants.
 
-Words. cohort: a tenant whose children share fairly; contenders: these children, and the cohort's own jobs beside them.
+Words. cohort: a tenant whose children share fairly; contenders: these children, and the cohort's own jobs.
 A contender's share is the largest part, over GPUs, CPUs and memory, that its use above its guarantee has of what the
 cohort could have, divided by its weight. Who has the smallest share is next.
 Source: dominant-resource fairness (Ghodsi et al., NSDI '11) as Kueue's fair sharing counts it (kueue.sigs.k8s.io,
@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
 from scheduler.api.topology import Node
 from scheduler.quota.borrowing import BorrowingLedger
 
 RESOURCES = ("GPUs", "CPUs", "memory")
-Floats = NDArray[np.float64]  # _R: shape (R,), in the order of RESOURCES; _C: shape (C,), by contender
-Key = tuple[str | None, str]  # cohort (None: the cluster), contender (the cohort itself: its own jobs)
+ContenderKey = tuple[str | None, str]  # cohort (None: the cluster), contender (the cohort itself: its own jobs)
 
 _LEAST_WEIGHT = 1e-9
 _HALVINGS = 80
@@ -51,7 +50,7 @@ def fair_parts(
     floors_C: Sequence[int],
     demands_C: Sequence[int],
 ) -> list[int]:
-    """Whole GPUs: what is above the nominal goes by weight, nobody below its floor nor above its demand.
+    """Whole GPUs: what is above the nominal goes by weight, none below its floor nor above its demand.
 
     All of total is given out, or all demands are met; floors above total are kept all the same. What whole GPUs leave
     over goes to who has the least for its weight with it, first ones first.
@@ -90,7 +89,7 @@ class Shares:
         *,
         lending: BorrowingLedger,
         cluster_R: Floats,
-        uses: Mapping[Key, float] | None = None,
+        uses: Mapping[ContenderKey, float] | None = None,
     ) -> None:
         self._tenants = {tenant.id: tenant for tenant in tenants}
         self._lending, self._uses = lending, uses or {}
@@ -99,8 +98,8 @@ class Shares:
         for tenant in self._tenants.values():
             self._below.setdefault(tenant.parent, []).append(tenant.id)
         self.lines = {tenant_id: self._line(tenant_id) for tenant_id in self._tenants}
-        self._used: dict[Key, Floats] = {}
-        self._waiting: dict[Key, Floats] = {}
+        self._used: dict[ContenderKey, Floats] = {}
+        self._waiting: dict[ContenderKey, Floats] = {}
 
     def copy(self) -> Shares:
         twin = Shares.__new__(Shares)
@@ -122,7 +121,7 @@ class Shares:
             if is_new:
                 self._waiting[key] = self._waiting.get(key, 0.0) + demand_R
 
-    def surplus(self, key: Key, more_R: Floats | float = 0.0) -> float:
+    def surplus(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
         """The contender's dominant share, not yet by weight, with so much more."""
         cohort, contender = key
         nominal = self._lending.guarantee(contender) if cohort != contender else 0
@@ -130,15 +129,15 @@ class Shares:
         used_R = self._used.get(key, np.zeros(len(RESOURCES))) + more_R
         return dominant_share(used_R, nominal_R=self._per_gpu_R * nominal, lendable_R=self._per_gpu_R * lendable)
 
-    def share(self, key: Key, more_R: Floats | float = 0.0) -> float:
+    def share(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
         return self.surplus(key, more_R) / self.weight(key)
 
-    def use(self, key: Key, more_R: Floats | float = 0.0, *, entry: float = 0.0) -> float:
+    def use(self, key: ContenderKey, more_R: Floats | float = 0.0, *, entry: float = 0.0) -> float:
         """What it is charged for the past, by weight; entry: the part of a start's share that is charged at once."""
         new = self.surplus(key, more_R) - self.surplus(key, -self._waiting.get(key, np.zeros(len(RESOURCES))))
         return (self._uses.get(key, 0.0) + entry * new) / self.weight(key)
 
-    def weight(self, key: Key) -> float:
+    def weight(self, key: ContenderKey) -> float:
         return max(self._tenants[key[1]].weight, _LEAST_WEIGHT)
 
     def half_life_s(self, cohort: str | None) -> float:
@@ -147,7 +146,7 @@ class Shares:
     def shares_fairly(self, cohort: str | None) -> bool:
         return cohort is not None and self._tenants[cohort].shares_fairly
 
-    def meet(self, a: str, b: str) -> tuple[Key, Key] | None:
+    def meet(self, a: str, b: str) -> tuple[ContenderKey, ContenderKey] | None:
         """The contenders of one cohort that two tenants belong to; None where no cohort shares between them."""
         for mine, other in zip(self.lines[a], self.lines[b], strict=False):
             if mine != other:
@@ -160,7 +159,7 @@ class Shares:
         found: dict[str, int] = {}
 
         def share_out(total: int, level: int, members: Collection[str]) -> None:
-            below: dict[Key, list[str]] = {}
+            below: dict[ContenderKey, list[str]] = {}
             for group in members:
                 if len(groups[group]) <= level:
                     found[group] = total
@@ -180,12 +179,12 @@ class Shares:
         share_out(total, 0, groups)
         return found
 
-    def _line(self, tenant_id: str) -> tuple[Key, ...]:
+    def _line(self, tenant_id: str) -> tuple[ContenderKey, ...]:
         """The contenders it belongs to, from above, as far down as cohorts share fairly; empty: not at all."""
         path = [tenant_id]
         while (parent := self._tenants[path[-1]].parent) is not None:
             path.append(parent)
-        line: list[Key] = []
+        line: list[ContenderKey] = []
         cohort: str | None = None
         for at in reversed(path):
             if not (self.shares_fairly(cohort) or (cohort is None and len(self._below[None]) == 1)):

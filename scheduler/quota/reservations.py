@@ -1,4 +1,4 @@
-"""GPUs that are somebody's own in a round, by type, until jobs of theirs are granted as many."""
+"""GPUs that are reserved for owners in a round, by type, until jobs of theirs are granted as many."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reservations:
         return self._in_all.get(gpu_type, 0) - self.unserved(owner, gpu_type)
 
     def serve(self, owner: str, gpu_type: str, n_gpus: int) -> int:
-        """Grant the owner so many, as far as they are its own; tells how many were. Negative: given back."""
+        """Grant the owner so many, as far as they are reserved for it; returns how many were. Negative: released."""
         served = min(n_gpus, self.unserved(owner, gpu_type))
         if served:
             self.add(owner, gpu_type, -served)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.quota.fair_sharing import Key
+from scheduler.quota.fair_sharing import ContenderKey
 
 ENTRY_S = 300.0  # a start is charged for so many seconds at once: what a sample each five minutes would have missed
 
@@ -39,17 +39,17 @@ class _Use:
 
 
 class DecayedUsage:
-    """By contender. memory: what to_json said after the round before."""
+    """By contender. memory: what to_json returned after the round before."""
 
     def __init__(self, memory: Mapping[str, Any], *, now_s: float) -> None:
         self._at_s = now_s
         self._before_s: float = memory.get("at_s", now_s)
-        self._by: dict[Key, _Use] = {
+        self._by: dict[ContenderKey, _Use] = {
             (cohort, contender): _Use(*numbers) for cohort, contender, *numbers in memory.get("by", ())
         }
 
-    def age(self, key: Key, half_life_s: float) -> float:
-        """Brings the contender's use up to now, and tells it. Asked once in a round."""
+    def age(self, key: ContenderKey, half_life_s: float) -> float:
+        """The contender's usage, brought up to now; to be called once in a round."""
         use = self._by.setdefault(key, _Use())
         for_s = max(0.0, self._at_s - self._before_s)
         if for_s > 0:
@@ -58,7 +58,7 @@ class DecayedUsage:
             use.charged = decayed(use.charged, held=use.held - paid / for_s, for_s=for_s, half_life_s=half_life_s)
         return use.charged
 
-    def note(self, key: Key, *, held: float, started: float, half_life_s: float) -> None:
+    def record(self, key: ContenderKey, *, held: float, started: float, half_life_s: float) -> None:
         """After the round: its share from now on, and the part of it that starts now."""
         use = self._by.setdefault(key, _Use())
         use.held = held

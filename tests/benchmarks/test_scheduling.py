@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import scheduling
-from benchmarks.scheduling_cells import LOADS, WORKLOADS, Cell, all_cells
+from benchmarks.scheduling_cells import LOADS, WORKLOADS, SchedulingCell, all_cells
 from benchmarks.scheduling_tables import document
 from scheduler.commands import simulate
 
@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def figures(cell: Cell, average_s: float) -> dict[str, object]:
+def figures(cell: SchedulingCell, average_s: float) -> dict[str, object]:
     times = {"avg_jct_s", "median_jct_s", "p95_jct_s", "p99_jct_s", "makespan_s"}
     more = {"utilisation": 0.5, "decision_ms": {"mean": 1.0, "p99": 2.0}, "commit": "abc", "options": cell.options()}
     return dict.fromkeys(times, average_s) | {"jct_s": {"a": average_s}} | more

@@ -13,7 +13,7 @@ from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
-from mlhub.metrics.reads import Point, effective, thin
+from mlhub.metrics.reads import SeriesPoint, effective, thin
 from mlhub.metrics.stalls import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -215,8 +215,8 @@ def test_a_gang_that_is_done_leaves_a_model_version_with_its_lineage(attempt: At
     assert done.result_version.dataset_version_id == done.dataset_version_id
 
 
-def point(step: int, attempt_number: int, value: float = 0.0) -> Point:
-    return Point(step, step / 10, value, timezone.now(), attempt_number)
+def point(step: int, attempt_number: int, value: float = 0.0) -> SeriesPoint:
+    return SeriesPoint(step, step / 10, value, timezone.now(), attempt_number)
 
 
 def test_what_a_later_attempt_trained_again_replaces_what_was_there() -> None:

@@ -166,7 +166,7 @@ OTHER_COMMANDS = {
     "bench --gpus 8 --jobs 5 --json nowhere/out.json": "nowhere/out.json: there is no folder",
     "bench --gpus 8 --jobs 5 --policy lottery": "there is no policy 'lottery'; known: ",
     "replay empty.json": "empty.json: there are no rounds in it; record one first",
-    "replay other.json": "other.json: this snapshot has version None; this MLHub reads versions 1 and 2; give",
+    "replay other.json": "other.json: this snapshot has version None; this MLHub reads versions 1, 2 and 3; give",
     "replay broken.json": "broken.json, row 1: not JSON: ",
     "replay nowhere.json": "nowhere.json: No such file or directory; check the path",
     "explain other.json --job a": "other.json: this snapshot has version None",

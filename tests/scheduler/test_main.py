@@ -229,7 +229,7 @@ def test_a_recorded_round_is_explained_job_by_job(folder: Path, capsys: pytest.C
     record(folder)
     assert run("explain round.json --job b") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["b second: wait", "    All 2 GPUs are in use; it needs 1."]
+    assert lines[:2] == ["b second: wait", "    Pending: all 2 GPUs are allocated; it requests 1."]
     assert run("explain round.json --job z") == 2
     assert capsys.readouterr().err == "scheduler: job 'z' is not in this round; it has a, b\n"
 

@@ -7,17 +7,15 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import urllib3
 import yaml
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError
-
-Object = dict[str, Any]
 
 N_TRIES = 5
 LONGEST_PAUSE_S = 5.0

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import ApiError, KubeNotFoundError, KubernetesApi, connection
@@ -30,6 +30,7 @@ from mlhub.backends.kubernetes.gpus import GpuOffer, gpu_offer
 from mlhub.backends.kubernetes.launching import GangLauncher
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import ending, is_running, needs_events, obstacle
 from mlhub.backends.kubernetes.removal import Remover
@@ -45,7 +46,6 @@ from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, Role
 
 logger = logging.getLogger(__name__)
-Object = dict[str, Any]
 T = TypeVar("T")
 
 OTHERS_EVERY_S = 15.0  # how often other people's pods are counted

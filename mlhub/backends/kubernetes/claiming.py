@@ -6,19 +6,18 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mlhub.backends.kubernetes import claims, names
 from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.gpus import Device, GpuOffer, Way
 from mlhub.backends.kubernetes.names import GangNames
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
 
 logger = logging.getLogger(__name__)
-Object = dict[str, Any]
 Slot = tuple[str, int]  # node, index
 
 ASKED_AGAIN_S = 300.0  # whether the API server serves claims

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.gpus import Device
 from mlhub.backends.kubernetes.names import GangNames
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.quantities import quantity
-
-Object = dict[str, Any]
 
 GROUP = "/apis/resource.k8s.io"
 VERSIONS = ("v1", "v1beta2", "v1beta1")  # the best first: stable since 1.34

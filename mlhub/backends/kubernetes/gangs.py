@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.problems import (
     KILLED_CODE,
     Ending,
@@ -20,8 +20,6 @@ from mlhub.backends.kubernetes.problems import (
 from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Role
-
-Object = dict[str, Any]
 
 FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
 SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
 from mlhub.backends.kubernetes import manifests, names, paths, tenancy
 from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubeConflictError, KubeNotFoundError, KubernetesApi
@@ -12,13 +11,12 @@ from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.names import GangNames
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import StartProblem
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
-
-Object = dict[str, Any]
 
 
 class GangLauncher:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from mlhub.backends.kubernetes import in_place, names
 from mlhub.backends.kubernetes.containers import (
@@ -21,10 +20,9 @@ from mlhub.backends.kubernetes.containers import (
 )
 from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.names import GangNames
+from mlhub.backends.kubernetes.objects import Manifest
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire.launch import Input, LaunchSpec, PodPlacement
-
-Manifest = dict[str, Any]
 
 LEAVE_A_SICK_NODE_AFTER_S = 30
 

@@ -7,13 +7,12 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from typing import Any
 
 from mlhub.backends.kubernetes.api import ApiError, ExpiredError, ForbiddenError, KubernetesApi
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.protocol import BackendUnavailableError
 
 logger = logging.getLogger(__name__)
-Object = dict[str, Any]
 
 WATCH_S = 30
 RELIST_S = 300.0

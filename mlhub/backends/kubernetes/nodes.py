@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from mlhub.backends.kubernetes.gpus import PRODUCT, Device, GpuOffer, Way, gpu_offer
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import condition, when
 from mlhub.backends.kubernetes.quantities import bits, quantity
 from mlhub.backends.protocol import NodeStatus
-
-Object = dict[str, Any]
 
 CPU_SLOT = "cpu-slot"  # the type of a slot on a node without GPUs
 RACK_LABELS = ("mlhub.dev/rack", "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")

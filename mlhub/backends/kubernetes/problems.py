@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from mlhub.backends.kubernetes.containers import MAIN
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.wire.exits import Cause, cause_of
-
-Object = dict[str, Any]
 
 KILLED_CODE, TERMINATED_CODE = 137, 143
 NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this nobody will confirm the end

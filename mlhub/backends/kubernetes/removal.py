@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.claiming import ClaimRequests
 from mlhub.backends.kubernetes.gangs import Stop
 from mlhub.backends.kubernetes.mirror import Mirror
-
-Object = dict[str, Any]
+from mlhub.backends.kubernetes.objects import Object
 
 
 class Remover:

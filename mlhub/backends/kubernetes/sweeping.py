@@ -6,16 +6,15 @@ import hashlib
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import KubeConflictError, KubeNotFoundError, KubernetesApi
 from mlhub.backends.kubernetes.containers import ACCOUNT, CHECKPOINT_CLAIM, CHECKPOINTS, pod_security
+from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import when
 
 logger = logging.getLogger(__name__)
-Object = dict[str, Any]
 
 MOST_KEPT = 3500  # ids of jobs that fit into a variable; a project with more of them at once is not swept
 DEADLINE_S = 1800

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlparse
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.containers import ACCOUNT, CACHE_CLAIM, CHECKPOINT_CLAIM
+from mlhub.backends.kubernetes.objects import Manifest
 from mlhub.backends.kubernetes.options import KubernetesOptions
-
-Manifest = dict[str, Any]
 
 LIMITS, DEFAULT_DENY, ALLOWED = "mlhub-limits", "mlhub-default-deny", "mlhub-names-and-ingest"
 PODS_WITHOUT_LIMITS_GET = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.models.speed.fitting import Floats
+from scheduler.api.arrays import Floats
 
 NEWEST = 200  # arrivals count
 MOST_RHO = 0.98

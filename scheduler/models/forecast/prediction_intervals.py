@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.models.speed.fitting import Floats
+from scheduler.api.arrays import Floats
 
 MOST_KEPT = 6  # of a job's predictions; beyond, every other one goes, and those that stay count twice
 MOST_ENDED = 400  # of the newest scores count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.models.interference.job_features import FloatArray
+from scheduler.api.arrays import Floats
 
 N_BINS = 32
 
@@ -21,11 +21,11 @@ class BoostedTrees:
         self, *, n_trees: int = 250, depth: int = 4, rate: float = 0.06, ridge: float = 2.0, sampled: float = 0.7
     ) -> None:
         self._n_trees, self._depth, self._rate, self._ridge, self._sampled = n_trees, depth, rate, ridge, sampled
-        self._cuts: list[FloatArray] = []
-        self._trees: list[tuple[list[tuple[int, int]], FloatArray]] = []
+        self._cuts: list[Floats] = []
+        self._trees: list[tuple[list[tuple[int, int]], Floats]] = []
         self._mean = 0.0
 
-    def fit(self, x_NF: FloatArray, y_N: FloatArray) -> BoostedTrees:
+    def fit(self, x_NF: Floats, y_N: Floats) -> BoostedTrees:
         """Each tree corrects the rest of those before it, on a random part of the examples."""
         inner = np.linspace(0, 1, N_BINS + 1)[1:-1]
         self._cuts = [np.unique(np.quantile(column, inner)) for column in x_NF.T]
@@ -48,18 +48,18 @@ class BoostedTrees:
             rest_N = rest_N - values[leaf_N]
         return self
 
-    def predict(self, x_NF: FloatArray) -> FloatArray:
+    def predict(self, x_NF: Floats) -> Floats:
         bins_NF = self._bins(x_NF)
         total = np.full(len(x_NF), self._mean)
         for questions, values in self._trees:
             total += values[_leaves(bins_NF, questions)]
         return total
 
-    def _bins(self, x_NF: FloatArray) -> NDArray[np.int64]:
+    def _bins(self, x_NF: Floats) -> NDArray[np.int64]:
         found = [np.searchsorted(cuts, column, side="left") for cuts, column in zip(self._cuts, x_NF.T, strict=True)]
         return np.stack(found, axis=1).astype(np.int64) if found else np.zeros((len(x_NF), 0), dtype=np.int64)
 
-    def _questions(self, bins_NF: NDArray[np.int64], rest_N: FloatArray) -> list[tuple[int, int]]:
+    def _questions(self, bins_NF: NDArray[np.int64], rest_N: Floats) -> list[tuple[int, int]]:
         """The (feature, bin) of each level: right is what lies above the bin."""
         n, n_features = bins_NF.shape
         leaf_N = np.zeros(n, dtype=np.int64)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.models.interference.job_features import FloatArray, MeasuredPair, family_of
+from scheduler.api.arrays import Floats
+from scheduler.models.interference.job_features import MeasuredPair, family_of
 from scheduler.models.interference.model import Interference
 
 GROUPS: Mapping[str, Callable[[str], str]] = {"job": lambda name: name, "family": family_of}
 
 
-def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> FloatArray:
+def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floats:
     """Predictions of each pair by models that never saw its group; shape (pairs, 4): norm_a, norm_b, sd_a, sd_b.
 
     group "pair": no measurement of the two names, in either order, is learnt from. "job" and "family": none of any
@@ -41,7 +42,7 @@ def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floa
         rows = np.flatnonzero(left_out).tolist()
         total[rows] += model.predict_all([(pairs[i].a, pairs[i].b) for i in rows])
         times[rows] += 1
-    result: FloatArray = total / times[:, None]
+    result: Floats = total / times[:, None]
     return result
 
 
@@ -73,7 +74,7 @@ def evaluate(pairs: Sequence[MeasuredPair], *, n_folds: int = 5, group: str = "p
     }
 
 
-def _auc(sums: FloatArray, bad: NDArray[np.bool_]) -> float | None:
+def _auc(sums: Floats, bad: NDArray[np.bool_]) -> float | None:
     if bad.all() or not bad.any():
         return None
     difference = sums[~bad][:, None] - sums[bad][None, :]

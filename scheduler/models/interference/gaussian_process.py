@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from scheduler.models.interference.job_features import FloatArray, JobTable
-
-IntArray = NDArray[np.int64]
+from scheduler.api.arrays import Floats, Ints
+from scheduler.models.interference.job_features import JobTable
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ SEARCHED = (
 class PairProcess:
     """Learns from pairs; weights are chosen by leaving each pair out in turn, which has a closed form."""
 
-    def __init__(self, jobs: JobTable, a_P: IntArray, b_P: IntArray, y_P2: FloatArray, *, n_passes: int = 2) -> None:
+    def __init__(self, jobs: JobTable, a_P: Ints, b_P: Ints, y_P2: Floats, *, n_passes: int = 2) -> None:
         """jobs: those of the pairs; a_P, b_P: rows of it; y_P2: normalised speeds of a and of b."""
         self._jobs = jobs
         self._self_M, self._other_M = np.concatenate([a_P, b_P]), np.concatenate([b_P, a_P])
@@ -72,7 +70,7 @@ class PairProcess:
         self._factor = cho_factor(covariance, lower=True)
         self._alpha_M = cho_solve(self._factor, self._z_M)
 
-    def predict(self, jobs: JobTable, self_N: IntArray, other_N: IntArray) -> tuple[FloatArray, FloatArray]:
+    def predict(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> tuple[Floats, Floats]:
         """Mean and standard deviation of how fast jobs[self] runs beside jobs[other]; not clipped."""
         across = self._covariance(jobs, self_N, other_N, self.weights)
         mean_N = self._mean + self._spread * (across @ self._alpha_M)
@@ -84,7 +82,7 @@ class PairProcess:
         variance_N = (1 - unknown_N) * variance_N + unknown_N * np.maximum(variance_N, 1.0)
         return mean_N, self._spread * np.sqrt(variance_N)
 
-    def _searched(self, n_passes: int, pairs: IntArray) -> KernelWeights:
+    def _searched(self, n_passes: int, pairs: Ints) -> KernelWeights:
         """Coordinate search in factors of 3, then of 1.7, from the defaults, on some of the pairs."""
         best = KernelWeights()
         error = self._loss(best, pairs)
@@ -101,7 +99,7 @@ class PairProcess:
                         break
         return best
 
-    def _loss(self, weights: KernelWeights, pairs: IntArray) -> float:
+    def _loss(self, weights: KernelWeights, pairs: Ints) -> float:
         """Mean squared error of the pairs left out, in variances; a little more for noise that explains nothing."""
         if not 1e-3 <= weights.noise <= 1.0:
             return float("inf")
@@ -112,7 +110,7 @@ class PairProcess:
         surprise = float(np.mean(error_M**2 / variance_M + np.log(variance_M)))
         return float(np.mean(error_M**2)) + 0.02 * surprise
 
-    def _left_out(self, weights: KernelWeights, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _left_out(self, weights: KernelWeights, pairs: Ints) -> tuple[Floats, Floats]:
         """Error and variance of each observation of these pairs, had its pair been left out (both directions of it)."""
         rows = np.concatenate([pairs, pairs + len(self._z_M) // 2])
         covariance = self._covariance(self._jobs, self._self_M[rows], self._other_M[rows], weights, among=rows)
@@ -135,37 +133,37 @@ class PairProcess:
     def _covariance(
         self,
         jobs: JobTable,
-        self_N: IntArray,
-        other_N: IntArray,
+        self_N: Ints,
+        other_N: Ints,
         weights: KernelWeights,
         *,
-        among: IntArray | slice = slice(None),
-    ) -> FloatArray:
+        among: Ints | slice = slice(None),
+    ) -> Floats:
         """Between the observations given and the training ones (or those among them)."""
         like = _likeness(jobs, self._jobs, weights)
         self_M, other_M = self._self_M[among], self._other_M[among]
         own, others = like[np.ix_(self_N, self_M)], like[np.ix_(other_N, other_M)]
         crossed = like[np.ix_(self_N, other_M)] * like[np.ix_(other_N, self_M)]
         straight = own * others
-        result: FloatArray = (
+        result: Floats = (
             weights.additive * (own + others) + (weights.product + weights.joint) * straight + weights.joint * crossed
         )
         return result
 
-    def _own(self, jobs: JobTable, self_N: IntArray, other_N: IntArray) -> FloatArray:
+    def _own(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> Floats:
         """Prior variance of each observation; a job is wholly like itself."""
         like = _likeness(jobs, jobs, self.weights)
         w = self.weights
-        result: FloatArray = 2 * w.additive + w.product + w.joint + w.joint * like[self_N, other_N] ** 2
+        result: Floats = 2 * w.additive + w.product + w.joint + w.joint * like[self_N, other_N] ** 2
         return result
 
 
-def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> FloatArray:
+def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
     """Covariance of two jobs' latent traits: same name, same family at a like size, like features."""
     same_name = _same(jobs.names, known.names)
     doublings = jobs.sizes[:, None] - known.sizes[None, :]
     family = _same(jobs.families, known.families) * np.exp(-0.5 * (doublings / weights.size_length) ** 2)
-    total: FloatArray = weights.by_name * same_name + weights.by_family * family
+    total: Floats = weights.by_name * same_name + weights.by_family * family
     n_features = jobs.features.shape[1]
     if n_features:
         squares = (
@@ -178,7 +176,7 @@ def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> FloatA
     return total / (weights.by_name + weights.by_family + (weights.by_features if n_features else 0.0))
 
 
-def _same(one_J: Sequence[int] | IntArray, other_J: Sequence[int] | IntArray) -> FloatArray:
+def _same(one_J: Sequence[int] | Ints, other_J: Sequence[int] | Ints) -> Floats:
     a, b = np.asarray(one_J), np.asarray(other_J)
-    result: FloatArray = ((a[:, None] == b[None, :]) & (a[:, None] >= 0)).astype(float)
+    result: Floats = ((a[:, None] == b[None, :]) & (a[:, None] >= 0)).astype(float)
     return result

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from scheduler.api.arrays import Floats
 
 _BRACKET = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]\s*$")
 _SETTING = re.compile(
@@ -73,8 +73,8 @@ class JobTable(NamedTuple):
 
     names: NDArray[np.int64]
     families: NDArray[np.int64]
-    sizes: FloatArray
-    features: FloatArray
+    sizes: Floats
+    features: Floats
 
 
 class Vocabulary:
@@ -116,6 +116,6 @@ class Vocabulary:
         )
 
 
-def _column(jobs: Sequence[JobTraits], feature: str) -> FloatArray:
+def _column(jobs: Sequence[JobTraits], feature: str) -> Floats:
     values = np.array([job.features.get(feature, np.nan) for job in jobs], dtype=float)
     return np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), np.nan)

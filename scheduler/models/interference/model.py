@@ -10,18 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats, Ints
 from scheduler.models.interference.boosted_trees import BoostedTrees
 from scheduler.models.interference.gaussian_process import PairProcess
-from scheduler.models.interference.job_features import (
-    FloatArray,
-    JobTable,
-    JobTraits,
-    MeasuredPair,
-    PairSpeeds,
-    Vocabulary,
-)
+from scheduler.models.interference.job_features import JobTable, JobTraits, MeasuredPair, PairSpeeds, Vocabulary
 
 # Mean and standard deviation over 330 measured V100 pairs (Narayanan et al., Gavel, OSDI '20).
 PRIOR_MEAN, PRIOR_SD = 0.66, 0.24
@@ -33,8 +26,6 @@ MEASURED_SD = 0.03  # of one measurement; repeats lessen it
 MAX_PROCESS_PAIRS = 700  # the process costs their cube; trees take all
 N_INNER_FOLDS = 4
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-IntArray = NDArray[np.int64]
 
 
 class Interference:
@@ -103,7 +94,7 @@ class Interference:
         if self._vocabulary.features and len(pairs) >= MIN_PAIRS_FOR_TREES:
             self._blend(table, a_P, b_P, y_P2, kept)
 
-    def _blend(self, table: JobTable, a_P: IntArray, b_P: IntArray, y_P2: FloatArray, kept: IntArray) -> None:
+    def _blend(self, table: JobTable, a_P: Ints, b_P: Ints, y_P2: Floats, kept: Ints) -> None:
         """The share of the trees that would have predicted left-out pairs best."""
         folds_P = np.random.default_rng(0).permutation(len(a_P)) % N_INNER_FOLDS
         left_out_P2 = np.zeros_like(y_P2)
@@ -184,12 +175,12 @@ def _merged(
     return merged
 
 
-def _examples(table: JobTable, a_P: IntArray, b_P: IntArray, y_P2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _examples(table: JobTable, a_P: Ints, b_P: Ints, y_P2: Floats) -> tuple[Floats, Floats]:
     x = _inputs(table, np.concatenate([a_P, b_P]), np.concatenate([b_P, a_P]))
     return x, np.concatenate([y_P2[:, 0], y_P2[:, 1]])
 
 
-def _inputs(table: JobTable, self_N: IntArray, other_N: IntArray) -> FloatArray:
+def _inputs(table: JobTable, self_N: Ints, other_N: Ints) -> Floats:
     """What the trees see of i beside j: i's features and j's, and their sums, which is where a GPU is full."""
     own = np.column_stack([table.features[self_N], table.sizes[self_N]])
     others = np.column_stack([table.features[other_N], table.sizes[other_N]])

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.models.interference.job_features import FloatArray, JobTraits, MeasuredPair
+from scheduler.api.arrays import Floats
+from scheduler.models.interference.job_features import JobTraits, MeasuredPair
 
 COLUMNS = ("job_a", "job_b", "norm_a", "norm_b")
 MAX_NORM = 1.5  # measurements are noisy, but nobody runs so much faster beside another
@@ -115,9 +116,9 @@ def _norm(cell: str, column: str, name: str, row: int) -> float:
 
 def _features(
     header: Sequence[str], measured: Sequence[tuple[int, dict[str, str], list[float]]], name: str
-) -> tuple[dict[str, FloatArray], dict[str, str]]:
+) -> tuple[dict[str, Floats], dict[str, str]]:
     """Values of shape (2, rows) by feature, and the columns that are none, with the reason."""
-    features: dict[str, FloatArray] = {}
+    features: dict[str, Floats] = {}
     left_out: dict[str, str] = {}
     stems = [c[:-2] for c in header if c.endswith("_a") and c not in COLUMNS]
     for stem in stems:
@@ -154,7 +155,7 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _restating(features: Mapping[str, FloatArray], norms: FloatArray, jobs: NDArray[np.str_]) -> list[str]:
+def _restating(features: Mapping[str, Floats], norms: Floats, jobs: NDArray[np.str_]) -> list[str]:
     """Features that give away the result: the norm, its loss or inverse, alone or relative to another feature.
 
     Of two features whose ratio is the norm, the one that changes with the partner gives it away: speed beside, not
@@ -179,7 +180,7 @@ def _restating(features: Mapping[str, FloatArray], norms: FloatArray, jobs: NDAr
     return sorted(found)
 
 
-def _follows(values: FloatArray, norms: FloatArray, jobs: NDArray[np.str_]) -> bool:
+def _follows(values: Floats, norms: Floats, jobs: NDArray[np.str_]) -> bool:
     """Whether log value and log norm move together within rows of one job's name, up or down."""
     usable = np.isfinite(values) & (values > 0)
     if usable.sum() < 20 or usable.mean() < 0.5:
@@ -194,7 +195,7 @@ def _follows(values: FloatArray, norms: FloatArray, jobs: NDArray[np.str_]) -> b
     return spreads > 1e-6 and abs(float(np.mean(value_N * norm_N))) > 0.97 * spreads
 
 
-def _spread_within(values: FloatArray, jobs: NDArray[np.str_]) -> float:
+def _spread_within(values: Floats, jobs: NDArray[np.str_]) -> float:
     """Mean relative spread of a column within rows of one job's name."""
     spreads = []
     for job in np.unique(jobs):

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation
 from scheduler.api.topology import Node, Rack
 from scheduler.models.layout import Layout
 from scheduler.models.network.bandwidth import bits_on_links
 
-Floats = NDArray[np.float64]
 Stepping = Callable[[Floats], Floats]  # wire seconds of every flow, shape (F,) -> step seconds, shape (F,)
 
 _EVEN = 1e-9  # links that fill up at the same level

@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.api.arrays import Floats, Ints
 from scheduler.api.snapshot import Mode
 from scheduler.models.layout import ClusterTopology, Layout, Shape, shape_of
-from scheduler.models.speed.fitting import Floats, sync_terms
+from scheduler.models.speed.fitting import sync_terms
 
-Ints = NDArray[np.int64]
 Gang = tuple[int, int]  # workers, and over how many nodes they are spread evenly; 0 = packed
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import Mode, SpeedObservation
 from scheduler.models.layout import Layout
 from scheduler.models.network.bandwidth import all_reduce_wire_s, parameter_server_wire_s
@@ -25,7 +25,6 @@ ALWAYS_EXPOSED = 0.05  # the part of a synchronisation that nothing hides: the l
 CLEARLY_EXPOSED = 0.1  # of a pass: what is exposed beyond this is traffic; what is less may be stragglers' noise
 PRIOR_WEIGHT = 0.15  # against 1 for a measurement
 
-Floats = NDArray[np.float64]
 PRIOR_SYNC: Floats = np.array([1.0, 1.0, 0.0])
 
 

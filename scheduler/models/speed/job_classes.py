@@ -11,11 +11,11 @@ from typing import cast
 
 import numpy as np
 
+from scheduler.api.arrays import Floats, Ints
 from scheduler.api.snapshot import JobSnapshot, Mode
 from scheduler.models.goodput import batches_of
 from scheduler.models.layout import ClusterTopology
-from scheduler.models.speed.candidate_layouts import Gang, Ints, ways_of
-from scheduler.models.speed.fitting import Floats
+from scheduler.models.speed.candidate_layouts import Gang, ways_of
 from scheduler.models.speed.model import FEW_SERVERS, MEASURED_ERROR, PRIOR_ERROR, SERVERS_MUST_GAIN, SpeedModel
 
 SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share

@@ -7,13 +7,13 @@ from typing import cast
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.goodput import BatchSchedule, batches_of, course_of, gain_B
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed.candidate_layouts import Gang
-from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.job_classes import UNTRIED_GAIN, JobClass, StepTimes, price
 from scheduler.models.speed.model import SpeedModel, speed_model
 

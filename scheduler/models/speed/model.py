@@ -16,13 +16,13 @@ from statistics import median
 
 import numpy as np
 
+from scheduler.api.arrays import Floats, Ints
 from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
 from scheduler.models.layout import Layout, Shape, servings, shape_of
-from scheduler.models.speed.candidate_layouts import CandidateLayouts, Ints
+from scheduler.models.speed.candidate_layouts import CandidateLayouts
 from scheduler.models.speed.fitting import (
     ALWAYS_EXPOSED,
     HIDING,
-    Floats,
     exposed_s,
     fit_factors,
     fit_sync,

@@ -10,9 +10,9 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from scheduler.api.arrays import Floats
+
 Weights = Mapping[str, Floats]
 
 N_FEATURES = 10

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.dl2.network import N_FEATURES, Floats, Weights, logits, trained
+from scheduler.policies.dl2.network import N_FEATURES, Weights, logits, trained
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
 from scheduler.quota.budget import Budget
 
@@ -28,7 +29,7 @@ class Dl2:
 
     slot_s: float = 1200.0
     name: str = "dl2"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         jobs = sorted(view.jobs, key=by_submission)
@@ -72,7 +73,7 @@ class _Giving:
         picked: list[str] = []
         if not anew:
             for job in self.jobs:
-                if n_held(job) and self.budget.take(job, n_held(job)):
+                if n_held(job) and self.budget.reserve(job, n_held(job)):
                     picked.append(job.id)
         able = [job for job in self.jobs if anew or not self.budget.granted(job)]
         features = np.array([self._features(job, len(able)) for job in able]).reshape(len(able), N_FEATURES)
@@ -82,7 +83,7 @@ class _Giving:
             if chosen == len(able):
                 break
             job = able[chosen]
-            self.budget.take(job, next_size(job, self.budget.granted(job)))
+            self.budget.reserve(job, next_size(job, self.budget.granted(job)))
             features[chosen] = self._features(job, len(able))
             if job.id not in picked:
                 picked.append(job.id)
@@ -134,5 +135,5 @@ def next_size(job: JobSnapshot, n_workers: int) -> int:
 
 def _grant(job: JobSnapshot, budget: Budget) -> Grant:
     n_workers = budget.granted(job)
-    why = Explanation(Reason.NETWORK_CHOICE, {"n_workers": n_workers})
+    why = Explanation(Reason.LEARNED_POLICY, {"n_workers": n_workers})
     return Grant(job.id, n_workers, budget.gpu_type(job), (why,), least_workers=job.min_workers)

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, hstack, vstack
 
-Floats = NDArray[np.float64]
+from scheduler.api.arrays import Floats
 
 TIE = 1e-4  # what all progress together counts beside the objective, so that nothing useful is left idle
 FTF_TOLERANCE = 0.005  # the worst finish-time ratio is found to this share

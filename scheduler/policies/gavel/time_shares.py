@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.interference.colocated_speeds import ColocatedSpeeds
 from scheduler.models.progress import steps_left
-from scheduler.policies.gavel.linear_programs import Floats, JobDemand, ProgramColumn, time_shares
+from scheduler.policies.gavel.linear_programs import JobDemand, ProgramColumn, time_shares
 from scheduler.policies.toolkit.policy import View, n_held
 
 Members = tuple[str, ...]  # ids of one job, or of two on the same GPUs

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.interference.colocated_speeds import CAUTION, ColocatedSpeeds
 from scheduler.policies.mlhub.market import SharingUnit
-from scheduler.policies.mlhub.matching import Floats
 from scheduler.policies.toolkit.policy import View, n_held
 
 HASTE = 0.2  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter

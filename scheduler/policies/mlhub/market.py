@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.mlhub.matching import Floats, best_couples
+from scheduler.policies.mlhub.matching import best_couples
 
 LEAST_GAIN = 0.05  # of the value of what is joined: predictions are not exact
 PRICES = 8  # that are tried, each halving what is not known of it

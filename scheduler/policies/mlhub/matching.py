@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-Floats = NDArray[np.float64]
+from scheduler.api.arrays import Floats
 
 
 def best_couples(gain_UU: Floats) -> list[tuple[int, int]]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int16]
-Floats = NDArray[np.float64]
-Fitness = Callable[[Ints], Floats]  # matrices (P, J, N) -> what they are worth, (P,)
+from scheduler.api.arrays import Floats
+
+SmallInts = NDArray[np.int16]
+Fitness = Callable[[SmallInts], Floats]  # matrices (P, J, N) -> what they are worth, (P,)
 
 RESET = 0.1  # the chance that a job's row goes back to what the job holds
 THIN = 0.1  # the chance that a row loses workers, and that each of its entries does
@@ -28,17 +29,17 @@ class Limits:
     that lie on several nodes may touch a node, so that they do not disturb each other on its network.
     """
 
-    present_JN: Ints  # noqa: N815 (arrays wear their axes)
-    free_N: Ints  # noqa: N815
-    least_J: Ints  # noqa: N815
-    most_J: Ints  # noqa: N815
-    type_N: Ints  # noqa: N815
+    present_JN: SmallInts  # noqa: N815 (arrays wear their axes)
+    free_N: SmallInts  # noqa: N815
+    least_J: SmallInts  # noqa: N815
+    most_J: SmallInts  # noqa: N815
+    type_N: SmallInts  # noqa: N815
     allowed_JN: NDArray[np.bool_]  # noqa: N815
     is_exclusive: bool = True
 
 
 def evolve(
-    seeds: Sequence[Ints],
+    seeds: Sequence[SmallInts],
     *,
     limits: Limits,
     fitness: Fitness,
@@ -46,7 +47,7 @@ def evolve(
     population: int,
     generations: int,
     patience: int,
-) -> Ints:
+) -> SmallInts:
     """Matrices (P, J, N) within the limits, the fittest first; never worse than the best seed that is within them.
 
     1. the seeds, repaired, and mutants of them fill the population;
@@ -74,7 +75,7 @@ def evolve(
     return states_PJN
 
 
-def crossed(parents_PJN: Ints, rng: np.random.Generator) -> Ints:
+def crossed(parents_PJN: SmallInts, rng: np.random.Generator) -> SmallInts:
     """Children of neighbours: the rows up to a random point change places."""
     n_pairs, n_jobs = len(parents_PJN) // 2, parents_PJN.shape[1]
     pairs = parents_PJN.reshape(n_pairs, 2, n_jobs, -1)
@@ -83,7 +84,7 @@ def crossed(parents_PJN: Ints, rng: np.random.Generator) -> Ints:
     return np.ascontiguousarray(children.reshape(parents_PJN.shape))
 
 
-def mutated(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> Ints:
+def mutated(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> SmallInts:
     """Rows reset, rows thinned, free nodes filled by a random job each, and a job laid anew in every other matrix."""
     n_states, n_jobs, n_nodes = states_PJN.shape
     states = np.where(rng.random((n_states, n_jobs, 1)) < RESET, limits.present_JN, states_PJN)
@@ -97,7 +98,7 @@ def mutated(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> Ints:
     return states
 
 
-def _lay_anew(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> None:
+def _lay_anew(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> None:
     """One job of some matrices gets a random size on the emptiest nodes: gangs hardly come together by chance."""
     chosen = np.nonzero(rng.random(len(states_PJN)) < SEAT)[0]
     if not len(chosen):
@@ -117,7 +118,7 @@ def _lay_anew(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> Non
     states_PJN[chosen, job_P] = rows
 
 
-def repaired(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> Ints:
+def repaired(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> SmallInts:
     """Cut down to the limits; who is first in the order of jobs keeps what is contested."""
     states = np.where(limits.allowed_JN, states_PJN, np.int16(0))
     if limits.type_N.max(initial=0) > 0:
@@ -132,20 +133,20 @@ def repaired(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> Ints
     return states
 
 
-def _keep_one_type(states_PJN: Ints, limits: Limits) -> None:
+def _keep_one_type(states_PJN: SmallInts, limits: Limits) -> None:
     """A gang does not mix types of GPU: it keeps the one that it has most of."""
     n_types = int(limits.type_N.max()) + 1
     by_type = np.stack([states_PJN[:, :, limits.type_N == t].sum(axis=2) for t in range(n_types)], axis=2)
     states_PJN *= by_type.argmax(axis=2)[:, :, None] == limits.type_N
 
 
-def _keep_apart(states_PJN: Ints) -> None:
+def _keep_apart(states_PJN: SmallInts) -> None:
     is_there = states_PJN > 0
     is_there &= (is_there.sum(axis=2) > 1)[:, :, None]
     states_PJN[is_there & (np.cumsum(is_there, axis=1) > 1)] = 0
 
 
-def _limit_size(states_PJN: Ints, limits: Limits, rng: np.random.Generator) -> None:
+def _limit_size(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> None:
     p, j = np.nonzero(states_PJN.sum(axis=2) > limits.most_J)
     if not len(p):
         return
@@ -163,7 +164,7 @@ def _tournament(worth_P: Floats, n: int, rng: np.random.Generator) -> NDArray[np
     return np.asarray(np.where(worth_P[a] >= worth_P[b], a, b))
 
 
-def _fittest(states_PJN: Ints, worth_P: Floats, n: int) -> tuple[Ints, Floats]:
+def _fittest(states_PJN: SmallInts, worth_P: Floats, n: int) -> tuple[SmallInts, Floats]:
     """The n fittest, each matrix once; of equal ones the earlier."""
     chosen: list[int] = []
     seen: set[bytes] = set()

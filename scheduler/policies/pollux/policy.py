@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.pollux.genetic_search import Floats, Ints, Limits, evolve
+from scheduler.policies.pollux.genetic_search import Limits, SmallInts, evolve
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
 EPSILON = 1e-3  # a job without GPUs counts for so much: the mean stays finite
 N_REMEMBERED = 8  # matrices that seed the next round's search
 
-Rows = dict[str, list[list[Any]]]  # by job: [node, workers]
+PlacementRows = dict[str, list[list[Any]]]  # by job: [node, workers]
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Pollux:
     patience: int = 20
     moves_at_once: bool = False
     name: str = "pollux"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """One search an instant: later rounds at the same time carry on with what was found."""
         jobs = sorted(view.jobs, key=lambda job: (job.executed_gpu_s, job.submitted_at_s, job.id))
         restarts, since = _restarts(view, memory)
-        elite: list[Rows] = memory.get("elite", [])
+        elite: list[PlacementRows] = memory.get("elite", [])
         free = view.free()
         if jobs and free and not (elite and memory.get("at_s") == view.now_s):
             problem = _Problem(self, view, free, jobs, restarts)
@@ -59,7 +60,7 @@ class Pollux:
         self,
         view: View,
         jobs: list[JobSnapshot],
-        plan: Rows,
+        plan: PlacementRows,
         budget: Budget,
         free: Mapping[str, int],
         memory: Mapping[str, Any],
@@ -72,7 +73,7 @@ class Pollux:
             n_workers, had = sum(k for _, k in spots), n_held(job)
             if n_workers < had:
                 notes[job.id] = (Explanation(Reason.GOODPUT_ELSEWHERE, {"given": had - n_workers}),)
-            if n_workers and budget.take(job, n_workers, gpu_type=types[spots[0][0]]):
+            if n_workers and budget.reserve(job, n_workers, gpu_type=types[spots[0][0]]):
                 times = self._times(view, job, n_workers, fair)
                 why = (Explanation(Reason.FAIR_GOODPUT, {"n_workers": n_workers, "times": times}),)
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), notes.get(job.id, why), spots=spots))
@@ -82,7 +83,7 @@ class Pollux:
             notes,
             memory,
             {job.id: tuple(range(job.min_workers, most_workers(job) + 1)) for job in jobs},
-            is_final=self.moves_at_once,
+            places_after_preemption=self.moves_at_once,
         )
 
     def _times(self, view: View, job: JobSnapshot, n_workers: int, fair: int) -> float:
@@ -126,7 +127,7 @@ class _Problem:
         self.moved_J = np.maximum(age_J - restarts_J * delay_s, 0.0) / (age_J + delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
 
-    def search(self, elite: list[Rows]) -> Ints:
+    def search(self, elite: list[PlacementRows]) -> SmallInts:
         """The fittest matrices first."""
         rng = np.random.default_rng([self.view.seed, int(self.view.now_s * 1000) % (1 << 62)])
         return evolve(
@@ -139,7 +140,7 @@ class _Problem:
             patience=int(self.policy.patience),
         )
 
-    def fitness(self, states_PJN: Ints) -> Floats:
+    def fitness(self, states_PJN: SmallInts) -> Floats:
         """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit."""
         speedup_PJ = self.speedup.of(states_PJN) * len(self.nodes) / max(1, int(self.limits.free_N.sum()))
         is_moved = (states_PJN != self.limits.present_JN).any(axis=2)
@@ -148,13 +149,13 @@ class _Problem:
             return np.asarray(np.exp(np.log(speedup_PJ).mean(axis=1)))
         return np.asarray((speedup_PJ**self.policy.power).mean(axis=1) ** (1 / self.policy.power))
 
-    def rows(self, state_JN: Ints) -> Rows:
-        found: Rows = {job.id: [] for job in self.jobs}
+    def rows(self, state_JN: SmallInts) -> PlacementRows:
+        found: PlacementRows = {job.id: [] for job in self.jobs}
         for j, n in zip(*np.nonzero(state_JN), strict=True):
             found[self.jobs[j].id].append([self.nodes[n].name, int(state_JN[j, n])])
         return found
 
-    def _matrix(self, rows: Mapping[str, list[list[Any]]]) -> Ints:
+    def _matrix(self, rows: Mapping[str, list[list[Any]]]) -> SmallInts:
         state_JN = np.zeros((len(self.jobs), len(self.nodes)), dtype=np.int16)
         for j, job in enumerate(self.jobs):
             for name, k in rows.get(job.id, ()):
@@ -175,7 +176,7 @@ class _Speedups:
         self.table[:, :, 0, :] = 0.0
         self.base = [self._base_s(job) for job in jobs]
 
-    def of(self, states_PJN: Ints) -> Floats:
+    def of(self, states_PJN: SmallInts) -> Floats:
         """Shape (P, J)."""
         nodes_PJ = np.count_nonzero(states_PJN, axis=2)
         workers_PJ = states_PJN.sum(axis=2)

@@ -11,12 +11,12 @@ from scheduler.api.snapshot import JobSnapshot
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
-Key = Callable[[JobSnapshot], tuple[Any, ...]]
+OrderKey = Callable[[JobSnapshot], tuple[Any, ...]]
 _Entry = tuple[tuple[Any, ...], JobSnapshot]
 Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (who leaves, who comes) -> why
 
 
-def in_order(view: View, *, name: str, key: Key) -> list[JobSnapshot]:
+def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
     """All jobs by their keys, the lowest first. Keys are unique; that of a waiting job depends on its snapshot only.
 
     Waiting jobs stand as they stood: in a simulation, a long queue is the same objects in every round. name: of the
@@ -51,7 +51,7 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
             continue
         held = n_held(job)
         n_workers = held or job.fixed_workers
-        if budget.take(job, n_workers):
+        if budget.reserve(job, n_workers):
             grants.append(_grant(job.id, n_workers, budget.gpu_type(job)))
             newcomer = newcomer if held else job
             most_left = budget.most_left()

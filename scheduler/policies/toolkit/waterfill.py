@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.quota.budget import Budget
 
-Value = Callable[[JobSnapshot, int], float]  # worth of giving a job that many workers; of 0 workers it is 0
+SizeValue = Callable[[JobSnapshot, int], float]  # worth of giving a job that many workers; of 0 workers it is 0
 
 
 def waterfill(
@@ -16,7 +16,7 @@ def waterfill(
     *,
     budget: Budget,
     sizes: Mapping[str, Sequence[int]],
-    value: Value,
+    value: SizeValue,
     min_gain: float,
 ) -> None:
     """Grant sizes out of the budget, starting from what each job was granted already.
@@ -49,6 +49,6 @@ def waterfill(
     while heap:
         _, _, job_id, m = heapq.heappop(heap)
         job = by_id[job_id]
-        if not budget.take(job, m):
+        if not budget.reserve(job, m):
             closed.setdefault(job_id, set()).add(m)
         push(job)

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, SpeedObservation
 from scheduler.models.layout import terrain_of
-from scheduler.models.speed.fitting import Floats, exposed_s, sync_terms
+from scheduler.models.speed.fitting import exposed_s, sync_terms
 from scheduler.simulator.busy_cluster.mix import Mix, busy_nodes, busy_tenants
 
 REPORT_EVERY_S = 600.0  # a training job reports when it begins, and then so often

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, Phase, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import Node, Rack
 from scheduler.models.layout import Layout, terrain_of
 from scheduler.models.network.bandwidth import parameter_server_wire_s
-from scheduler.models.network.flows import Floats, Flow, Links, groups, settle
+from scheduler.models.network.flows import Flow, Links, groups, settle
 from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.network_jobs import (
     REFERENCE_BPS,

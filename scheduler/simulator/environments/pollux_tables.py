@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import LinearNDInterpolator
 
+from scheduler.api.arrays import Floats
 from scheduler.simulator.traces.trace import BadInput
 
-Floats = NDArray[np.float64]
 MAX_NODES = 16  # larger layouts count as so many nodes
 
 EPOCHS = {"bert": 2, "cifar10": 100, "ncf": 10, "imagenet": 90, "deepspeech2": 80, "yolov3": 50}

@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from scheduler.api.arrays import Floats
 from scheduler.api.topology import Node
 from scheduler.simulator.outcome import SimulationOutcome
 from scheduler.simulator.reports.summary import Curves
 
-FloatArray = npt.NDArray[np.float64]
 MOST_GPUS_DRAWN = 256  # more rows than that are thinner than a pixel
 FORMATS = ("png", "svg")
 
@@ -85,7 +84,7 @@ def _cumulative(ax: Any, values: Mapping[str, Sequence[float]], label: str) -> N
     ax.legend(fontsize="small")
 
 
-def _over_time(ax: Any, curves: Mapping[str, tuple[FloatArray, FloatArray]], label: str) -> None:
+def _over_time(ax: Any, curves: Mapping[str, tuple[Floats, Floats]], label: str) -> None:
     for policy, (at_B, value_B) in curves.items():
         ax.plot(at_B / 3600, value_B, label=policy, linewidth=1.0)
     ax.set(xlabel="hours", ylabel=label)

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from scheduler.api.arrays import Floats
 from scheduler.api.topology import Node
 from scheduler.simulator.outcome import JobHistory, SimulationOutcome
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def summary(outcome: SimulationOutcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def markdown_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def busy_intervals(outcome: SimulationOutcome) -> tuple[FloatArray, FloatArray]:
+def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
     """(since_I, to_I): for every GPU the stretches in which somebody held it, once where several share it."""
     numbers: dict[tuple[str, int], int] = {}
     found = []
@@ -117,9 +115,7 @@ def busy_intervals(outcome: SimulationOutcome) -> tuple[FloatArray, FloatArray]:
     return np.clip(covered_I, since_I, to_I), to_I
 
 
-def utilisation_curve(
-    outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bins: int = 200
-) -> tuple[FloatArray, FloatArray]:
+def utilisation_curve(outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bins: int = 200) -> tuple[Floats, Floats]:
     """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
     began_s = min(life.submitted_at_s for life in outcome.lives.values())
     edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
@@ -129,7 +125,7 @@ def utilisation_curve(
     )
 
 
-def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[FloatArray, FloatArray]:
+def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[Floats, Floats]:
     """(at_B, n_jobs_B): jobs submitted and not ended, averaged over equal stretches."""
     lives = list(outcome.lives.values())
     since_J = np.array([life.submitted_at_s for life in lives])
@@ -144,8 +140,8 @@ class Curves:
 
     jct_s: Sequence[float]
     rho: Sequence[float]
-    utilisation: tuple[FloatArray, FloatArray]
-    jobs: tuple[FloatArray, FloatArray]
+    utilisation: tuple[Floats, Floats]
+    jobs: tuple[Floats, Floats]
 
 
 def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
@@ -164,20 +160,20 @@ def curve_rows(curves: Curves) -> list[dict[str, float]]:
     return [{"at_s": at_s, "utilisation": share, "jobs": n} for at_s, share, n in found]
 
 
-def job_seconds(at_T: FloatArray, since_I: FloatArray, to_I: FloatArray) -> FloatArray:
+def job_seconds(at_T: Floats, since_I: Floats, to_I: Floats) -> Floats:
     """For each instant the seconds of all the intervals that lie before it."""
     return _passed(at_T, np.sort(since_I)) - _passed(at_T, np.sort(to_I))
 
 
-def _passed(at_T: FloatArray, start_I: FloatArray) -> FloatArray:
+def _passed(at_T: Floats, start_I: Floats) -> Floats:
     """For each instant the sum of what has passed since the starts before it; start_I ascending."""
     n_T = np.searchsorted(start_I, at_T)
     total_I = np.concatenate(([0.0], np.cumsum(start_I)))
-    result: FloatArray = n_T * at_T - total_I[n_T]
+    result: Floats = n_T * at_T - total_I[n_T]
     return result
 
 
-def _middles(edges: FloatArray) -> FloatArray:
+def _middles(edges: Floats) -> Floats:
     return (edges[1:] + edges[:-1]) / 2
 
 

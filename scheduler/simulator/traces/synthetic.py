@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from scheduler.api.arrays import Floats
 from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
-FloatArray = npt.NDArray[np.float64]
 SIZES: Mapping[int, float] = {1: 0.5, 2: 0.18, 4: 0.16, 8: 0.11, 16: 0.05}  # GPUs: share of the jobs
 SWEEP_SHARE = 0.3  # of the submissions are sweeps of several alike jobs
 SWEEP_SIZES = (3, 10)
@@ -179,7 +178,7 @@ def _hour(random: np.random.Generator, peak_h: float, hours: float) -> float:
 
 
 def _pick(random: np.random.Generator, shares: Sequence[float]) -> int:
-    weights: FloatArray = np.array(shares, dtype=float)
+    weights: Floats = np.array(shares, dtype=float)
     return int(random.choice(len(weights), p=weights / weights.sum()))
 
 

@@ -16,7 +16,7 @@ from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi, connection
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.installation import install, uninstall
-from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.containers import MAIN, PREPARE
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError
@@ -38,7 +38,7 @@ def backend_on_it() -> Iterator[KubernetesBackend]:
     options = KubernetesOptions(kubeconfig=os.environ[VARIABLE], namespace_prefix=PREFIX)
     admin = KubernetesApi(lambda: connection(options), timeout_s=10.0)
     told = io.StringIO()
-    token = install(admin, Report(told))
+    token = install(admin, CheckReport(told))
     assert token, told.getvalue()
     played = PlayedNodes(admin, ("node-1", "node-2"))
     api = KubernetesApi(lambda: connection(options, token=token), timeout_s=10.0)

@@ -9,7 +9,7 @@ import pytest
 
 from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.check.__main__ import check
-from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ADMIN, ApiServer
 from tests.backends.kubernetes.devices import resource_slice
@@ -21,7 +21,7 @@ def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
     told = io.StringIO()
     config = server.kubeconfig(folder, token=ADMIN)
     chosen = KubernetesOptions(kubeconfig=config, request_timeout_s=2.0, **options)  # type: ignore[arg-type]
-    return check(chosen, Report(told)), told.getvalue()
+    return check(chosen, CheckReport(told)), told.getvalue()
 
 
 def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import GangAllocation, JobSnapshot, Mode, NodeAllocation
+from scheduler.api.arrays import Floats
 from scheduler.models.layout import terrain_of
 from scheduler.models.link_contention import LinkContention
-from scheduler.models.network.flows import Floats, Links, settle
+from scheduler.models.network.flows import Links, settle
 from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import Case, cluster, job
 

@@ -29,7 +29,7 @@ def test_a_queue_borrows_what_others_leave_idle_and_is_told_so() -> None:
     case = two_queues().waiting(job("b0", gpus=2, tenant="bob"), job("a0", gpus=1, at=5.0))
     plan = case.decide("capacity")
     assert sizes(plan) == {"a0": 1, "b0": 2}
-    sentence = "bob is guaranteed 1 GPU; more is lent to it while others leave them idle."
+    sentence = "bob is guaranteed 1 GPU; it borrows the rest while other tenants leave them idle."
     assert plan.of("b0").explanations[0].sentence == sentence
 
 

@@ -25,7 +25,7 @@ def test_the_scarcest_resource_decides_whose_share_is_smaller() -> None:
     plan = case.decide("drf")
     assert kinds(plan) == {"a": "Keep", "b": "Keep", "a2": "Wait", "c": "Launch"}
     assert plan.of("c").explanations[0].sentence == (
-        "With it charlie has 30 % of the CPUs, its largest share, for a weight of 1."
+        "With it charlie has 30 % of the CPUs, its dominant share, for a weight of 1."
     )
 
 

@@ -24,7 +24,7 @@ def test_a_newcomer_goes_before_one_that_has_sunk() -> None:
     case = cluster(gpus=1).running(job("old", gpus=1, executed_gpu_s=4000.0)).waiting(job("new", gpus=1))
     plan = case.decide("las")
     assert kinds(plan) == {"old": "Preempt", "new": "Wait"}
-    sentence = "It had 4000 GPU-seconds (queue 2); new with 0 (queue 1) goes first."
+    sentence = "It has attained 4000 GPU-seconds (queue 2); new with 0 (queue 1) goes first."
     assert plan.of("old").explanations[0].sentence == sentence
 
 

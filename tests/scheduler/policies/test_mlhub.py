@@ -60,7 +60,7 @@ def test_the_shorter_of_two_gets_more() -> None:
 def test_a_running_job_grows_into_idle_gpus_if_that_repays_the_restart() -> None:
     plan = cluster(gpus=4).running(job("a", length_s=1000, start_s=20.0), n=1).decide("mlhub")
     assert sizes(plan) == {"a": 4}
-    assert plan.of("a").explanations[0].sentence == "3 GPUs would stand idle; with them it ends 730 s earlier."
+    assert plan.of("a").explanations[0].sentence == "3 GPUs would be idle; with them it ends 730 s earlier."
 
 
 def test_a_running_job_near_its_end_is_left_alone() -> None:
@@ -79,9 +79,9 @@ def test_room_is_made_for_a_short_job_and_the_gain_is_told() -> None:
     case = cluster(gpus=4).running(job("long", length_s=40_000, start_s=10.0), n=4)
     plan = case.waiting(job("short", length_s=100)).decide("mlhub")
     assert kinds(plan)["long"] in ("Resize", "Preempt")
-    assert reason(plan.of("long")) == "makes_room"
+    assert reason(plan.of("long")) == "shrinks_for_others"
     assert plan.of("long").explanations[0].facts["gain_s"] > 1000
-    assert reason(plan.of("short")) == "room_is_made"
+    assert reason(plan.of("short")) == "waits_for_preemption"
 
 
 def test_no_room_is_made_where_the_restart_costs_more_than_it_gains() -> None:
@@ -98,7 +98,7 @@ def test_a_starved_job_gets_its_turn() -> None:
     assert kinds(waiting.at(1000.0 + 3700.0).decide("mlhub"))["s"] == "Keep"
     later = waiting.at(1000.0 + 910_000.0).decide("mlhub")
     assert kinds(later) == {"s": "Preempt", "long": "Wait"}
-    assert reason(later.of("long")) == "room_is_made"
+    assert reason(later.of("long")) == "waits_for_preemption"
 
 
 def test_a_pinned_mode_is_obeyed_with_servers_near_the_workers() -> None:

@@ -18,7 +18,7 @@ def test_an_opportunistic_job_runs_beside_a_guaranteed_one() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a", priority=1)).waiting(packable("b"))
     plan = case.decide("antman")
     assert kinds(plan) == {"a": "Keep", "b": "Launch"}
-    assert "on what those leave of 1 GPU" in plan.of("b").explanations[0].sentence
+    assert "uses what they leave of 1 GPU" in plan.of("b").explanations[0].sentence
 
 
 def test_a_guaranteed_job_comes_to_the_gpus_of_an_opportunistic_one() -> None:
@@ -39,7 +39,7 @@ def test_a_guaranteed_job_sets_gpus_aside_until_it_fits() -> None:
     case = case.waiting(packable("b", gpus=4, priority=1), packable("c", gpus=2, priority=1, at=1.0))
     plan = case.decide("antman")
     assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
-    assert plan.memory.values["values"]["reserved"]["b"] == {"n0": 2}
+    assert plan.memory.policy_values["reserved"]["b"] == {"n0": 2}
     assert kinds(case.decide("antman", reserves=False))["c"] == "Launch"
 
 
@@ -54,7 +54,7 @@ def test_gandiva_tries_a_pair_that_was_never_measured() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a"), since=990.0).waiting(packable("b"))
     plan = case.decide("gandiva")
     assert kinds(plan) == {"a": "Keep", "b": "Launch"}
-    assert "tried beside a" in plan.of("b").explanations[0].sentence
+    assert "co-located with a" in plan.of("b").explanations[0].sentence
 
 
 def test_gandiva_parts_a_pair_that_lost_and_keeps_one_that_gained() -> None:

@@ -12,8 +12,8 @@ def test_fifo_lets_nobody_overtake() -> None:
     case = cluster(gpus=4).running(job("a", gpus=2)).waiting(job("b", gpus=4, at=1.0), job("c", gpus=1, at=2.0))
     plan = case.decide("fifo")
     assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
-    assert plan.of("b").explanations[0].sentence == "2 of 4 GPUs are free; it needs 4."
-    assert plan.of("c").explanations[0].sentence == "1 job is ahead of it; the next GPU goes to b."
+    assert plan.of("b").explanations[0].sentence == "Pending: 2 of 4 GPUs are free; it requests 4."
+    assert plan.of("c").explanations[0].sentence == "1 job is ahead of it in the queue; the next GPUs go to b."
 
 
 def test_fifo_serves_higher_priority_first() -> None:
@@ -38,7 +38,7 @@ def test_srtf_preempts_for_a_shorter_job_and_says_which() -> None:
     case = cluster(gpus=2).running(job("long", gpus=2, length_s=900)).waiting(job("short", gpus=2, length_s=10))
     plan = case.decide("srtf")
     assert kinds(plan) == {"long": "Preempt", "short": "Wait"}
-    assert plan.of("long").explanations[0].sentence == "It has 900 s left; short with 10 s goes first."
+    assert plan.of("long").explanations[0].sentence == "It has 900 s left; short with 10 s is shorter and goes first."
 
 
 def test_srtf_charges_the_restart_to_the_one_that_waits() -> None:
@@ -67,7 +67,7 @@ def test_fair_takes_back_from_who_has_more_than_a_share() -> None:
     case = case.running(*(job(f"a{i}", gpus=1, at=float(i)) for i in range(4))).waiting(job("b", gpus=2, tenant="bob"))
     plan = case.decide("fair")
     assert kinds(plan) == {"a0": "Keep", "a1": "Keep", "a2": "Preempt", "a3": "Preempt", "b": "Wait"}
-    sentence = "alice gets 2 GPUs for its weight of 1; more would be taken from others."
+    sentence = "alice gets 2 GPUs for its weight of 1; more would be taken from other tenants."
     assert plan.of("a3").explanations[0].sentence == sentence
 
 

@@ -13,8 +13,8 @@ def test_a_higher_band_takes_from_the_lowest_priority_last_started_first() -> No
     case = case.running(job("mid", gpus=1, priority=1)).waiting(job("top", gpus=2, priority=2))
     plan = case.decide("priority")
     assert kinds(plan) == {"low": "Keep", "lower": "Preempt", "late": "Preempt", "mid": "Keep", "top": "Wait"}
-    assert plan.of("lower").explanations[0].sentence == "Its priority is -1; top, a band above with 2, goes first."
-    assert plan.of("top").explanations[0].reason == "room_is_made"
+    assert plan.of("lower").explanations[0].sentence == "Its priority is -1; top with the higher priority 2 goes first."
+    assert plan.of("top").explanations[0].reason == "waits_for_preemption"
 
 
 def test_jobs_of_one_band_never_push_each_other_out() -> None:

@@ -15,7 +15,7 @@ from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check import surroundings
 from mlhub.backends.kubernetes.check.gangs import LABELS, GangCheck
 from mlhub.backends.kubernetes.check.installation import PREFIX, install, uninstall
-from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError, NodeStatus
 
@@ -23,7 +23,7 @@ STAND_IN = "mlhub-check-node"
 SETTING = "MLHUB_KUBE_"
 
 
-def check(options: KubernetesOptions, report: Report) -> int:
+def check(options: KubernetesOptions, report: CheckReport) -> int:
     """Returns the exit code. Whatever happens, what was made is removed."""
     options = replace(options, namespace_prefix=PREFIX)
     admin = KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s)
@@ -47,7 +47,7 @@ def check(options: KubernetesOptions, report: Report) -> int:
     return report.exit_code
 
 
-def _check(options: KubernetesOptions, admin: KubernetesApi, report: Report) -> None:
+def _check(options: KubernetesOptions, admin: KubernetesApi, report: CheckReport) -> None:
     token = install(admin, report)
 
     def connect(chosen: KubernetesOptions) -> KubernetesBackend:
@@ -107,7 +107,7 @@ def main() -> int:
         options = KubernetesOptions.from_settings({**raw, **{k: v for k, v in chosen.items() if v}})
     except ValueError as error:
         parser.error(str(error))
-    return check(options, Report())
+    return check(options, CheckReport())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from uuid import uuid4
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S
 from mlhub.backends.protocol import AttemptStatus, GangPhase, NodeStatus
@@ -55,7 +55,7 @@ class GangCheck:
         connect: Callable[[KubernetesOptions], KubernetesBackend],
         api: KubernetesApi,
         options: KubernetesOptions,
-        report: Report,
+        report: CheckReport,
     ) -> None:
         self._connect, self._api, self._options, self._report = connect, api, options, report
         self.launched: list[LaunchSpec] = []

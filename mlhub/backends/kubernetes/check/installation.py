@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
-from mlhub.backends.kubernetes.check.report import Report
-
-Object = dict[str, Any]
+from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.objects import Object
 
 NAME = "mlhub-check"
 # of projects' namespaces: an MLHub that is at work on the cluster does not take them for its own
@@ -22,7 +20,7 @@ TOKEN_S = 3600
 GONE_S, LOOK_EVERY_S = 60.0, 0.2  # a namespace is emptied by the cluster's controllers, which takes a while
 
 
-def install(api: KubernetesApi, report: Report) -> str:
+def install(api: KubernetesApi, report: CheckReport) -> str:
     """A token of the account, or "" when the caller may not grant rights (the check then runs with the caller's)."""
     labels = {"labels": dict(names.MANAGED_BY)}
     role = {"kind": "ClusterRole", "name": NAME, "apiGroup": "rbac.authorization.k8s.io"}

@@ -13,7 +13,7 @@ class CheckVerdict(StrEnum):
     FAILED = "failed"
 
 
-class Report:
+class CheckReport:
     """Told at once, line by line: some checks wait for minutes."""
 
     def __init__(self, to: TextIO = sys.stdout) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubernetesApi
-from mlhub.backends.kubernetes.check.report import Report
+from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.claims import GROUP, best_version
 from mlhub.backends.kubernetes.nodes import CPU_SLOT
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import NodeStatus
 
-Object = dict[str, Any]
-
 OLDEST = (1, 30)  # pods' scheduling gates are stable from here on
 ENFORCERS = ("calico", "cilium", "antrea", "kube-router", "weave", "ovn", "kube-network-policies", "aws-node")
 
 
-def look_at_version(api: KubernetesApi, report: Report) -> None:
+def look_at_version(api: KubernetesApi, report: CheckReport) -> None:
     """Raises BackendUnavailableError when the API server does not answer."""
     found = api.get("/version")
     numbers = [int(re.sub(r"\D", "", str(found.get(part, "0"))) or 0) for part in ("major", "minor")]
@@ -30,7 +27,7 @@ def look_at_version(api: KubernetesApi, report: Report) -> None:
         report.ok(f"{told} answers.")
 
 
-def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, report: Report) -> None:
+def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, report: CheckReport) -> None:
     usable = [n for n in nodes if n.is_ready and n.is_schedulable]
     if not usable:
         report.missing(
@@ -55,7 +52,7 @@ def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, repor
         report.missing("No node says its rack or zone: MLHub takes them all to be in one rack.")
 
 
-def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: Report) -> None:
+def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: CheckReport) -> None:
     try:
         classes, _ = api.list("/apis/storage.k8s.io/v1/storageclasses")
     except ApiError as error:
@@ -73,7 +70,7 @@ def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: Repo
 
 
 def look_at_sharing(
-    api: KubernetesApi, nodes: Sequence[NodeStatus], options: KubernetesOptions, report: Report
+    api: KubernetesApi, nodes: Sequence[NodeStatus], options: KubernetesOptions, report: CheckReport
 ) -> None:
     """Which way two jobs could hold one GPU here, and what is missing where there is none."""
     wanted = options.gpu_device_class
@@ -100,7 +97,7 @@ def look_at_sharing(
         (report.ok if is_shared else report.missing)(told)
 
 
-def look_at_network(api: KubernetesApi, report: Report) -> None:
+def look_at_network(api: KubernetesApi, report: CheckReport) -> None:
     """Whether policies are obeyed cannot be seen in the API; only who is known to obey them."""
     try:
         found, _ = api.list("/apis/apps/v1/daemonsets")
@@ -113,7 +110,7 @@ def look_at_network(api: KubernetesApi, report: Report) -> None:
         report.missing("No network plugin that is known to obey NetworkPolicy was found: gangs may not be kept apart.")
 
 
-def look_at_pod_security(api: KubernetesApi, namespace: str, report: Report) -> None:
+def look_at_pod_security(api: KubernetesApi, namespace: str, report: CheckReport) -> None:
     """Asks for a pod that `restricted` forbids, as a dry run."""
     pod = {
         "apiVersion": "v1",

@@ -91,7 +91,7 @@ def test_an_owner_that_never_reclaims_waits_until_borrowers_end_and_nobody_borro
     plan = case.decide(policy)
     assert not lost(plan) & {"b"}
     assert isinstance(plan.of("b"), Wait)
-    assert reason(plan.of("b")) == "lent_out"
+    assert reason(plan.of("b")) == "guarantee_borrowed"
     gone = replace(case, jobs=tuple(j for j in case.jobs if j.id != "a3"))
     assert isinstance(gone.decide(policy).of("a9"), Wait)
     gone = replace(case, jobs=tuple(j for j in case.jobs if j.id not in ("a2", "a3")))

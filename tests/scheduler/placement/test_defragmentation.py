@@ -58,7 +58,7 @@ def test_a_scattered_gang_and_a_small_job_change_places() -> None:
     plan = between(small("a"), gang("g", slow=3.0), small("b")).decide("mlhub")
     assert kinds(plan) == {"a": "Resize", "g": "Resize", "b": "Keep"}
     assert places(plan) == {"g": [("n0", (0, 1))], "a": [("n1", (0,))]}
-    assert plan.of("g").explanations[0].reason == "moves"
+    assert plan.of("g").explanations[0].reason == "migrates"
     assert plan.of("a").explanations[0].facts["other"] == "g"
 
 

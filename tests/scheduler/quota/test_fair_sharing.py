@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, PolicyMemory, Preempt, TenantSnapshot, Wait
+from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, Preempt, RoundMemory, TenantSnapshot, Wait
 from scheduler.api.plan import Reason
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.entitlements import Entitlement, FairEntitlement
@@ -93,7 +93,7 @@ def test_a_start_is_charged_at_once_and_not_twice() -> None:
     key = ("root", "a")
     uses = DecayedUsage({}, now_s=0.0)
     uses.age(key, HOUR_S)
-    uses.note(key, held=0.5, started=0.5, half_life_s=HOUR_S)
+    uses.record(key, held=0.5, started=0.5, half_life_s=HOUR_S)
     assert uses.to_json()["by"][0][2] == pytest.approx(0.5 * (1 - 2 ** (-300 / HOUR_S)))
     later = DecayedUsage(uses.to_json(), now_s=300.0)
     assert later.age(key, HOUR_S) < 0.5 * (1 - 2 ** (-300 / HOUR_S))  # it only decayed so far
@@ -256,8 +256,8 @@ def test_reasons_say_whose_turn_it_is_and_who_has_more() -> None:
     case = sharing(alice=1.0, bob=1.0).running(*crowd("bob", 8)).waiting(job("a", gpus=2, length_s=1e5))
     plan = case.decide("fifo")
     (why, *_) = plan.of(sorted(lost(plan))[0]).explanations
-    assert why.reason == "fair_reclaim"
-    assert "bob had 100 % of what nobody is guaranteed" in why.sentence
+    assert why.reason == "fair_share_reclaimed"
+    assert "bob had 100 % of the GPUs that are guaranteed to no tenant" in why.sentence
     assert kinds(plan)["a"] == "Wait"
 
 
@@ -281,7 +281,7 @@ def test_a_hundred_jobs_at_once_do_not_all_pass_on_stale_use() -> None:
     """alice used more before; bob's first jobs are charged as they start, so that hers are among the next."""
     case = sharing(64, half_life_s=HOUR_S, alice=1.0, bob=1.0)
     used = {"at_s": case.now_s, "by": [["root", "alice", 0.02, 0.0, 0.0]]}
-    case = replace(case, memory=PolicyMemory({"use": used}))
+    case = replace(case, memory=RoundMemory(decayed_usage=used))
     plan = case.waiting(*crowd("bob", 100), *crowd("alice", 100)).decide("fifo")
     started = [name for name, kind in kinds(plan).items() if kind == "Launch"]
     of_bob = sum(name.startswith("b") for name in started)
@@ -325,7 +325,7 @@ def test_in_the_long_run_the_surplus_is_split_by_weight(
 
 def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
     plan = cluster().waiting(job("a", gpus=2)).decide("fifo")
-    assert "use" not in plan.memory.values
+    assert not plan.memory.decayed_usage
     assert isinstance(plan.of("a"), Launch | Keep | Wait)
     assert sizes(plan) == {"a": 2}
 
@@ -333,8 +333,8 @@ def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
 def test_a_question_for_a_reason_is_no_wish_for_more_than_the_tenant_s_part() -> None:
     entitlement = Entitlement(fair=FairEntitlement(ceilings={"a": 2}, used={"a": 2}))
     asking = job("j", tenant="a", gpus=4)
-    for is_wish, noted in ((False, set[str]()), (True, {"a"})):
-        why = entitlement.refusal(asking, 4, had=2, is_wish=is_wish)
+    for is_request, noted in ((False, set[str]()), (True, {"a"})):
+        why = entitlement.refusal(asking, 4, had=2, is_request=is_request)
         assert why is not None
-        assert why.reason is Reason.FAIR_PART
+        assert why.reason is Reason.FAIR_SHARE_REACHED
         assert entitlement.fair.refused == noted

@@ -40,8 +40,10 @@ def test_what_can_never_run_is_told_so_and_holds_nobody_up(policy: str) -> None:
         .waiting(job("hungry", gpus=2, cpus_per_worker=65.0), job("picky", gpus=1, gpu_types=("h100",)))
     )
     plan = case.decide(policy)
-    assert plan.of("huge").explanations[0].sentence == "It needs 9 GPUs, but the whole cluster has 8."
-    assert plan.of("beyond").explanations[0].sentence == "It needs 4 GPUs, but bob may never use more than 2."
+    assert plan.of("huge").explanations[0].sentence == "Pending: it requests 9 GPUs, but the whole cluster has 8."
+    assert plan.of("beyond").explanations[0].sentence == (
+        "Pending: it requests 4 GPUs, but the quota of bob never allows more than 2."
+    )
     assert reason(plan.of("hungry")) == "never_fits_nodes"
     assert reason(plan.of("picky")) == "larger_than_type"
     assert isinstance(plan.of("small"), Launch)
@@ -58,24 +60,26 @@ def test_jobs_on_their_way_in_or_out_are_left_alone_and_keep_their_gpus(policy: 
     case = cluster(gpus=4).starting(job("in", gpus=2)).stopping(job("out", gpus=2)).waiting(job("next", gpus=2))
     plan = case.decide(policy)
     assert (kinds(plan)["in"], kinds(plan)["out"]) == ("Keep", "Keep")
-    assert reason(plan.of("out")) == "ending"
-    assert plan.of("next").explanations[0].sentence == "2 GPUs will be its own as soon as 1 job has left theirs."
+    assert reason(plan.of("out")) == "stopping"
+    assert plan.of("next").explanations[0].sentence == (
+        "Pending: 2 GPUs are reserved for it; preemption of 1 job is under way."
+    )
 
 
 @every_policy
 def test_a_job_goes_on_where_a_node_takes_no_new_ones(policy: str) -> None:
     case = cluster(nodes=2, gpus=2).running(job("a", gpus=2)).with_node("n0", is_schedulable=False)
     plan = case.waiting(job("b", gpus=2), job("c", gpus=4)).decide(policy)
-    assert reason(plan.of("a")) == "node_closed"
+    assert reason(plan.of("a")) == "node_cordoned"
     assert [share.node for share in plan.of("b").allocation.shares] == ["n1"]
-    assert reason(plan.of("c")) == "nodes_closed"
+    assert reason(plan.of("c")) == "nodes_cordoned"
 
 
 @every_policy
 def test_a_job_whose_node_left_is_preempted(policy: str) -> None:
     plan = cluster(nodes=2, gpus=2).running(job("a", gpus=4)).without_node("n1").decide(policy)
     assert isinstance(plan.of("a"), Preempt)
-    assert plan.of("a").explanations[0].sentence == "Node n1 is not there any more."
+    assert plan.of("a").explanations[0].sentence == "Node n1 has left the cluster."
 
 
 @every_policy
@@ -85,7 +89,7 @@ def test_a_quota_that_was_cut_takes_jobs_back(policy: str) -> None:
     plan = case.decide(policy)
     assert sorted(kinds(plan).values()) == ["Keep", "Preempt"]
     victim = next(d for d in plan.decisions if isinstance(d, Preempt))
-    assert victim.explanations[0].sentence == "bob holds 4 GPUs and may have 2."
+    assert victim.explanations[0].sentence == "Over quota: bob uses 4 GPUs and may use 2."
 
 
 @every_policy
@@ -94,7 +98,7 @@ def test_a_quota_of_running_jobs_makes_the_second_wait(policy: str) -> None:
     plan = case.waiting(job("a", gpus=1, tenant="bob"), job("b", gpus=1, tenant="bob", at=1.0)).decide(policy)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
-    assert waiting.explanations[0].sentence == "bob runs 1 of its 1 job at once."
+    assert waiting.explanations[0].sentence == "Insufficient quota: bob runs 1 of its 1 job at once."
 
 
 @every_policy
@@ -103,7 +107,9 @@ def test_the_limits_of_a_parent_hold_for_its_children_together(policy: str) -> N
     plan = case.waiting(job("a", gpus=3), job("b", gpus=3, tenant="bob", at=1.0)).decide(policy)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
-    assert waiting.explanations[0].sentence == "lab uses 3 of its 4 GPUs; 3 more would be over its quota."
+    assert waiting.explanations[0].sentence == (
+        "Insufficient quota: lab uses 3 of its 4 GPUs; 3 more would exceed the quota."
+    )
 
 
 @every_policy
@@ -111,14 +117,18 @@ def test_a_gang_is_never_split_for_want_of_cpus(policy: str) -> None:
     case = cluster(nodes=2, gpus=4, cpus=8.0).running(job("a", gpus=1, cpus_per_worker=8.0))
     plan = case.waiting(job("b", gpus=2, cpus_per_worker=8.0)).decide(policy)
     assert isinstance(plan.of("b"), Wait)
-    assert plan.of("b").explanations[0].sentence == "7 GPUs are free, but not 2 where they can work together."
+    assert plan.of("b").explanations[0].sentence == (
+        "Pending: 7 GPUs are free, but no placement of 2 GPUs fits (fragmentation)."
+    )
 
 
 @every_policy
 def test_memory_of_a_node_is_a_limit(policy: str) -> None:
     case = cluster(gpus=4, memory_bytes=10 * GIB).running(job("a", gpus=1, memory_per_worker_bytes=8 * GIB))
     plan = case.waiting(job("b", gpus=1, memory_per_worker_bytes=4 * GIB)).decide(policy)
-    assert plan.of("b").explanations[0].sentence == "No node with a free GPU has 1 CPUs and 4.0 GiB left."
+    assert plan.of("b").explanations[0].sentence == (
+        "Pending: no node with a free GPU has 1 CPUs and 4.0 GiB of memory left."
+    )
 
 
 def test_a_preempted_jobs_gpus_are_given_away_only_when_it_has_left() -> None:

@@ -110,7 +110,7 @@ def test_a_badly_placed_gang_moves_when_that_repays_its_restart() -> None:
     plan = scattered().decide("mlhub")
     moved = [d for d in plan.decisions if isinstance(d, Resize)]
     assert moved
-    assert all(reason(d) == "moves" for d in moved)
+    assert all(reason(d) == "migrates" for d in moved)
     assert all(d.allocation.n_workers == 4 and len(nodes_of(d)) == 1 for d in moved)
 
 
@@ -141,5 +141,5 @@ def test_a_place_that_harms_others_more_than_it_helps_is_not_taken() -> None:
         case = held(case, f"urgent{i}", dict.fromkeys(pair, 3), priority=3, **RING)
     case = held(held(case, "full2", {"n2": 4}), "full5", {"n5": 4})
     waiting = case.waiting(job("new", gpus=4, length_s=5000, **RING))
-    assert reason(waiting.decide("mlhub").of("new")) == "harms_others"
+    assert reason(waiting.decide("mlhub").of("new")) == "network_contention"
     assert isinstance(waiting.decide("mlhub", prices_places=False).of("new"), Launch)
