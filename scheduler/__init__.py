@@ -32,6 +32,7 @@ from scheduler.api.snapshot import (
 )
 from scheduler.api.topology import Node, Rack
 from scheduler.policies import POLICIES, Policy, parameters_of, policy_named
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Rack",
     "Reason",
     "Resize",
+    "RoundCache",
     "SpeedObservation",
     "TenantSnapshot",
     "Wait",

@@ -14,6 +14,7 @@ from scheduler.api.snapshot import PolicyMemory
 from scheduler.commands.files import check_can_write, write_json
 from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
 from scheduler.policies import policy_named
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
@@ -51,12 +52,12 @@ def _bench(arguments: argparse.Namespace) -> int:
         n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed, shares_fairly=arguments.fair
     )
     n_rounds = arguments.rounds or max(20, min(200, 100_000 // arguments.jobs))
-    memory = PolicyMemory()
+    memory, cache = PolicyMemory(), RoundCache()
     wall_ms, cpu_ms, kinds = [], [], dict.fromkeys(("Launch", "Resize", "Preempt", "Keep", "Wait"), 0)
     for number in range(1 + WARM_UP + n_rounds):
         snapshot = cluster.snapshot()
         wall_s, cpu_s = time.perf_counter(), time.process_time()
-        plan = decide(snapshot, policy=policy, memory=memory)
+        plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
         wall_ms.append((time.perf_counter() - wall_s) * 1000)
         cpu_ms.append((time.process_time() - cpu_s) * 1000)
         memory = plan.memory

@@ -35,6 +35,11 @@ def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  #
     return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))
 
 
+def adapts_batch(job: JobSnapshot) -> bool:
+    """Whether the scheduler chooses the job's batch: its user allows a range, and its noise scale is known."""
+    return job.max_batch_size is not None and job.noise_scale is not None
+
+
 def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
     """The declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
 
@@ -84,7 +89,7 @@ class BatchSchedule:
         return float(np.interp(steps, self.steps_K, self.seconds_K)) + beyond * self.last_step_s
 
 
-def course_of(
+def batch_schedule(
     noise_ahead: Sequence[tuple[float, float]],
     *,
     size_B: Floats,

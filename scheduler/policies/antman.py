@@ -128,7 +128,7 @@ class _Case:
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
         elif others and self.may_share and job.profile is not None:
-            gpu_type = self.view.speeds.usual_type(job)
+            gpu_type = self.view.speeds.standard_type(job)
             if not self.budget.take_beside(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"

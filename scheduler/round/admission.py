@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.api.records import allocation_from_json
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Needs, Phase
+from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.budget import Budget
 from scheduler.quota.ledger import Ledger
@@ -47,10 +48,10 @@ class RoundState:
         return {node.name: len(self.room_then.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}
 
 
-def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> RoundState:
-    """Sort the jobs. Raises ValueError for a snapshot that contradicts itself."""
+def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any], *, empty: EmptyCluster) -> RoundState:
+    """Sort the jobs. empty: the cluster of the snapshot. Raises ValueError for a snapshot that contradicts itself."""
     _check(snapshot)
-    room_now, room_then = FreeResources(snapshot.nodes), FreeResources(snapshot.nodes)
+    room_now, room_then = empty.free(), empty.free()
     n_gpus = sum(node.n_gpus for node in snapshot.nodes)
     ledger_now, ledger_then = Ledger(snapshot.tenants, n_gpus=n_gpus), Ledger(snapshot.tenants, n_gpus=n_gpus)
     shared_now, shared_then = Shared(), Shared()
@@ -62,7 +63,7 @@ def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any]) -> RoundState:
     budget = Budget({}, ledger_then, present={})  # until what is left is known
     scene = RoundState(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
     scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
-    empty, fitting = _empty(room_then), dict[int, Needs]()
+    fitting = dict[int, Needs]()
     stays: list[tuple[JobSnapshot, GangAllocation]] = []
     for job in snapshot.jobs:
         held = job.held
@@ -118,7 +119,7 @@ def held_by(job: JobSnapshot) -> GangAllocation | None:
     return job.held
 
 
-def _admit_waiting(job: JobSnapshot, scene: RoundState, empty: _Empty, fitting: dict[int, Needs]) -> None:
+def _admit_waiting(job: JobSnapshot, scene: RoundState, empty: EmptyCluster, fitting: dict[int, Needs]) -> None:
     """fitting: needs of jobs that could run, as found so far, by their ids as objects."""
     reason = _hold(job, scene.snapshot) or empty.never(job)
     reason = reason or scene.budget.never(job.tenant, gpus=job.min_workers)
@@ -167,19 +168,12 @@ def _fits_then(scene: RoundState, job: JobSnapshot, target: GangAllocation) -> b
     return scene.room_then.fits(job, target, beside=scene.beside.get(job.id, ()))
 
 
-def _empty(room: FreeResources) -> _Empty:
-    """Of the room's cluster; that of the rounds before, as long as no node changed."""
-    memo = room.ground.memo
-    if "empty" not in memo:
-        memo["empty"] = _Empty(FreeResources(room.ground.node_N))
-    return cast("_Empty", memo["empty"])
+class EmptyCluster:
+    """The cluster without jobs: all that is free, and which jobs could never fit, looked up once by what they need."""
 
-
-class _Empty:
-    """The cluster without jobs: what could never fit. Types are counted once, kinds of jobs looked up once."""
-
-    def __init__(self, room: FreeResources) -> None:
-        self._room = room
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self._room = room = FreeResources(nodes)
         self._have: dict[str, int] = {}  # GPUs by type
         self._open: dict[str, int] = {}  # those of nodes that take new jobs
         for node in room.nodes.values():
@@ -188,6 +182,10 @@ class _Empty:
         self._total = sum(self._have.values())
         self._n_closed = sum(not node.is_schedulable for node in room.nodes.values())
         self._most: dict[tuple[object, ...], int] = {}
+
+    def free(self) -> FreeResources:
+        """All of the cluster, to be written to."""
+        return self._room.copy()
 
     def never(self, job: JobSnapshot) -> Explanation | None:
         need = job.min_workers

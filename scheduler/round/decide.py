@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize, Wait
@@ -13,18 +12,25 @@ from scheduler.api.snapshot import ClusterSnapshot, PolicyMemory
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.prediction_intervals import FinishForecast, PredictionIntervals
 from scheduler.models.job_length import JobLengthModel, with_likely_lengths
-from scheduler.models.layout import terrain_of
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.toolkit.policy import Policy, Proposal, View
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.admission import RoundState, admit
+from scheduler.round.cache import RoundCache
 from scheduler.round.entitlement import entitle, note_uses, open_claims, propose
 from scheduler.round.explanation import why_it_waits
 from scheduler.round.placement import Targets, place
 from scheduler.round.prediction import RoundForecast
 
 
-def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, explain: bool = True) -> Plan:
+def decide(
+    snapshot: ClusterSnapshot,
+    *,
+    policy: Policy,
+    memory: PolicyMemory,
+    explain: bool = True,
+    cache: RoundCache | None = None,
+) -> Plan:
     """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
 
     1. admit: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates; owners
@@ -37,13 +43,14 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
        jobs get no reasons and nobody a prediction; what is decided is the same.
 
     A resized job is stopped first; its new allocation is kept free for it (memory) until it is launched there.
+    cache: what earlier rounds worked out; who decides again and again passes the same one. It changes no decision.
     Raises ValueError for a snapshot that contradicts itself.
     """
-    values = memory.values
-    speeds = JobSpeeds(terrain_of(snapshot.nodes, snapshot.racks))
+    values, cache = memory.values, cache or RoundCache()
+    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times)
     lengths = JobLengthModel(values.get("lengths", {}))
     snapshot = with_likely_lengths(snapshot, lengths, speeds)
-    scene = admit(snapshot, values)  # 1
+    scene = admit(snapshot, values, empty=cache.empty_cluster(snapshot.nodes))  # 1
     returned = _return_resized(scene)
     uses = DecayedUsage(values.get("use", {}), now_s=snapshot.now_s)
     sizes_jobs = getattr(policy, "sizes_jobs", False)
@@ -62,6 +69,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: PolicyMemory, e
         max((node.max_jobs_per_gpu for node in snapshot.nodes if node.is_schedulable), default=1),
         scene.free_by_node,
         explain,
+        cache.interference,
     )
     own_memory = values.get("values", {}) if values.get("policy") == policy.name else {}
     proposal = propose(policy, view, scene=scene, memory=own_memory)  # 2
@@ -155,9 +163,8 @@ def _diff(scene: RoundState, targets: Targets) -> dict[str, Decision]:
     return decisions
 
 
-@lru_cache(maxsize=1 << 16)
 def _waits(job_id: str) -> Wait:
-    """Without reasons, as they come later; who waits in one round mostly waits in the next ones, too."""
+    """A decision without reasons, as they come later."""
     return Wait(job_id, ())
 
 

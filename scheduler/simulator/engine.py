@@ -7,6 +7,7 @@ from collections.abc import Callable
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, Phase, PolicyMemory
 from scheduler.policies import Policy
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 from scheduler.simulator.environments.environment import Arrival, Environment
 from scheduler.simulator.environments.failing import FailingEnvironment
@@ -54,7 +55,7 @@ class _Engine:
         self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: arrival.at_s)
         self.agenda = EventQueue()
         self.training = JobExecution(world, self.agenda)
-        self.memory = PolicyMemory()
+        self.memory, self.cache = PolicyMemory(), RoundCache()
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0
@@ -162,7 +163,9 @@ class _Engine:
             pairs=tuple(self.world.pairs),
         )
         began_s = self.stopwatch()
-        plan = decide(snapshot, policy=self.policy, memory=self.memory, explain=self.on_round is not None)
+        plan = decide(
+            snapshot, policy=self.policy, memory=self.memory, explain=self.on_round is not None, cache=self.cache
+        )
         self.decision_s.append(self.stopwatch() - began_s)
         self.memory = plan.memory
         if self.on_round is not None:

@@ -32,7 +32,7 @@ class TimeShares:
         self.ends_s = float(memory.get("ends_s", view.now_s))
         self.solved_for: list[Any] = memory.get("solved_for", [])
         self.present = {job.id: job for job in (*view.jobs, *view.settled)}
-        self.companions = ColocatedSpeeds(view.pairs)
+        self.companions = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.shares, self.due, self.had = (self._kept(memory.get(name, ())) for name in ("shares", "due", "had"))
         self.isolated: dict[str, list[float]] = {
             j: v for j, v in memory.get("isolated", {}).items() if j in self.present

@@ -44,7 +44,7 @@ class PackingSearch:
 
     def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
         self.view, self.left_s, self.memory = view, left_s, memory
-        self.companions = ColocatedSpeeds(view.pairs)
+        self.companions = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.is_on = is_on and view.max_jobs_per_gpu > 1
         self.hosts: dict[str, str] = {}
         self.units: list[SharingUnit] = []

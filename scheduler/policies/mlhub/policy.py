@@ -100,7 +100,7 @@ class _Case:
     def _usual_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
-        per_node = self.view.speeds.terrain.gpus_per_node(self.view.speeds.usual_type(job))
+        per_node = self.view.speeds.topology.gpus_per_node(self.view.speeds.standard_type(job))
         return _doubling(job.min_workers, top, per_node)
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
@@ -205,7 +205,7 @@ class _Case:
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
         n, gpu_type = budget.granted(job), budget.gpu_type(job)
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
-        is_priced = self.policy.prices_places and self.view.speeds.terrain.shares_links
+        is_priced = self.policy.prices_places and self.view.speeds.topology.shares_links
         packing = Packing.PRICED if is_priced else Packing.TIGHT
         gathers = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
         least = job.min_workers

@@ -199,7 +199,7 @@ class _Speedups:
 
     def _base_s(self, job: JobSnapshot) -> float:
         fair = max(1, min(self.fair, job.max_workers))
-        return self.view.speeds.plain_step_s(job, fair, gpu_type=self.view.speeds.usual_type(job))
+        return self.view.speeds.plain_step_s(job, fair, gpu_type=self.view.speeds.standard_type(job))
 
 
 def _lies_on(job: JobSnapshot) -> list[list[Any]]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from scheduler.api.plan import Explanation
 from scheduler.api.snapshot import JobSnapshot, PairObservation, TenantSnapshot
 from scheduler.api.topology import Node
+from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.gangs import Packing
 from scheduler.quota.budget import Budget
@@ -22,7 +23,8 @@ class View:
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
     nodes: all of the cluster. free(): by node that takes jobs, its GPUs that nobody is certain to keep: what candidates
     hold counts as free. For policies that search over places; the others leave nodes to placement. explains: False =
-    nobody reads the reasons, so that none need be worked out that cost time.
+    nobody reads the reasons, so that none need be worked out that cost time. interference: what models of
+    pairs predicted, kept from round to round.
     """
 
     now_s: float
@@ -36,6 +38,7 @@ class View:
     max_jobs_per_gpu: int = 1
     free: Callable[[], Mapping[str, int]] = dict
     explains: bool = True
+    interference: InterferenceCache = field(default_factory=InterferenceCache)
 
 
 @dataclass(frozen=True)

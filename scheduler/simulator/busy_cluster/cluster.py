@@ -13,8 +13,9 @@ import numpy as np
 
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, SpeedObservation
-from scheduler.models.layout import terrain_of
-from scheduler.models.speed.fitting import Floats, exposed_s, sync_terms
+from scheduler.models.layout import ClusterTopology
+from scheduler.models.speed.fitting import Floats, exposed_s
+from scheduler.models.speed.sync_terms import sync_terms
 from scheduler.simulator.busy_cluster.mix import Mix, busy_nodes, busy_tenants
 
 REPORT_EVERY_S = 600.0  # a training job reports when it begins, and then so often
@@ -33,7 +34,7 @@ class BusyCluster:
         self.now_s = 0.0
         self.nodes, self.racks = busy_nodes(n_gpus)
         self.tenants = busy_tenants(n_gpus, n_jobs, shares_fairly=shares_fairly)
-        self._terrain = terrain_of(self.nodes, self.racks)
+        self._topology = ClusterTopology(self.nodes, self.racks)
         self._random = np.random.default_rng(seed)
         self._mix = Mix(n_gpus=n_gpus, n_jobs=n_jobs, tenants=self.tenants, nodes=self.nodes, random=self._random)
         self._n_jobs, self._n_rounds = n_jobs, 0
@@ -113,7 +114,7 @@ class BusyCluster:
     def _true_s(self, job: JobSnapshot) -> tuple[float, float]:
         """A step's computation and exposed synchronisation at the declared batch: the prior's, times the family's."""
         assert job.allocation is not None
-        layout = self._terrain.layout_of(job.allocation)
+        layout = self._topology.layout_of(job.allocation)
         compute_factor, sync_factor = self._mix.truth_of(job, layout.gpu_type)
         examples = job.batch_size / layout.n_workers
         compute_s: Floats = np.array([(job.step_overhead_s + (job.example_s or 0.0) * examples) * compute_factor])
@@ -123,7 +124,7 @@ class BusyCluster:
 
     def _report(self, job: JobSnapshot, compute_s: float, sync_s: float) -> JobSnapshot:
         assert job.allocation is not None
-        layout = self._terrain.layout_of(job.allocation)
+        layout = self._topology.layout_of(job.allocation)
         slip = float(self._random.lognormal(0.0, 0.02))
         seen = SpeedObservation(
             mode=job.allocation.mode,

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, Phase, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import Node, Rack
-from scheduler.models.layout import Layout, terrain_of
+from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import parameter_server_wire_s
 from scheduler.models.network.flows import Floats, Flow, Links, groups, settle
 from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
@@ -72,7 +72,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self.nodes: Sequence[Node] = cluster.nodes
         self.racks: Sequence[Rack] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
-        self._terrain = terrain_of(tuple(cluster.nodes), tuple(cluster.racks))
+        self._topology = ClusterTopology(cluster.nodes, cluster.racks)
         self._links = Links(cluster.nodes, cluster.racks)
         self._goodput = float(np.random.default_rng([seed, 7]).uniform(*GOODPUT))
         self._capacity_L = self._links.capacity_L * self._goodput
@@ -164,7 +164,7 @@ class NetworkEnvironment(SteadyEnvironment):
 
     def _look_at(self, member: _Member) -> _Spot:
         job_id, allocation = member
-        truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
+        truth, layout = self._truth[job_id], self._topology.layout_of(allocation)
         flow = self._links.flow(allocation, layout, parameters_bytes=truth.gradient_bytes)
         each = zip(flow.links, flow.bits, strict=True) if flow else ()
         alone_s = max((bits / float(self._capacity_L[link]) for link, bits in each), default=0.0)
@@ -228,8 +228,8 @@ class NetworkEnvironment(SteadyEnvironment):
         for n in sorted({1 << i for i in range(job.max_workers.bit_length())} | {job.fixed_workers}):
             if not job.min_workers <= n <= job.max_workers:
                 continue
-            for gpu_type in self._terrain.gpu_types():
-                layout = self._terrain.typical(gpu_type, n)
+            for gpu_type in self._topology.gpu_types():
+                layout = self._topology.typical(gpu_type, n)
                 truth = self._truth[job.id]
                 wire_s = self._inside_s(truth, layout, Mode.ALL_REDUCE)
                 if layout.n_nodes > 1:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
-from scheduler.models.layout import terrain_of
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.simulator.environments.environment import Leg, SimulatedGang
 from scheduler.simulator.environments.pollux import (
@@ -54,7 +53,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         shares_families: bool = True,
     ) -> None:
         self._shares_families = shares_families
-        self._speeds = JobSpeeds(terrain_of(tuple(cluster.nodes), tuple(cluster.racks)))
+        self._speeds = JobSpeeds(tuple(cluster.nodes), tuple(cluster.racks))
         self._gpu_type = cluster.nodes[0].gpu_type
         self._seen: dict[str, dict[tuple[int, int, int], SpeedObservation]] = {}
         self._tuples: dict[str, tuple[SpeedObservation, ...]] = {}

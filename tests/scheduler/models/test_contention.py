@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import GangAllocation, JobSnapshot, Mode, NodeAllocation
-from scheduler.models.layout import terrain_of
 from scheduler.models.link_contention import LinkContention
 from scheduler.models.network.flows import Floats, Links, settle
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -16,7 +15,7 @@ from tests.scheduler.cases import Case, cluster, job
 
 
 def contention(case: Case) -> LinkContention:
-    return LinkContention(Links(case.nodes, case.racks), JobSpeeds(terrain_of(case.nodes, case.racks)))
+    return LinkContention(Links(case.nodes, case.racks), JobSpeeds(case.nodes, case.racks))
 
 
 def ring(*nodes: str, gpus: int = 2, first: int = 0) -> GangAllocation:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import GangAllocation, Mode, Node, NodeAllocation, Rack
-from scheduler.models.layout import Layout, terrain_of
+from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import all_reduce_wire_s, bits_on_links, parameter_server_wire_s
 from scheduler.models.network.flows import Flow, Links, groups, max_min_rates, rates_when_on, settle
 
@@ -96,11 +96,11 @@ def test_links_are_nics_uplinks_and_the_core() -> None:
     ring = GangAllocation(
         Mode.ALL_REDUCE, 8, 0, (NodeAllocation("n1", (0, 1, 2, 3)), NodeAllocation("n2", (0, 1, 2, 3)))
     )
-    flow = links.flow(ring, terrain_of(nodes, racks).layout_of(ring), parameters_bytes=1e9)
+    flow = links.flow(ring, ClusterTopology(nodes, racks).layout_of(ring), parameters_bytes=1e9)
     assert flow is not None
     assert dict(zip(flow.links, flow.bits, strict=True)) == {1: 14e9, 2: 14e9, 4: 14e9, 5: 28e9}
     inside = GangAllocation(Mode.ALL_REDUCE, 4, 0, (NodeAllocation("n1", (0, 1, 2, 3)),))
-    assert links.flow(inside, terrain_of(nodes, racks).layout_of(inside), parameters_bytes=1e9) is None
+    assert links.flow(inside, ClusterTopology(nodes, racks).layout_of(inside), parameters_bytes=1e9) is None
 
 
 def test_gangs_that_meet_through_others_are_one_group() -> None:

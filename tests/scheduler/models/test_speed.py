@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from scheduler import Mode, Node, Rack, SpeedObservation
-from scheduler.models.layout import Layout, terrain_of
+from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.speed.model import SpeedModel
 
 NIC_BPS = 10e9
 NODES = tuple(Node(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))
-TERRAIN = terrain_of(NODES, (Rack("r0", 1e12),))
+TOPOLOGY = ClusterTopology(NODES, (Rack("r0", 1e12),))
 BATCH = 512
 
 
@@ -21,7 +21,7 @@ def model(*observations: SpeedObservation, example_s: float | None = 0.002, para
 
 
 def ring(n_workers: int) -> Layout:
-    return TERRAIN.typical("v100", n_workers)
+    return TOPOLOGY.typical("v100", n_workers)
 
 
 def apart(n_workers: int, n_servers: int) -> Layout:

@@ -8,7 +8,6 @@ import pytest
 
 from scheduler import JobSnapshot, PairObservation, Profile
 from scheduler.models.interference.colocated_speeds import ColocatedSpeeds
-from scheduler.models.layout import terrain_of
 from scheduler.models.progress import remaining_s
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.mlhub.group_values import CHARGED, GroupValues
@@ -28,7 +27,7 @@ def room(n_gpus: int = 1, pairs: tuple[PairObservation, ...] = LOSE) -> Case:
 
 
 def groups(case: Case) -> GroupValues:
-    speeds = JobSpeeds(terrain_of(case.nodes, case.racks))
+    speeds = JobSpeeds(case.nodes, case.racks)
     view = View(case.now_s, case.jobs, case.tenants, speeds, pairs=case.pairs, max_jobs_per_gpu=2)
     sizes = {one.id: 1 for one in case.jobs}
     return GroupValues(
