@@ -4,6 +4,7 @@ Pure: standard library, numpy, scipy and networkx only; no clock, no global rand
 The live control loop and the simulator call the same decide().
 """
 
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
     Decision,
     Explanation,
@@ -25,7 +26,6 @@ from scheduler.api.snapshot import (
     NodeAllocation,
     PairObservation,
     Phase,
-    PolicyMemory,
     Profile,
     SpeedObservation,
     TenantSnapshot,
@@ -51,7 +51,6 @@ __all__ = [
     "Phase",
     "Plan",
     "Policy",
-    "PolicyMemory",
     "Prediction",
     "Preempt",
     "Profile",
@@ -59,6 +58,7 @@ __all__ = [
     "Reason",
     "Resize",
     "RoundCache",
+    "RoundMemory",
     "SpeedObservation",
     "TenantSnapshot",
     "Wait",

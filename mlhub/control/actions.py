@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from mlhub.control.memory import Owner, load_memory, store_memory
 from mlhub.control.models import SchedulerSettings
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
@@ -16,12 +17,11 @@ from scheduler import parameters_of, policy_named
 SHOWN = (
     "policy", "parameters", "budget_s", "shadow_policy", "shadow_parameters", "shares_fairly", "half_life_s"
 )  # fmt: skip
-KEPT = ("resizing", "use")  # of a memory, when another policy begins: what is promised, and what tenants used
 GUIDE = "See docs/guides/operating-the-scheduler.md."
 
 
 def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) -> SchedulerSettings:
-    """Takes effect in the next round. Another policy begins with its default parameters and an empty memory.
+    """Takes effect in the next round. Another policy begins with its default parameters and without memory of its own.
 
     changes: any of SHOWN; a shadow_policy "" ends the shadow. version: the one that was seen.
     Raises InvalidInputError for an unknown policy or parameter, ConflictError for a stale version.
@@ -38,7 +38,8 @@ def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) ->
             )
         before = {name: getattr(chosen, name) for name in SHOWN}
         if changes.get("policy", chosen.policy) != chosen.policy:
-            chosen.parameters, chosen.memory = {}, {name: chosen.memory.get(name, {}) for name in KEPT}
+            chosen.parameters = {}
+            store_memory(Owner.POLICY, load_memory(Owner.POLICY).for_other_policy())
         if changes.get("shadow_policy", chosen.shadow_policy) != chosen.shadow_policy:
             chosen.shadow_parameters = {}
         for name, value in changes.items():

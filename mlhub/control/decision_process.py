@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from scheduler import ClusterSnapshot, Plan, Policy, PolicyMemory, RoundCache, decide
+from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: whoever asked may be gone
 MAX_MESSAGE = 2000
@@ -22,7 +22,7 @@ MAX_MESSAGE = 2000
 class DecisionRequest:
     snapshot: ClusterSnapshot
     policy: Policy
-    memory: PolicyMemory
+    memory: RoundMemory
     limit_s: float
 
 

@@ -23,6 +23,7 @@ from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import note_away, note_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
+from mlhub.control.memory import Owner, store_memory
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.policy_selection import SelectedPolicy, choose, note_failure, note_success
 from mlhub.control.reconcile import reconcile
@@ -34,7 +35,6 @@ from mlhub.events.wakeups import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
 from scheduler.api.plan import Wait
 from scheduler.api.records import plan_to_json, snapshot_to_json
-from scheduler.round.decide import remembered_jobs
 
 logger = logging.getLogger(__name__)
 LOCK = "control loop"
@@ -103,9 +103,9 @@ class Loop:
         record_inventory(nodes, now=now)
         chosen_by_admin, _ = SchedulerSettings.objects.get_or_create(pk=1)
         chosen = choose(chosen_by_admin, state, now=now)
-        self.shadow.collect(state)
+        self.shadow.collect()
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
-        snapshot = take_snapshot(nodes, now=now, round_number=number, remembered=remembered_jobs(chosen.memory))
+        snapshot = take_snapshot(nodes, now=now, round_number=number, remembered=chosen.memory.known_jobs())
         record = Round(at=now, policy=chosen.name, parameters=dict(chosen.parameters), n_jobs=len(snapshot.jobs))
         try:
             decided = self._decide(snapshot, chosen)
@@ -119,15 +119,14 @@ class Loop:
         note_success(state, chosen)
         applied = apply_plan(plan, backend=self.backend, now=now)
         record.decide_ms, record.applied = 1000 * decided.took_s, applied.actions
-        memory = dict(plan.memory.values)
-        if memory != chosen_by_admin.memory:
-            SchedulerSettings.objects.filter(pk=1).update(memory=memory)
+        if plan.memory != chosen.memory:
+            store_memory(Owner.POLICY, plan.memory)
         self._store(record, snapshot, plan, began=began, is_worth_it=bool(applied.actions))
         self._history.record(plan, applied, round_id=record.pk, now=now)
         self._forecasts.keep(plan, applied, now=now)
         self._housekeeping.tend(self.backend, now=now)
-        self.shadow.offer(snapshot, plan, chosen_by_admin, state, memory=chosen.memory, round_id=record.pk)
-        self.shadow.collect(state)
+        self.shadow.offer(snapshot, plan, chosen_by_admin, memory=chosen.memory, round_id=record.pk)
+        self.shadow.collect()
         waiting = {d.job for d in plan.decisions if isinstance(d, Wait)}
         state.order = [job for job in dict.fromkeys((*plan.order, *sorted(waiting))) if job in waiting]
         state.round_at, state.decide_ms, state.round_ms = now, record.decide_ms, 1000 * (time.perf_counter() - began)

@@ -12,8 +12,8 @@ from mlhub.jobs.models import Job
 class SchedulerSettings(models.Model):
     """One row, an administrator's. A change takes effect in the next round. shadow_policy: "" = none.
 
-    budget_s: how long a policy may take for a round. memory: the policy's own, between rounds. shares_fairly,
-    half_life_s: how organisations share what none of them is guaranteed, as QuotaRules says for their parts.
+    budget_s: how long a policy may take for a round. shares_fairly, half_life_s: how organisations share what none of
+    them is guaranteed, as QuotaRules says for their parts.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -24,7 +24,6 @@ class SchedulerSettings(models.Model):
     shadow_parameters = models.JSONField(default=dict)
     shares_fairly = models.BooleanField(default=False)
     half_life_s = models.FloatField(default=0.0)
-    memory = models.JSONField(default=dict)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -45,9 +44,24 @@ class SchedulerState(models.Model):
     settings_version = models.PositiveIntegerField(default=0)  # that the failures are of
     stands_in_since = models.DateTimeField(null=True)
     order = models.JSONField(default=list)
-    shadow_memory = models.JSONField(default=dict)
     backend_away_since = models.DateTimeField(null=True)
     backend_message = models.TextField(blank=True)
+
+
+class SchedulerMemory(models.Model):
+    """What one round hands to the next: a row for the policy in use, and one for the shadow policy.
+
+    version: the form of value (scheduler.RoundMemory reads this form and the one before it).
+    """
+
+    class Owner(models.TextChoices):
+        POLICY = "policy"
+        SHADOW = "shadow"
+
+    owner = models.CharField(primary_key=True, max_length=10, choices=Owner.choices)
+    version = models.PositiveSmallIntegerField()
+    value = models.JSONField(default=dict)
+    updated_at = models.DateTimeField(auto_now=True)
 
 
 class Round(models.Model):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from mlhub.control.memory import Owner, load_memory
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.events.actions import append
-from scheduler import Policy, PolicyMemory, policy_named
+from scheduler import Policy, RoundMemory, policy_named
 
 logger = logging.getLogger(__name__)
 STAND_IN = "fifo"  # takes nothing away from running jobs, and has nothing that could go wrong
@@ -24,7 +25,7 @@ class SelectedPolicy:
 
     name: str
     parameters: Mapping[str, Any]
-    memory: PolicyMemory
+    memory: RoundMemory
     limit_s: float
     stands_in: bool = False
 
@@ -43,7 +44,7 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
     since = state.stands_in_since
     stands_in = since is not None and now - since < TRIED_AGAIN_AFTER
     name, parameters = (STAND_IN, {}) if stands_in else (settings.policy, settings.parameters)
-    return SelectedPolicy(name, parameters, PolicyMemory(settings.memory), settings.budget_s, stands_in)
+    return SelectedPolicy(name, parameters, load_memory(Owner.POLICY), settings.budget_s, stands_in)
 
 
 def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:

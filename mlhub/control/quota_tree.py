@@ -106,7 +106,7 @@ def books() -> dict[str, Account]:
         Attempt.objects.live().filter(job__state__in=HOLDING_GPUS).values("job__project").annotate(n=Sum("n_workers"))
     )
     for row in held:
-        lending.take(tree.tenant_of[row["job__project"]], row["n"])
+        lending.reserve(tree.tenant_of[row["job__project"]], row["n"])
     return lending.accounts()
 
 

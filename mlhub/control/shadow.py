@@ -11,8 +11,9 @@ from django.db import DatabaseError
 
 from mlhub.control.deciders import Decider, DecisionError
 from mlhub.control.decision_process import DecisionRequest
-from mlhub.control.models import Round, SchedulerSettings, SchedulerState, ShadowDecision
-from scheduler import ClusterSnapshot, Plan, PolicyMemory, policy_named
+from mlhub.control.memory import Owner, load_memory, store_memory
+from mlhub.control.models import Round, SchedulerSettings, ShadowDecision
+from scheduler import ClusterSnapshot, Plan, RoundMemory, policy_named
 from scheduler.api.plan import Decision, Launch, Resize
 
 logger = logging.getLogger(__name__)
@@ -42,28 +43,26 @@ class Shadow:
         snapshot: ClusterSnapshot,
         real: Plan,
         settings: SchedulerSettings,
-        state: SchedulerState,
         *,
-        memory: PolicyMemory,
+        memory: RoundMemory,
         round_id: int | None,
     ) -> None:
         """Passed over while the shadow is still at an earlier round. memory: that of the real round. The shadow's is
-        its own, but for what is promised to jobs that leave in order to be resized: that is how the world stands."""
+        its own, but for what is promised to jobs that leave in order to be resized: these GPUs are reserved in fact."""
         if not settings.shadow_policy or self._asked is not None or not self.decider.is_ready():
             return
         asked = _Asked(settings.shadow_policy, settings.shadow_parameters, real, snapshot.now_s, round_id)
-        own = state.shadow_memory if state.shadow_memory.get("policy") == asked.policy else {}
-        promised = memory.values.get("resizing", {})
-        values = {"policy": asked.policy, "values": own.get("values", {}), "resizing": promised}
+        own = load_memory(Owner.SHADOW).values_for(asked.policy)
+        shadows = RoundMemory(policy=asked.policy, policy_values=own, resizing=memory.resizing)
         try:
             policy = policy_named(asked.policy, asked.parameters)
-            self.decider.submit(DecisionRequest(snapshot, policy, PolicyMemory(values), settings.budget_s))
+            self.decider.submit(DecisionRequest(snapshot, policy, shadows, settings.budget_s))
             self._asked = asked
         except (ValueError, TypeError, DecisionError) as error:
             _store_failure(asked, str(error))
 
-    def collect(self, state: SchedulerState) -> None:
-        """Stores the answer, if there is one, and keeps the shadow's memory for its next round."""
+    def collect(self) -> None:
+        """Stores the answer, if there is one, and the shadow's memory for its next round."""
         asked = self._asked
         if asked is None:
             return
@@ -76,8 +75,8 @@ class Shadow:
         if decided is None:
             return
         self._asked = None
-        memory = decided.plan.memory.values
-        state.shadow_memory = {"policy": asked.policy, "values": memory.get("values", {})}
+        values = decided.plan.memory.values_for(asked.policy)
+        store_memory(Owner.SHADOW, RoundMemory(policy=asked.policy, policy_values=values))
         _store(asked, **compared(asked.real, decided.plan, now_s=asked.now_s), decide_ms=1000 * decided.took_s)
 
     def close(self) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from scheduler.api.snapshot import GangAllocation, PolicyMemory
+from scheduler.api.memory import RoundMemory
+from scheduler.api.snapshot import GangAllocation
 
 
 class Reason(StrEnum):
@@ -262,7 +263,7 @@ class Plan:
     """
 
     decisions: tuple[Decision, ...]
-    memory: PolicyMemory
+    memory: RoundMemory
     policy: str
     wake_at_s: float | None = None
     order: tuple[str, ...] = ()

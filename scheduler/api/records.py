@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from scheduler.api.allocation_json import allocation_from_json, allocation_to_json
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
     Decision,
     Explanation,
@@ -20,13 +22,10 @@ from scheduler.api.plan import (
 )
 from scheduler.api.snapshot import (
     ClusterSnapshot,
-    GangAllocation,
     JobSnapshot,
     Mode,
-    NodeAllocation,
     PairObservation,
     Phase,
-    PolicyMemory,
     Profile,
     Reclaim,
     SpeedObservation,
@@ -90,7 +89,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "version": VERSION,
         "policy": plan.policy,
         "wake_at_s": plan.wake_at_s,
-        "memory": dict(plan.memory.values),
+        "memory": plan.memory.to_json(),
         "order": list(plan.order),
         "decisions": [_decision_to_json(decision) for decision in plan.decisions],
     }
@@ -100,25 +99,10 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
     _check_version(value, "plan")
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
-        memory, order = PolicyMemory(value["memory"]), tuple(value.get("order", ()))
+        memory, order = RoundMemory.from_json(value["memory"]), tuple(value.get("order", ()))
         return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a plan's record: {error}") from error
-
-
-def allocation_to_json(allocation: GangAllocation) -> dict[str, Any]:
-    shares = [{"node": s.node, "gpus": list(s.gpus), "n_servers": s.n_servers} for s in allocation.shares]
-    return {
-        "mode": allocation.mode.value,
-        "n_workers": allocation.n_workers,
-        "n_servers": allocation.n_servers,
-        "shares": shares,
-    }
-
-
-def allocation_from_json(value: Mapping[str, Any]) -> GangAllocation:
-    shares = tuple(NodeAllocation(s["node"], tuple(s["gpus"]), s["n_servers"]) for s in value["shares"])
-    return GangAllocation(Mode(value["mode"]), value["n_workers"], value["n_servers"], shares)
 
 
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -249,6 +248,11 @@ class JobSnapshot:
         return has_place and 1 <= self.min_workers <= self.max_workers
 
 
+def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
+    """The usual order of a queue, as a sort key: higher priority first, then first come, first served."""
+    return -job.priority, job.submitted_at_s, job.id
+
+
 class Reclaim(StrEnum):
     """Whose running jobs have to leave when an owner below its guarantee wants back what it lent."""
 
@@ -301,10 +305,3 @@ class ClusterSnapshot:
     round_number: int = 0
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PolicyMemory:
-    """What a policy hands to its next round: JSON values only, so that a round can be stored and replayed."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api.snapshot import PolicyMemory
+from scheduler.api.memory import RoundMemory
 from scheduler.commands.files import check_can_write, write_json
 from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
 from scheduler.policies import policy_named
@@ -52,7 +52,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed, shares_fairly=arguments.fair
     )
     n_rounds = arguments.rounds or max(20, min(200, 100_000 // arguments.jobs))
-    memory, cache = PolicyMemory(), RoundCache()
+    memory, cache = RoundMemory(), RoundCache()
     wall_ms, cpu_ms, kinds = [], [], dict.fromkeys(("Launch", "Resize", "Preempt", "Keep", "Wait"), 0)
     for number in range(1 + WARM_UP + n_rounds):
         snapshot = cluster.snapshot()

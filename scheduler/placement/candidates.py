@@ -39,7 +39,7 @@ def candidate_places(
         return [first] if first else []
     wishes = [n for n in dict.fromkeys((0, n_workers)) if max(n, 1) != max(n_nodes, 1)]  # others than the first's
     ways = [place_workers(room, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in wishes]
-    node_S, k_S = room.openings(job, gpu_type)
+    node_S, k_S = room.capacity_by_node(job, gpu_type)
     rack_S = room.ground.rack_N[node_S]
     room_R = np.bincount(rack_S, weights=k_S, minlength=len(room.ground.racks))
     quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", room.ground.racks[r]), 2), -room_R[r]))

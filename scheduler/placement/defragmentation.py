@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduler.api.plan import Explanation, Reason
+from scheduler.api.proposal import Grant
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, Phase
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.placement.colocation import Targets, spots_of
 from scheduler.placement.free_resources import FreeResources, GpuSlot
 from scheduler.placement.gangs import build_allocation
-from scheduler.policies.toolkit.policy import Grant
-from scheduler.round.admission import RoundState, held_by
+from scheduler.placement.state import PlacementState, PlacementTargets, gpus_of
 
 MOST_GATHERED = 4  # gangs in one round
 SCATTERED = 1.1  # a gang is, if it is so many times slower than on one node
@@ -52,28 +51,30 @@ class _Way:
 
 
 class Defragmentation:
-    """Gangs that run, stay as they are and are alone on their GPUs, or that are to start; their grants say who gathers.
+    """Moves scattered gangs onto one node: gangs that run on GPUs of their own, or that are to start.
 
     Of all nodes that could take the whole gang, the one where the restarts cost least; groups of jobs that go aside
     are smaller than the gang, stay together, and get GPUs of one node that are free or were the gang's.
     """
 
-    def __init__(self, scene: RoundState, targets: Targets, grants: Mapping[str, Grant], speeds: JobSpeeds) -> None:
-        self.scene, self.targets, self.grants, self.speeds = scene, targets, grants, speeds
-        self.then = scene.room_then
-        self.staying = {job.id: job for job in scene.running if job.id in targets.kept and job.phase is Phase.RUNNING}
+    def __init__(
+        self, state: PlacementState, targets: PlacementTargets, grants: Mapping[str, Grant], speeds: JobSpeeds
+    ) -> None:
+        self.state, self.targets, self.grants, self.speeds = state, targets, grants, speeds
+        self.free_later = state.free_later
+        self.staying = {job.id: job for job in state.running if job.id in targets.kept and job.phase is Phase.RUNNING}
 
     def gather(self) -> None:
         scattered = []
-        for job in self.scene.candidates:
+        for job in self.state.candidates:
             grant, lies = self.grants.get(job.id), self._lies(job)
-            if grant is None or lies is None or not grant.gathers or grant.beside:
+            if grant is None or lies is None or not grant.defragments or grant.colocated_with:
                 continue
             gain_s = self._gain_s(job, grant, lies)
             if gain_s > GATHERING_PAYS * self._own_cost_s(job):
                 scattered.append((-gain_s * grant.n_workers, job.id, job, lies))
         for worth, _, job, lies in sorted(scattered, key=lambda each: each[:2])[:MOST_GATHERED]:
-            ways = [way for name in self.then.nodes if (way := self._way_onto(name, job, lies)) is not None]
+            ways = [way for name in self.free_later.nodes if (way := self._way_onto(name, job, lies)) is not None]
             best = min(ways, key=lambda way: (way.cost_gpu_s, way.place.shares[0].node), default=None)
             if best is not None and -worth > GATHERING_PAYS * best.cost_gpu_s:
                 self._go(job, lies, best, gain_s=-worth / lies.n_workers)
@@ -93,7 +94,7 @@ class Defragmentation:
         """What it would gain on one node; 0 where it lies well, or with others."""
         if len([share for share in lies.shares if share.gpus]) < 2 or grant.n_workers != lies.n_workers:
             return 0.0
-        if self.then.mates(lies) - {job.id}:
+        if self.free_later.occupants_of(lies) - {job.id}:
             return 0.0
         gathered_s = self.speeds.plain_step_s(job, lies.n_workers, gpu_type=grant.gpu_type)
         there_s = self.speeds.step_s_on(job, lies)
@@ -101,10 +102,10 @@ class Defragmentation:
 
     def _way_onto(self, name: str, job: JobSnapshot, held: GangAllocation) -> _Way | None:
         """The cheapest groups there go aside, until there is room for all of the gang."""
-        node, present = self.then.nodes[name], self.then.nodes[held.shares[0].node]
+        node, present = self.free_later.nodes[name], self.free_later.nodes[held.shares[0].node]
         if node.gpu_type != present.gpu_type or node.n_gpus < held.n_workers or not node.is_schedulable:
             return None
-        room = self.then.copy()
+        room = self.free_later.copy()
         room.release(job, held)
         going: list[_Group] = []
         for group in self._groups_on(name, but=job.id, smaller_than=held.n_workers):
@@ -120,7 +121,7 @@ class Defragmentation:
         )
         if place is None:
             return None
-        room.hold(job, place)
+        room.reserve(job, place)
         asides = []
         for group in sorted(going, key=lambda group: (-group.n, group.jobs[0].id)):
             aside = self._aside(room, group)
@@ -136,13 +137,13 @@ class Defragmentation:
         for job in self.staying.values():
             held = job.held
             if held is not None and job.id != but and held.n_workers < smaller_than and job.id in self.targets.kept:
-                spots = frozenset(spots_of(held))
+                spots = frozenset(gpus_of(held))
                 if {node for node, _ in spots} == {name} and held.mode is not Mode.PARAMETER_SERVER:
                     there.setdefault(spots, []).append(job)
         groups = []
         for jobs in there.values():
-            held = held_by(jobs[0])
-            if held is not None and self.then.mates(held) <= {job.id for job in jobs}:
+            held = jobs[0].held
+            if held is not None and self.free_later.occupants_of(held) <= {job.id for job in jobs}:
                 groups.append(_Group(tuple(jobs), held))
         return sorted(groups, key=lambda group: (group.restart_gpu_s / group.n, group.n, group.jobs[0].id))
 
@@ -159,17 +160,17 @@ class Defragmentation:
             place = build_allocation(room, first, spots=((node, group.n),), mode=group.held.mode, n_servers=0)
             if place is None:
                 continue
-            room.hold(first, place)
-            if all(room.fits(other, place, beside=room.mates(place)) for other in others):
+            room.reserve(first, place)
+            if all(room.fits(other, place, colocated_with=room.occupants_of(place)) for other in others):
                 for other in others:
-                    room.hold(other, place)
+                    room.reserve(other, place)
                 return place
             room.release(first, place)
         return None
 
     def _go(self, job: JobSnapshot, lies: GangAllocation, way: _Way, *, gain_s: float) -> None:
         """Everybody leaves first, and then everybody comes; who waits comes when they have left."""
-        self.then.release(job, lies)
+        self.free_later.release(job, lies)
         moves: list[tuple[JobSnapshot, GangAllocation, Explanation]] = []
         if job.held is None:
             self.targets.placed.pop(job.id, None)
@@ -185,12 +186,12 @@ class Defragmentation:
                 self.targets.partners.setdefault(one.id, set()).update(mates)
         for mover, _, _ in moves:
             if mover is not job and mover.held is not None:
-                self.then.release(mover, mover.held)
-        self.then.hold(job, way.place)
-        self.scene.room_now.limit_to(self.then, way.place)
+                self.free_later.release(mover, mover.held)
+        self.free_later.reserve(job, way.place)
+        self.state.free_now.restrict_to(self.free_later, way.place)
         for mover, place, why in moves:
             if mover is not job:
-                self.then.hold(mover, place)
-            self.scene.room_now.limit_to(self.then, place)
+                self.free_later.reserve(mover, place)
+            self.state.free_now.restrict_to(self.free_later, place)
             del self.targets.kept[mover.id]
             self.targets.placed[mover.id] = (place, (why,))

@@ -61,16 +61,16 @@ class FreeResources:
         twin.circles = dict(self.circles)
         return twin
 
-    def opened_to(self, job: JobSnapshot, beside: Collection[str]) -> FreeResources:
+    def with_shareable_gpus(self, job: JobSnapshot, colocated_with: Collection[str]) -> FreeResources:
         """A copy in which GPUs that only those jobs hold are free, as far as one more, this one, may go there."""
         twin = self.copy()
         for name, gpu in self.occupants:
-            if self._takes(job, (name, gpu), beside):
+            if self._takes(job, (name, gpu), colocated_with):
                 twin._set_gpus(name, twin._gpus[name] | {gpu})
                 del twin.occupants[name, gpu]
         return twin
 
-    def hold(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+    def reserve(self, job: JobSnapshot, allocation: GangAllocation) -> None:
         if self.watcher is not None:
             self.watcher.add(job, allocation)
         for share in self._present(allocation):
@@ -79,7 +79,7 @@ class FreeResources:
             self._take(job, share, -1)
             self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
 
-    def hold_gpus(self, allocation: GangAllocation) -> None:
+    def reserve_gpus(self, allocation: GangAllocation) -> None:
         """Its GPUs only, no CPUs and no memory."""
         for share in self._present(allocation):
             self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
@@ -93,21 +93,23 @@ class FreeResources:
             self._take(job, share, +1)
             self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
 
-    def fits(self, job: JobSnapshot, allocation: GangAllocation, *, beside: Collection[str] = ()) -> bool:
-        """Is every share of it free, on nodes that exist? beside: jobs whose GPUs it may share."""
+    def fits(self, job: JobSnapshot, allocation: GangAllocation, *, colocated_with: Collection[str] = ()) -> bool:
+        """Is every share of it free, on nodes that exist? colocated_with: jobs whose GPUs it may share."""
         for share in allocation.shares:
             i = self.ground.place.get(share.node)
             if i is None:
                 return False
             taken = set(share.gpus) - self._gpus[share.node]
-            if taken and not (beside and all(self._takes(job, (share.node, gpu), beside) for gpu in taken)):
+            if taken and not (
+                colocated_with and all(self._takes(job, (share.node, gpu), colocated_with) for gpu in taken)
+            ):
                 return False
             cpus, memory_bytes = needs_of(job, share)
             if cpus > self._cpus_N[i] + _CPU_GRAIN or memory_bytes > self._memory_bytes_N[i]:
                 return False
         return True
 
-    def limit_to(self, other: FreeResources, allocation: GangAllocation) -> None:
+    def restrict_to(self, other: FreeResources, allocation: GangAllocation) -> None:
         """On the allocation's nodes, leave free only what is free in both."""
         for share in self._present(allocation):
             i = self.ground.place[share.node]
@@ -115,7 +117,7 @@ class FreeResources:
             self._cpus_N[i] = min(self._cpus_N[i], other._cpus_N[i])
             self._memory_bytes_N[i] = min(self._memory_bytes_N[i], other._memory_bytes_N[i])
 
-    def openings(self, job: JobSnapshot, gpu_type: str) -> tuple[Ints, Ints]:
+    def capacity_by_node(self, job: JobSnapshot, gpu_type: str) -> tuple[Ints, Ints]:
         """Nodes of that type that can take workers of the job now, as indices, and how many each, shape (S,)."""
         if job.gpu_types and gpu_type not in job.gpu_types:
             return _NOTHING
@@ -128,9 +130,9 @@ class FreeResources:
         some_S = k_S > 0
         return node_S[some_S], k_S[some_S]
 
-    def has_openings(self, job: JobSnapshot, gpu_type: str, n_workers: int) -> bool:
+    def has_capacity(self, job: JobSnapshot, gpu_type: str, n_workers: int) -> bool:
         """For so many workers in all, on nodes of that type?"""
-        return int(self.openings(job, gpu_type)[1].sum()) >= n_workers
+        return int(self.capacity_by_node(job, gpu_type)[1].sum()) >= n_workers
 
     def workers_on(self, job: JobSnapshot, node: Node) -> int:
         """How many more workers of the job the node can take now; 0 where the job may not go."""
@@ -164,17 +166,22 @@ class FreeResources:
         """Free GPUs on schedulable nodes, of these types (none given: of any)."""
         return sum(int(self._n_free_N[self.ground.open_of(t)].sum()) for t in gpu_types or self.ground.types)
 
-    def mates(self, allocation: GangAllocation) -> set[str]:
+    def occupants_of(self, allocation: GangAllocation) -> set[str]:
         """Jobs known to hold any of these GPUs."""
         if not self.occupants:
             return set()
         spots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
         return {job_id for spot in spots for job_id in self.occupants.get(spot, ())}
 
-    def _takes(self, job: JobSnapshot, spot: GpuSlot, beside: Collection[str]) -> bool:
+    def _takes(self, job: JobSnapshot, spot: GpuSlot, colocated_with: Collection[str]) -> bool:
         """Does the GPU, that others hold, take this one more? Not if any of them was never profiled."""
         node, there = self.nodes[spot[0]], self.occupants.get(spot, ())
-        if job.profile is None or not there or len(there) >= node.max_jobs_per_gpu or not set(there) <= set(beside):
+        if (
+            job.profile is None
+            or not there
+            or len(there) >= node.max_jobs_per_gpu
+            or not set(there) <= set(colocated_with)
+        ):
             return False
         if self.circles.get(spot, "") != job.shares_within:
             return False

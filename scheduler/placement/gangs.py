@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import StrEnum
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.api.proposal import Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
 from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.node_arrays import Ints, NodeArrays
 
 Spot = tuple[Node, int]  # a node and how many workers go there
-
-
-class Packing(StrEnum):
-    """How a gang is laid on nodes. TIGHT: as said above. ROOMIEST: the emptiest node first, as many as it takes.
-
-    PRICED: of several places the one that is fastest for it, less what it takes from others on the links.
-    """
-
-    TIGHT = "tight"
-    ROOMIEST = "roomiest"
-    PRICED = "priced"
 
 
 def place_workers(
@@ -47,7 +36,7 @@ def place_workers(
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
     3. several racks, the roomiest first.
     """
-    node_S, k_S = room.openings(job, gpu_type)
+    node_S, k_S = room.capacity_by_node(job, gpu_type)
     if int(k_S.sum()) < n_workers:
         return None
     if packing is Packing.ROOMIEST:

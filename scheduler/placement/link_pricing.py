@@ -11,7 +11,7 @@ from scheduler.models.link_contention import LinkContention
 from scheduler.models.network.flows import Links
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.round.admission import RoundState, held_by
+from scheduler.placement.state import PlacementState
 
 CLEARLY = 1.1  # slower by so much than it should be: a bad place
 MOVE_PAYS = 2.0  # a move must gain so many times what its restart costs
@@ -26,15 +26,15 @@ class LinkPricing:
     ends later, and so do those who wait for its GPUs, more of them the more GPUs it holds.
     """
 
-    def __init__(self, scene: RoundState, speeds: JobSpeeds) -> None:
-        self._scene, self._speeds = scene, speeds
-        self._jobs = {job.id: job for job in scene.snapshot.jobs}
-        n_gpus = sum(node.n_gpus for node in scene.snapshot.nodes)
-        self._queue = sum(held_by(job) is None for job in scene.candidates) / max(1, n_gpus)
-        self.contention = contention_of(scene.snapshot, speeds, [self._jobs[job_id] for job_id in scene.settled])
-        for job_id, allocation in {**scene.returning, **scene.pending}.items():
+    def __init__(self, state: PlacementState, speeds: JobSpeeds) -> None:
+        self._state, self._speeds = state, speeds
+        self._jobs = {job.id: job for job in state.snapshot.jobs}
+        n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
+        self._queue = sum(job.held is None for job in state.candidates) / max(1, n_gpus)
+        self.contention = contention_of(state.snapshot, speeds, [self._jobs[job_id] for job_id in state.settled_jobs()])
+        for job_id, allocation in {**state.resuming, **state.pending_resizes}.items():
             self.contention.add(self._jobs[job_id], allocation)
-        scene.room_then.watcher = self.contention
+        state.free_later.watcher = self.contention
 
     def step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
         """The price. Infinite where others would lose more than the gang would do there."""
@@ -68,7 +68,7 @@ class LinkPricing:
         if len(held.shares) < 2 or job.phase is not Phase.RUNNING:
             return False
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
-        if self._scene.snapshot.now_s - since_s < CALM * restart_cost_s(job):
+        if self._state.snapshot.now_s - since_s < CALM * restart_cost_s(job):
             return False
         usual_s = self._speeds.plain_step_s(job, held.n_workers, gpu_type=self._type_of(held))
         return self.step_s(job, held) > CLEARLY * usual_s
@@ -98,12 +98,12 @@ class LinkPricing:
         return (Explanation(Reason.BETTER_LINKS, {**facts, "other": worst[1], "other_gbps": worst[0] / 1e9}),)
 
     def _weight(self, job: JobSnapshot) -> float:
-        held = held_by(job)
+        held = job.held
         n_workers = held.n_workers if held is not None else job.min_workers
         return (1 + n_workers * self._queue) * job.priority_weight
 
     def _where(self, allocation: GangAllocation) -> str:
-        nodes = self._scene.room_then.nodes
+        nodes = self._state.free_later.nodes
         racks = sorted({nodes[share.node].rack for share in allocation.shares})
         names = sorted(share.node for share in allocation.shares)
         if len(racks) > 1:
@@ -111,7 +111,7 @@ class LinkPricing:
         return f"rack {racks[0]}" if len(names) > 1 else f"node {names[0]}"
 
     def _type_of(self, allocation: GangAllocation) -> str:
-        return self._scene.room_then.nodes[allocation.shares[0].node].gpu_type
+        return self._state.free_later.nodes[allocation.shares[0].node].gpu_type
 
 
 def contention_of(snapshot: ClusterSnapshot, speeds: JobSpeeds, jobs: Iterable[JobSnapshot]) -> LinkContention:
@@ -119,7 +119,7 @@ def contention_of(snapshot: ClusterSnapshot, speeds: JobSpeeds, jobs: Iterable[J
     contention = LinkContention(Links(snapshot.nodes, snapshot.racks), speeds)
     there = {node.name for node in snapshot.nodes}
     for job in jobs:
-        held = held_by(job)
+        held = job.held
         if held is None or job.phase is Phase.STOPPING:
             continue
         if all(share.node in there for share in held.shares):

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from scheduler.api.plan import Explanation
+from scheduler.api.proposal import Grant, Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.candidates import candidate_places
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.gangs import Packing, Spot, build_allocation, place_on, place_workers
+from scheduler.placement.gangs import Spot, build_allocation, place_on, place_workers
 from scheduler.placement.link_pricing import LinkPricing
-from scheduler.policies.toolkit.policy import Grant
 
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share lies badly
 
@@ -72,7 +72,7 @@ class PlacementSearch:
         is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
         if not is_free or self._is_as_wished(found, grant):
             return found
-        if found is None and not room.has_openings(job, grant.gpu_type, grant.n_workers):
+        if found is None and not room.has_capacity(job, grant.gpu_type, grant.n_workers):
             return None
         others = [self._lay_out(room, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
         ways = [way for way in (found, *others) if way is not None]

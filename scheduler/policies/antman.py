@@ -112,10 +112,10 @@ class _Case:
         """It stays where it is, beside whoever of the other class is there."""
         n, why = n_held(job), (Explanation(Reason.UNCHANGED),)
         others = tuple(self.there[not _is_guaranteed(job)]) if self.may_share else ()
-        if not others and self.budget.take(job, n):
+        if not others and self.budget.reserve(job, n):
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), why))
-        elif others and self.budget.take_beside(job, n, gpu_type=""):
-            self.grants.append(Grant(job.id, n, "", why, beside=others, only_beside=False))
+        elif others and self.budget.reserve_colocated(job, n, gpu_type=""):
+            self.grants.append(Grant(job.id, n, "", why, colocated_with=others, only_colocated=False))
 
     def admit(self, job: JobSnapshot) -> None:
         kind, n = _is_guaranteed(job), job.fixed_workers
@@ -124,16 +124,18 @@ class _Case:
             return
         per_node = tuple((name, sum(spot[0] == name for spot in spots)) for name in dict.fromkeys(s[0] for s in spots))
         others = tuple(self.there[not kind])
-        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.take(job, n):
+        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.reserve(job, n):
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
         elif others and self.may_share and job.profile is not None:
             gpu_type = self.view.speeds.standard_type(job)
-            if not self.budget.take_beside(job, n, gpu_type=gpu_type):
+            if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"
             why = (Explanation(Reason.SHARES_WHAT_IS_LEFT, {"n_workers": n, "partners": partners}),)
-            self.grants.append(Grant(job.id, n, gpu_type, why, spots=per_node, beside=others, only_beside=False))
+            self.grants.append(
+                Grant(job.id, n, gpu_type, why, spots=per_node, colocated_with=others, only_colocated=False)
+            )
         else:
             return
         self.has[kind].update(spots)

@@ -30,7 +30,7 @@ class Backfill:
         grants = []
         profile = _Profile()
         for job in running:
-            if budget.take(job, n_held(job)):
+            if budget.reserve(job, n_held(job)):
                 grants.append(Grant(job.id, n_held(job), budget.gpu_type(job), (Explanation(Reason.UNCHANGED),)))
                 profile.end(_left_s(job, view), n_held(job))
         profile.free = budget.n_left()
@@ -38,7 +38,7 @@ class Backfill:
         for job in waiting:
             n_workers, length_s = job.fixed_workers, view.speeds.remaining_s(job, job.fixed_workers) + job.start_s
             start_s = profile.earliest(n_workers, length_s)
-            if start_s == 0 and budget.take(job, n_workers):
+            if start_s == 0 and budget.reserve(job, n_workers):
                 fits = Explanation(Reason.FITS, {"n_workers": n_workers})
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
                 profile.reserve(0.0, length_s, n_workers)

@@ -128,7 +128,7 @@ class _Queues:
         return Explanation(Reason.LENT, facts)
 
     def _take(self, job: JobSnapshot, n_workers: int, why: Explanation) -> bool:
-        if not self.budget.take(job, n_workers):
+        if not self.budget.reserve(job, n_workers):
             return False
         self.used[job.tenant] += n_workers
         self.order.append(job.id)

@@ -49,7 +49,7 @@ class Drf:
                 del queues[tenant]
             order.append(job.id)
             n_workers = _size(job)
-            if budget.take(job, n_workers):
+            if budget.reserve(job, n_workers):
                 why = shares.explain(job, Reason.DOMINANT_SHARE)
                 shares.add(job)
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (why,)))

@@ -38,7 +38,7 @@ class Fair:
                 del queues[tenant_id]
             order.append(job.id)
             n_workers = _size(job)
-            if budget.take(job, n_workers):
+            if budget.reserve(job, n_workers):
                 granted[tenant_id] += n_workers
                 fits = Explanation(Reason.FITS, {"n_workers": n_workers})
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))

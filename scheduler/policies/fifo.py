@@ -25,15 +25,15 @@ class Fifo:
         waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         grants = []
         for job in running:
-            if budget.take(job, n_held(job)):
+            if budget.reserve(job, n_held(job)):
                 grants.append(Grant(job.id, n_held(job), budget.gpu_type(job), (Explanation(Reason.UNCHANGED),)))
         for job in waiting:
             n_workers = job.fixed_workers
-            if budget.take(job, n_workers):
+            if budget.reserve(job, n_workers):
                 fits = Explanation(Reason.FITS, {"n_workers": n_workers})
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), (fits,)))
                 continue
             refused = budget.refusal(job, n_workers)
             if refused is not None and refused.reason is Reason.TOO_FEW_FREE_GPUS:
                 break
-        return Proposal(tuple(grants), tuple(job.id for job in (*running, *waiting)), in_turn=True)
+        return Proposal(tuple(grants), tuple(job.id for job in (*running, *waiting)), strict_order=True)

@@ -93,20 +93,20 @@ class _Case:
         return min((end for end in ends if end > self.view.now_s), default=None)
 
     def _alone(self, job: JobSnapshot, why: Explanation) -> None:
-        if self.budget.take(job, _size(job)):
+        if self.budget.reserve(job, _size(job)):
             self.grants.append(Grant(job.id, _size(job), self.budget.gpu_type(job), (why,)))
             self.single[job.id] = job
 
     def _beside(self, host: JobSnapshot, job: JobSnapshot) -> None:
         gpu_type = self.budget.gpu_type(host)
-        if not self.budget.take_beside(job, _size(job), gpu_type=gpu_type):
+        if not self.budget.reserve_colocated(job, _size(job), gpu_type=gpu_type):
             return
         del self.single[host.id]
         facts: dict[str, Any] = {"n_workers": _size(job), "partners": host.id}
         why = Explanation(Reason.SHARING_TRIED, facts)
         if (host.family, job.family) in self.times:
             why = Explanation(Reason.SHARES_WITH, {**facts, "times": self._times(host, job)})
-        self.grants.append(Grant(job.id, _size(job), gpu_type, (why,), beside=(host.id,)))
+        self.grants.append(Grant(job.id, _size(job), gpu_type, (why,), colocated_with=(host.id,)))
 
     def _times(self, one: JobSnapshot, other: JobSnapshot) -> float:
         """The work of both, of one alone; what was never tried counts as just worth it."""

@@ -66,7 +66,7 @@ class Las:
             else proposal.grants,
             memory=queues.memory(granted),
             wake_at_s=queues.next_change_s(granted),
-            is_final=self.roomiest,
+            places_after_preemption=self.roomiest,
         )
 
 

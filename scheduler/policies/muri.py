@@ -49,7 +49,7 @@ class Muri:
         grants = case.grants(groups)
         names = [[job.id for job in group] for group in groups]
         kept = {"at_s": view.now_s, "groups": names, "line": line}
-        return Proposal(tuple(grants), tuple(job.id for job in case.order), memory=kept, is_final=True)
+        return Proposal(tuple(grants), tuple(job.id for job in case.order), memory=kept, places_after_preemption=True)
 
 
 class _Case:
@@ -73,7 +73,7 @@ class _Case:
         seen: set[str] = set()
         for job in self.order:
             kind = _kind(job)
-            if job.id in seen or not trial.take(job, _size(job)):
+            if job.id in seen or not trial.reserve(job, _size(job)):
                 continue
             together = self.most if stages_of(job) else 1
             upto = min(n_chosen[kind] + together, len(queues[kind]))
@@ -107,7 +107,7 @@ class _Case:
     def served(self, groups: Sequence[Group]) -> list[Group]:
         """4. Those that fit, the largest first."""
         trial = self.budget.copy()
-        fitting = [group for group in groups if trial.take(group[0], _size(group[0]))]
+        fitting = [group for group in groups if trial.reserve(group[0], _size(group[0]))]
         return sorted(fitting, key=lambda group: -_size(group[0]))
 
     def recalled(self, names: Sequence[Sequence[str]]) -> list[Group]:
@@ -124,15 +124,15 @@ class _Case:
             host = min(group, key=lambda job: (job.id in deciding, job.allocation != places.get(i)))
             gpu_type = ""
             if host.id in deciding:
-                if not self.budget.take(host, _size(host)):
+                if not self.budget.reserve(host, _size(host)):
                     continue
                 gpu_type = self.budget.gpu_type(host)
                 grants.append(Grant(host.id, _size(host), gpu_type, self._why(host, group)))
             for job in group:
                 if job is host or job.id not in deciding:
                     continue
-                if self.budget.take_beside(job, _size(job), gpu_type=gpu_type):
-                    grants.append(Grant(job.id, _size(job), gpu_type, self._why(job, group), beside=(host.id,)))
+                if self.budget.reserve_colocated(job, _size(job), gpu_type=gpu_type):
+                    grants.append(Grant(job.id, _size(job), gpu_type, self._why(job, group), colocated_with=(host.id,)))
         return grants
 
     def _places(self, groups: Sequence[Group]) -> dict[int, GangAllocation]:

@@ -26,19 +26,19 @@ class Optimus:
 
     moves_at_once: bool = False
     name: str = "optimus"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         order = sorted(view.jobs, key=by_submission)
         line = sorted(order, key=lambda job: job.min_workers)
         for job in line:
-            budget.take(job, job.min_workers)
+            budget.reserve(job, job.min_workers)
         gains: list[tuple[float, int, int]] = []
         for place, job in enumerate(line):
             self._push(gains, place, job, view, budget)
         while gains and budget.n_left() > 0:
             _, place, n_workers = heapq.heappop(gains)
-            if budget.take(line[place], n_workers):
+            if budget.reserve(line[place], n_workers):
                 self._push(gains, place, line[place], view, budget)
         granted = [job for job in order if budget.granted(job)]
         return Proposal(
@@ -46,7 +46,7 @@ class Optimus:
             tuple(job.id for job in order),
             {job.id: (Explanation(Reason.UNCHANGED),) for job in granted if n_held(job) == budget.granted(job)},
             sizes={job.id: tuple(range(job.min_workers, job.max_workers + 1)) for job in order},
-            is_final=self.moves_at_once,
+            places_after_preemption=self.moves_at_once,
         )
 
     def _push(

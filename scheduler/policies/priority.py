@@ -58,10 +58,10 @@ class Priority:
     def _take(self, job: JobSnapshot, n_workers: int, budget: Budget) -> bool:
         """On the type that it leaves least of (best fit), or most of; a running job stays on its own."""
         if n_held(job):
-            return budget.take(job, n_workers)
+            return budget.reserve(job, n_workers)
         left = budget.left_by_type()
         types = sorted(left, key=lambda t: (-left[t] if self.spread else left[t], t))
-        return any(budget.take(job, n_workers, gpu_type=t) for t in types)
+        return any(budget.reserve(job, n_workers, gpu_type=t) for t in types)
 
     def _grant(self, job: JobSnapshot, n_workers: int, budget: Budget) -> Grant:
         fits = Explanation(Reason.FITS, {"n_workers": n_workers})

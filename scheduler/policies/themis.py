@@ -42,13 +42,13 @@ class Themis:
         order = sorted(view.jobs, key=lambda job: (-job.priority, -books.rho[job.id], not n_held(job), *_age(job)))
         for job in order:
             if books.has_lease(job):  # 1
-                budget.take(job, n_held(job))
+                budget.reserve(job, n_held(job))
         others = [job for job in order if not budget.granted(job)]
         bidders = others[: max(1, math.ceil((1 - min(1.0, self.fairness)) * len(view.jobs)))]
         self._auction(bidders, books, budget)  # 2
         for job in sorted(others, key=lambda job: not n_held(job)):  # 3
-            if not budget.granted(job) and not budget.take(job, n_held(job) or job.fixed_workers):
-                budget.take(job, job.min_workers)
+            if not budget.granted(job) and not budget.reserve(job, n_held(job) or job.fixed_workers):
+                budget.reserve(job, job.min_workers)
         granted = [job for job in order if budget.granted(job)]
         worst = max((books.rho[job.id] for job in granted if not n_held(job)), default=None)
         return Proposal(
@@ -76,7 +76,7 @@ class Themis:
                 lost = sum(books.bid(o, without.granted(o)) - books.bid(o, won.granted(o)) for o in rivals)
                 paid = n_workers * math.exp(-max(0.0, lost))
                 n_workers = max((n for n in sizes[job.id] if n <= paid + 1e-9), default=sizes[job.id][0])
-            budget.take(job, n_workers)
+            budget.reserve(job, n_workers)
 
 
 class _Books:

@@ -161,7 +161,7 @@ class BorrowingLedger:
             more = self._over(at, more=more) - self._over(at)
         return False, None
 
-    def take(self, tenant_id: str, gpus: int) -> None:
+    def reserve(self, tenant_id: str, gpus: int) -> None:
         """Book it, allowed or not: what is held is held. Negative: given back."""
         self._add(self._places[tenant_id], gpus)
 

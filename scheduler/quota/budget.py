@@ -96,7 +96,7 @@ class Budget:
             refused = self.entitlement.refusal(job, n_workers, had=had, is_wish=is_wish) or refused
         return refused
 
-    def take(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
+    def reserve(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
         if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
             return False
@@ -105,15 +105,15 @@ class Budget:
         chosen = self._type_for(job, n_workers, gpu_type)
         if chosen is None:
             return False
-        self.give_back(job)
+        self.release(job)
         self._left[chosen] -= n_workers
-        self._ledger.take(job.tenant, gpus=n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers)
         self._granted[job.id] = (chosen, n_workers)
         if self.entitlement is not None:
-            self.entitlement.take(job, n_workers, chosen)
+            self.entitlement.record(job, n_workers, chosen)
         return True
 
-    def take_beside(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
+    def reserve_colocated(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
         """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
 
         A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
@@ -123,23 +123,23 @@ class Budget:
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
         if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
             return False
-        self.give_back(job)
-        self._ledger.take(job.tenant, gpus=n_workers, n_beside=n_workers)
+        self.release(job)
+        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers)
         self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
         self._sharing.add(job.id)
         return True
 
-    def give_back(self, job: JobSnapshot) -> None:
+    def release(self, job: JobSnapshot) -> None:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
             is_beside = job.id in self._sharing
-            self._ledger.give_back(job.tenant, gpus=had, n_beside=had if is_beside else 0)
+            self._ledger.release(job.tenant, gpus=had, n_shared=had if is_beside else 0)
             if is_beside:
                 self._sharing.remove(job.id)
                 return
             self._left[gpu_type] += had
             if self.entitlement is not None:
-                self.entitlement.take(job, -had, gpu_type)
+                self.entitlement.record(job, -had, gpu_type)
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
         return self._ledger.never(tenant_id, gpus=gpus)

@@ -32,13 +32,13 @@ class Claimant:
 class FairEntitlement:
     """What shares by weight entitle to. groups: by tenant, whose part its jobs count against.
 
-    reserve: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
+    reserved: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
     group, where policies size jobs; others' jobs have a use for the rest. used: granted so far, with what is settled.
     refused: groups that ceilings kept from more, in any copy of the budget.
     """
 
     groups: Mapping[str, str] = field(default_factory=dict)
-    reserve: Reservations = field(default_factory=Reservations)
+    reserved: Reservations = field(default_factory=Reservations)
     guarded: Collection[str] = frozenset()
     ceilings: Mapping[str, int] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class FairEntitlement:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def copy(self) -> FairEntitlement:
-        return replace(self, reserve=self.reserve.copy(), used=dict(self.used))
+        return replace(self, reserved=self.reserved.copy(), used=dict(self.used))
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Entitlement:
     """
 
     caps: Mapping[str, Cap] = field(default_factory=dict)
-    reserve: Reservations = field(default_factory=Reservations)
+    reserved: Reservations = field(default_factory=Reservations)
     claimants: Mapping[str, Claimant] = field(default_factory=dict)
     lent_out: Mapping[str, Explanation] = field(default_factory=dict)
     strict: BorrowingLedger | None = None
@@ -71,14 +71,14 @@ class Entitlement:
     def copy(self) -> Entitlement:
         strict = None if self.strict is None else self.strict.copy()
         return replace(
-            self, strict=strict, reserve=self.reserve.copy(), fair=self.fair.copy(), _served=dict(self._served)
+            self, strict=strict, reserved=self.reserved.copy(), fair=self.fair.copy(), _served=dict(self._served)
         )
 
     def is_open(self, job: JobSnapshot) -> bool:
         """Can the claimant have what it claims, of what is kept for its tenant?"""
         claim = self.claimants[job.id]
-        own = self.reserve.unserved(job.tenant, claim.gpu_type)
-        return own + self.fair.reserve.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
+        own = self.reserved.unserved(job.tenant, claim.gpu_type)
+        return own + self.fair.reserved.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
 
     def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_wish: bool = True) -> Explanation | None:
         """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
@@ -94,7 +94,7 @@ class Entitlement:
 
     def kept(self, tenant: str, gpu_type: str) -> int:
         """GPUs of the type that are other tenants' jobs' own."""
-        return self.reserve.kept(tenant, gpu_type) + self.fair.reserve.kept(self._group(tenant), gpu_type)
+        return self.reserved.kept(tenant, gpu_type) + self.fair.reserved.kept(self._group(tenant), gpu_type)
 
     def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
         """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
@@ -102,30 +102,30 @@ class Entitlement:
         for gpu_type, n_left in left.items():
             if n_left < n_workers or (job.gpu_types and gpu_type not in job.gpu_types):
                 continue
-            if kept := self.reserve.kept(job.tenant, gpu_type):
+            if kept := self.reserved.kept(job.tenant, gpu_type):
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers}
                 return Explanation(Reason.KEPT_FOR_OWNER, facts)
-            if kept := self.fair.reserve.kept(self._group(job.tenant), gpu_type):
+            if kept := self.fair.reserved.kept(self._group(job.tenant), gpu_type):
                 weight = self.fair.weights.get(self._group(job.tenant), 1.0)
                 facts = {"tenant": tenant, "kept": min(kept, n_left), "need": n_workers, "weight": weight}
                 return Explanation(Reason.KEPT_FOR_TURN, facts)
         return self.lent_out.get(job.id)
 
-    def take(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
+    def record(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
         """Note a whole grant to a job that had none; negative: all of it is given back."""
         is_new, group = job.phase is Phase.WAITING, self._group(job.tenant)
         if n_workers > 0:
-            own = self.reserve.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)
+            own = self.reserved.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)
             n_left = n_workers - own if is_new or job.id in self.fair.guarded else 0
-            self._served[job.id] = (own, self.fair.reserve.serve(group, gpu_type, n_left))
+            self._served[job.id] = (own, self.fair.reserved.serve(group, gpu_type, n_left))
         else:
             own, by_turn = self._served.pop(job.id, (0, 0))
-            self.reserve.serve(job.tenant, gpu_type, -own)
-            self.fair.reserve.serve(group, gpu_type, -by_turn)
+            self.reserved.serve(job.tenant, gpu_type, -own)
+            self.fair.reserved.serve(group, gpu_type, -by_turn)
         self.fair.used[group] = self.fair.used.get(group, 0) + n_workers
         if self.strict is not None:
             new = _new(job, abs(n_workers))
-            self.strict.take(job.tenant, new if n_workers > 0 else -new)
+            self.strict.reserve(job.tenant, new if n_workers > 0 else -new)
 
     def _about_part(self, job: JobSnapshot, more: int, *, is_wish: bool) -> Explanation | None:
         group = self._group(job.tenant)

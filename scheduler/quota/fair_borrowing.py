@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.toolkit.policy import by_submission
+from scheduler.api.snapshot import JobSnapshot, by_submission
+from scheduler.quota.demand import Borrower
 from scheduler.quota.entitlements import Claimant, FairEntitlement
 from scheduler.quota.fair_sharing import Floats, Key, Shares, demand_R
 from scheduler.quota.guarantees import GuaranteeClaims
 from scheduler.quota.ledger import name_of
-from scheduler.quota.reclaim import Borrower, Victim, asked_of, first_to_go
+from scheduler.quota.reclaim import Victim, asked_of, first_to_go
 from scheduler.quota.reservations import Reservations
 from scheduler.quota.usage import ENTRY_S, entry_penalty
 
@@ -39,8 +39,8 @@ class FairBorrowing:
 
     claims: GuaranteeClaims
     shares: Shares
-    sizes_jobs: bool
-    reserve: Reservations = field(default_factory=Reservations)
+    is_elastic: bool
+    reserved: Reservations = field(default_factory=Reservations)
     guarded: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -59,15 +59,15 @@ class FairBorrowing:
             self._claim(queues[tenant].popleft())
         self._guard(own)
         weights = {self.groups[t]: self.shares.weight(self.shares.lines[t][-1]) for t in self.groups}
-        ceilings = self._ceilings() if self.sizes_jobs else {}
-        return FairEntitlement(self.groups, self.reserve, self.guarded, ceilings, weights=weights)
+        ceilings = self._ceilings() if self.is_elastic else {}
+        return FairEntitlement(self.groups, self.reserved, self.guarded, ceilings, weights=weights)
 
     # 1
 
     def _queues(self) -> dict[str, deque[JobSnapshot]]:
         queues: dict[str, deque[JobSnapshot]] = {}
         busy = {*self.claims.running, *self.claims.claimants, *self.claims.lent_out}
-        for job in sorted(self.claims.scene.candidates, key=by_submission):
+        for job in sorted(self.claims.demand.candidates, key=by_submission):
             if job.id not in busy and job.tenant in self.groups:
                 queues.setdefault(job.tenant, deque()).append(job)
         return queues
@@ -136,18 +136,18 @@ class FairBorrowing:
             asked = min(left, key=lambda b: (-shares.share(_between(shares, job, b)[1]), first_to_go(b)))
             left.remove(asked)
             short = max(missing - sum(v.freed for v in chosen), n - books.available(job.tenant))
-            victim = asked_of(asked, short) if self.sizes_jobs else Victim(asked, 0, asked.n_gpus)
+            victim = asked_of(asked, short) if self.is_elastic else Victim(asked, 0, asked.n_gpus)
             chosen.append(victim)
             shares.add(asked.job.tenant, -demand_R(asked.job, victim.freed))
-            books.take(asked.job.tenant, -victim.freed)
+            books.reserve(asked.job.tenant, -victim.freed)
         for victim in reversed(tuple(chosen)):
             freed = sum(v.freed for v in chosen) - victim.freed
-            books.take(victim.borrower.job.tenant, victim.freed)
+            books.reserve(victim.borrower.job.tenant, victim.freed)
             if freed >= missing and books.available(job.tenant) >= n:
                 chosen.remove(victim)
                 shares.add(victim.borrower.job.tenant, demand_R(victim.borrower.job, victim.freed))
             else:
-                books.take(victim.borrower.job.tenant, -victim.freed)
+                books.reserve(victim.borrower.job.tenant, -victim.freed)
         return chosen if all(self._is_safe(shares, job, need_R, victim) for victim in chosen) else None
 
     # 3
@@ -176,7 +176,7 @@ class FairBorrowing:
             "percent": 100 * self.shares.surplus(other),
             "weight": self.shares.weight(other),
         }
-        self.claims.give_back(victim, Explanation(Reason.FAIR_RECLAIM, facts))
+        self.claims.release(victim, Explanation(Reason.FAIR_RECLAIM, facts))
         self.shares.add(job.tenant, -demand_R(job, victim.freed))
 
     def _book(self, job: JobSnapshot, n: int, gpu_type: str) -> None:
@@ -186,11 +186,11 @@ class FairBorrowing:
             "percent": 100 * self.shares.surplus(key),
             "weight": self.shares.weight(key),
         }
-        self.claims.booked.take(job.tenant, n)
-        self.claims.limits.take(job.tenant, gpus=n)
+        self.claims.booked.reserve(job.tenant, n)
+        self.claims.limits.reserve(job.tenant, gpus=n)
         self.claims.free[gpu_type] -= n
         self.claims.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.FAIR_TURN, facts))
-        self.reserve.add(self.groups[job.tenant], gpu_type, n)
+        self.reserved.add(self.groups[job.tenant], gpu_type, n)
         self.shares.add(job.tenant, demand_R(job, n), is_new=True)
 
     # 4, 5
@@ -200,22 +200,22 @@ class FairBorrowing:
             job = borrower.job
             if job.tenant in self.groups and job.id not in own and job.id not in self.claims.caps and borrower.n_gpus:
                 self.guarded.add(job.id)
-                n = min(borrower.n_gpus, job.min_workers) if self.sizes_jobs else borrower.n_gpus
-                self.reserve.add(self.groups[job.tenant], borrower.gpu_type, n)
+                n = min(borrower.n_gpus, job.min_workers) if self.is_elastic else borrower.n_gpus
+                self.reserved.add(self.groups[job.tenant], borrower.gpu_type, n)
 
     def _ceilings(self) -> dict[str, int]:
         floors, demands = dict.fromkeys(self.groups.values(), 0), dict.fromkeys(self.groups.values(), 0)
-        settled = self.claims.settled()
+        settled = self.claims.demand.settled
         for tenant, n in settled.items():
             floors[self.groups[tenant]] += n
             demands[self.groups[tenant]] += n
-        for job in self.claims.scene.candidates:
+        for job in self.claims.demand.candidates:
             group, cap = self.groups.get(job.tenant), self.claims.caps.get(job.id)
             stays = job.id in self.claims.running and (cap is None or cap.n_workers > 0)
             if group is not None and (stays or job.id in self.claims.claimants):
                 floors[group] += job.min_workers
                 demands[group] += max(job.min_workers, job.max_workers)
-        total = sum(settled.values()) + sum(self.claims.scene.budget.left_by_type().values())
+        total = sum(settled.values()) + sum(self.claims.demand.free.values())
         return self.shares.parts(total, floors=floors, demands=demands)
 
     def _sizes(self, job: JobSnapshot) -> tuple[int, ...]:

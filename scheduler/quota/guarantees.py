@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot, Phase, Reclaim, TenantSnapshot
-from scheduler.policies.toolkit.policy import by_submission
+from scheduler.api.snapshot import JobSnapshot, Reclaim, TenantSnapshot, by_submission
 from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.demand import Borrower, QuotaDemand
 from scheduler.quota.entitlements import Cap, Claimant, Entitlement, FairEntitlement
 from scheduler.quota.ledger import Ledger, name_of
-from scheduler.quota.reclaim import Borrower, Victim, borrowed_from, victims_for, within_guarantee
+from scheduler.quota.reclaim import Victim, borrowed_from, victims_for, within_guarantee
 from scheduler.quota.reservations import Reservations
-from scheduler.round.admission import RoundState, Shared, held_by
 
 
 @dataclass
@@ -31,40 +30,29 @@ class GuaranteeClaims:
     present: with all that runs. limits: hard limits, with what runs and claims.
     """
 
-    scene: RoundState
+    demand: QuotaDemand
     held: BorrowingLedger
     limits: Ledger
     caps: dict[str, Cap] = field(default_factory=dict)
-    reserve: Reservations = field(default_factory=Reservations)
+    reserved: Reservations = field(default_factory=Reservations)
     claimants: dict[str, Claimant] = field(default_factory=dict)
     lent_out: dict[str, Explanation] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
     waiting_for: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tenants = {tenant.id: tenant for tenant in self.scene.snapshot.tenants}
-        self.free = self.scene.budget.left_by_type()
-        self.running = self._running()
+        self.tenants = {tenant.id: tenant for tenant in self.demand.tenants}
+        self.free = dict(self.demand.free)
+        self.running = self.demand.running
         for borrower in self.running.values():
-            self.held.take(borrower.job.tenant, borrower.n_gpus)
-            self.limits.take(borrower.job.tenant, gpus=borrower.n_gpus)
+            self.held.reserve(borrower.job.tenant, borrower.n_gpus)
+            self.limits.reserve(borrower.job.tenant, gpus=borrower.n_gpus)
             self.free[borrower.gpu_type] -= borrower.n_gpus
         self.present, self.booked = self.held.copy(), self.held.copy()
 
-    def _running(self) -> dict[str, Borrower]:
-        """Candidates that hold GPUs; a GPU that several hold counts for the first of them."""
-        shared, found = Shared(), {}
-        for job in self.scene.candidates:
-            held = held_by(job)
-            if held is not None:
-                node = next(s.node for s in held.shares if s.gpus)
-                n_gpus = held.n_workers - shared.n_beside(held)
-                found[job.id] = Borrower(job, n_gpus, self.scene.room_now.nodes[node].gpu_type)
-        return found
-
     def claim(self) -> None:
         """Waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
-        waiting = sorted((job for job in self.scene.candidates if held_by(job) is None), key=by_submission)
+        waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         wishes = [_Wish(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
         for level in range(depth):
@@ -79,7 +67,7 @@ class GuaranteeClaims:
             if self.limits.limit(wish.job.tenant, gpus=n) is not None:
                 continue
             if self._find(wish.job, n, owner):
-                self.limits.take(wish.job.tenant, gpus=n)
+                self.limits.reserve(wish.job.tenant, gpus=n)
                 return True
         return False
 
@@ -89,9 +77,9 @@ class GuaranteeClaims:
         types.sort(key=lambda t: (-self.free[t], t))
         for gpu_type in types:
             if self._meet(job, n, owner, gpu_type):
-                self.booked.take(job.tenant, n)
+                self.booked.reserve(job.tenant, n)
                 self.free[gpu_type] -= n
-                self.reserve.add(job.tenant, gpu_type, n)
+                self.reserved.add(job.tenant, gpu_type, n)
                 facts = {
                     "n_workers": n,
                     "tenant": name_of(self.tenants[owner]),
@@ -128,7 +116,7 @@ class GuaranteeClaims:
             if asked is None:
                 return False
             for victim in asked:
-                books.take(victim.borrower.job.tenant, -victim.freed)
+                books.reserve(victim.borrower.job.tenant, -victim.freed)
             victims += asked
         if books.available(job.tenant) < n:
             return False
@@ -143,15 +131,15 @@ class GuaranteeClaims:
             "used": self.present.used(job.tenant),
             "guarantee": self.held.guarantee(job.tenant),
         }
-        self.give_back(victim, Explanation(Reason.RECLAIMED, facts))
+        self.release(victim, Explanation(Reason.RECLAIMED, facts))
 
-    def give_back(self, victim: Victim, why: Explanation) -> None:
+    def release(self, victim: Victim, why: Explanation) -> None:
         """The job is capped, and what it gives is free."""
         job = victim.borrower.job
         self.caps[job.id] = Cap(victim.keeps, why)
-        self.held.take(job.tenant, -victim.freed)
-        self.booked.take(job.tenant, -victim.freed)
-        self.limits.give_back(job.tenant, gpus=victim.freed, jobs=0 if victim.keeps else 1)
+        self.held.reserve(job.tenant, -victim.freed)
+        self.booked.reserve(job.tenant, -victim.freed)
+        self.limits.release(job.tenant, gpus=victim.freed, jobs=0 if victim.keeps else 1)
         self.free[victim.borrower.gpu_type] += victim.freed
 
     def _lent_to(self, gpu_type: str | None, *, but: Collection[str] = ()) -> list[Borrower]:
@@ -164,36 +152,25 @@ class GuaranteeClaims:
         jobs = self._lent_to(gpu_type)
         return sum(b.n_gpus for b in jobs if borrowed_from(owner, b.job.tenant, self.booked) > 0)
 
-    def settled(self) -> dict[str, int]:
-        """GPUs by tenant of jobs that nothing is to be decided on."""
-        found: dict[str, int] = {}
-        for job in self.scene.snapshot.jobs:
-            pending = self.scene.pending.get(job.id) or self.scene.returning.get(job.id)
-            is_decided = job.id in self.scene.settled and job.phase is not Phase.STOPPING
-            held = pending or (held_by(job) if is_decided else None)
-            if held is not None:
-                found[job.tenant] = found.get(job.tenant, 0) + held.n_workers
-        return found
-
-    def guard(self, unused: BorrowingLedger, *, sizes_jobs: bool) -> None:
+    def guard(self, unused: BorrowingLedger, *, is_elastic: bool) -> None:
         """What runs within a guarantee. unused: the books without what runs."""
         for borrower in within_guarantee(self.running.values(), unused):
             job = borrower.job
             if job.id not in self.caps and borrower.n_gpus:
                 self.guarded.add(job.id)
-                n = min(borrower.n_gpus, job.min_workers) if sizes_jobs else borrower.n_gpus
-                self.reserve.add(job.tenant, borrower.gpu_type, n)
+                n = min(borrower.n_gpus, job.min_workers) if is_elastic else borrower.n_gpus
+                self.reserved.add(job.tenant, borrower.gpu_type, n)
 
     def entitlement(self, fair: FairEntitlement) -> Entitlement:
         strict = None
         if self.waiting_for:
             claimed = self.booked.copy()
             for tenant, n in self.waiting_for:
-                claimed.take(tenant, n)
+                claimed.reserve(tenant, n)
             strict = self.held
             keep(strict, claimed, self.tenants.values())
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
-        return Entitlement(self.caps, self.reserve, self.claimants, self.lent_out, strict, names, self.guarded, fair)
+        return Entitlement(self.caps, self.reserved, self.claimants, self.lent_out, strict, names, self.guarded, fair)
 
 
 def keep(lending: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:

@@ -87,19 +87,19 @@ class Ledger:
                 return Explanation(Reason.OVER_QUOTA_JOBS, facts)
         return None
 
-    def take(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
+    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
         """Book it, whether it is within the limits or not: what is held is held.
 
-        n_beside: of the GPUs, those that somebody else holds already; nothing is borrowed for them.
+        n_shared: of the GPUs, those that somebody else holds already; nothing is borrowed for them.
         """
         for tenant in self._line(tenant_id):
             self._gpus[tenant.id] += gpus
             self._jobs[tenant.id] += jobs
         if self.lending is not None:
-            self.lending.take(tenant_id, gpus - n_beside)
+            self.lending.reserve(tenant_id, gpus - n_shared)
 
-    def give_back(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_beside: int = 0) -> None:
-        self.take(tenant_id, gpus=-gpus, jobs=-jobs, n_beside=-n_beside)
+    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
+        self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared)
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         try:

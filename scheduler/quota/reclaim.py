@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scheduler.api.snapshot import JobSnapshot, Reclaim
-from scheduler.models.cost import restart_cost_s
+from scheduler.api.snapshot import Reclaim
 from scheduler.quota.borrowing import BorrowingLedger
-
-
-@dataclass(frozen=True)
-class Borrower:
-    """A running job that may be asked: n_gpus that it gives free if it leaves (without those that others share)."""
-
-    job: JobSnapshot
-    n_gpus: int
-    gpu_type: str
-
-    @property
-    def lost_s(self) -> float:
-        """Seconds that each of its GPUs loses by a stop and a later start: lost work for each GPU given free."""
-        return restart_cost_s(self.job)
+from scheduler.quota.demand import Borrower
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ def victims_for(
         if excess <= 0:
             continue
         victim = asked_of(borrower, min(missing - freed, excess))  # 3
-        books.take(borrower.job.tenant, -victim.freed)
+        books.reserve(borrower.job.tenant, -victim.freed)
         chosen.append(victim)
         freed += victim.freed
     if freed < missing:
@@ -82,7 +68,7 @@ def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> l
     for borrower in sorted(running, key=first_to_go, reverse=True):
         is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
         if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
-            books.take(borrower.job.tenant, borrower.n_gpus)
+            books.reserve(borrower.job.tenant, borrower.n_gpus)
             found.append(borrower)
     return found
 

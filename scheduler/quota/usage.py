@@ -58,7 +58,7 @@ class DecayedUsage:
             use.charged = decayed(use.charged, held=use.held - paid / for_s, for_s=for_s, half_life_s=half_life_s)
         return use.charged
 
-    def note(self, key: Key, *, held: float, started: float, half_life_s: float) -> None:
+    def record(self, key: Key, *, held: float, started: float, half_life_s: float) -> None:
         """After the round: its share from now on, and the part of it that starts now."""
         use = self._by.setdefault(key, _Use())
         use.held = held

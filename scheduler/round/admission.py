@@ -1,133 +1,120 @@
-"""Step 1 of a round: who is decided already, who is up for decision, and what there is to give away."""
+"""Step 1 of a round: which jobs are settled already, which are candidates, and what there is to grant."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
+from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
-from scheduler.api.records import allocation_from_json
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Needs, Phase
-from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.budget import Budget
+from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.ledger import Ledger
+from scheduler.round.feasibility import EmptyCluster
+from scheduler.round.state import RoundState
 
 _REASONS = frozenset(Reason)
 
 
-@dataclass
-class RoundState:
-    """The scratch board of a round.
+def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyCluster) -> RoundState:
+    """The state of a new round on that cluster.
 
-    settled: jobs whose decision needs no policy. candidates: the others. returning: jobs that stopped in order to be
-    resized and now wait for their new allocation. room_held, ledger_before: what is held at this moment. room_now:
-    the same, without what is promised; ledger_now: with what this round launches.
-    room_then: only what is certain to stay held; what leaves counts as free. budget: the same in numbers, for policies.
-    beside: with whom a job that was promised GPUs is to share them.
+    1. what is held is reserved; 2. jobs on hold, on their way in or out, or that can never run are settled, all others
+    are candidates; 3. settled jobs keep what they hold, and resized jobs get what they were promised; 4. the rest is
+    the budget. Raises ValueError for a snapshot that contradicts itself.
     """
-
-    snapshot: ClusterSnapshot
-    room_held: FreeResources
-    room_now: FreeResources
-    room_then: FreeResources
-    ledger_now: Ledger
-    ledger_before: Ledger
-    budget: Budget
-    settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
-    candidates: list[JobSnapshot] = field(default_factory=list)
-    running: list[JobSnapshot] = field(default_factory=list)  # candidates that hold GPUs
-    returning: dict[str, GangAllocation] = field(default_factory=dict)
-    pending: dict[str, GangAllocation] = field(default_factory=dict)  # resizes whose job has not left its GPUs yet
-    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def free_by_node(self) -> dict[str, int]:
-        """By node that takes jobs, its GPUs that nobody is certain to keep."""
-        return {node.name: len(self.room_then.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}
-
-
-def admit(snapshot: ClusterSnapshot, memory: Mapping[str, Any], *, empty: EmptyCluster) -> RoundState:
-    """Sort the jobs. empty: the cluster of the snapshot. Raises ValueError for a snapshot that contradicts itself."""
     _check(snapshot)
-    room_now, room_then = empty.free(), empty.free()
-    n_gpus = sum(node.n_gpus for node in snapshot.nodes)
-    ledger_now, ledger_then = Ledger(snapshot.tenants, n_gpus=n_gpus), Ledger(snapshot.tenants, n_gpus=n_gpus)
-    shared_now, shared_then = Shared(), Shared()
-    targets = {job_id: allocation_from_json(value) for job_id, value in memory.get("resizing", {}).items()}
+    state = _initial_state(snapshot, memory.resizing, cluster)  # 1
+    staying = _settle(state, memory.resizing, cluster)  # 2
+    ledger_later = _initial_ledger(snapshot)  # 3
+    counter = SharedGpuCounter()
+    for job, held in staying:
+        state.free_later.reserve(job, held)
+        ledger_later.reserve(job.tenant, gpus=held.n_workers, n_shared=counter.n_shared(held))
+    _keep_promises(state, memory.resizing, ledger_later)
+    present = {job.id: _type_of(job.held, state.free_now) for job in state.running}
+    state.budget = Budget(_gpus_by_type(state), ledger_later, present=present)  # 4
+    return state
+
+
+def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
+    return Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
+
+
+def _initial_state(
+    snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+) -> RoundState:
+    free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
     for job in snapshot.jobs:
         if (held := job.held) is not None:
-            room_now.hold(job, held)
-            ledger_now.take(job.tenant, gpus=held.n_workers, n_beside=shared_now.n_beside(held))
-    budget = Budget({}, ledger_then, present={})  # until what is left is known
-    scene = RoundState(snapshot, room_now.copy(), room_now, room_then, ledger_now, ledger_now.copy(), budget)
-    scene.beside = {job_id: tuple(value.get("beside", ())) for job_id, value in memory.get("resizing", {}).items()}
-    fitting = dict[int, Needs]()
-    stays: list[tuple[JobSnapshot, GangAllocation]] = []
-    for job in snapshot.jobs:
+            free_now.reserve(job, held)
+            ledger_now.reserve(job.tenant, gpus=held.n_workers, n_shared=counter.n_shared(held))
+    return RoundState(
+        snapshot=snapshot,
+        physically_free=free_now.copy(),
+        free_now=free_now,
+        free_later=cluster.free(),
+        ledger_now=ledger_now,
+        ledger_before=ledger_now.copy(),
+        budget=Budget({}, ledger_now, present={}),  # replaced as soon as the rest is known
+        colocated_with={job_id: promise.colocated_with for job_id, promise in promises.items()},
+    )
+
+
+def _settle(
+    state: RoundState, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+) -> list[tuple[JobSnapshot, GangAllocation]]:
+    """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold."""
+    runnable = set[Needs]()
+    staying: list[tuple[JobSnapshot, GangAllocation]] = []
+    for job in state.snapshot.jobs:
         held = job.held
         if held is None:
-            if job.hold is None and id(job.needs) in fitting:
-                scene.candidates.append(job)
+            if job.hold is None and job.needs in runnable:
+                state.candidates.append(job)
             else:
-                _admit_waiting(job, scene, empty, fitting)
+                _settle_waiting(job, state, cluster, runnable)
             continue
-        target = targets.get(job.id)
-        gone = next((share.node for share in held.shares if share.node not in room_now.nodes), None)
-        closed = next((s.node for s in held.shares if gone is None and not room_now.nodes[s.node].is_schedulable), None)
+        settled = _settled_holder(job, held, state.free_now)
+        if settled is None:
+            state.candidates.append(job)
+            state.running.append(job)
+            continue
+        state.settled[job.id] = settled
         if job.phase is Phase.STOPPING:
-            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.ENDING),))
-            if target is not None:
-                scene.pending[job.id] = target
-        elif gone is not None:
-            scene.settled[job.id] = Preempt(job.id, (Explanation(Reason.NODE_LEFT, {"node": gone}),))
-        elif job.phase is Phase.STARTING:
-            facts = {"n_workers": held.n_workers}
-            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.STARTING, facts),))
-            stays.append((job, held))
-        elif closed is not None:
-            scene.settled[job.id] = Keep(job.id, (Explanation(Reason.NODE_CLOSED, {"node": closed}),))
-            stays.append((job, held))
-        else:
-            scene.candidates.append(job)
-            scene.running.append(job)
-    for job, held in stays:
-        room_then.hold(job, held)
-        ledger_then.take(job.tenant, gpus=held.n_workers, n_beside=shared_then.n_beside(held))
-    _keep_promises(scene, targets, ledger_then)
-    present = {job.id: _type_of(job.held, room_now) for job in scene.running}
-    scene.budget = Budget(_gpus_by_type(room_then, scene), ledger_then, present=present)
-    return scene
+            if job.id in promises:
+                state.pending_resizes[job.id] = promises[job.id].allocation
+        elif isinstance(settled, Keep):
+            staying.append((job, held))
+    return staying
 
 
-class Shared:
-    """Counts GPUs that several hold once: for the first of them."""
-
-    def __init__(self) -> None:
-        self._seen: set[tuple[str, int]] = set()
-
-    def n_beside(self, held: GangAllocation) -> int:
-        """Of its GPUs, those that were counted for others before; from now on all of them are."""
-        n_before = len(self._seen)
-        self._seen.update((share.node, gpu) for share in held.shares for gpu in share.gpus)
-        return held.n_workers - (len(self._seen) - n_before)
-
-
-def held_by(job: JobSnapshot) -> GangAllocation | None:
-    """What the job holds at this moment; None for a waiting job."""
-    return job.held
+def _settled_holder(job: JobSnapshot, held: GangAllocation, free: FreeResources) -> Keep | Preempt | None:
+    """The decision on a job that holds GPUs, where it needs no policy; None for a candidate."""
+    if job.phase is Phase.STOPPING:
+        return Keep(job.id, (Explanation(Reason.ENDING),))
+    for share in held.shares:
+        if share.node not in free.nodes:
+            return Preempt(job.id, (Explanation(Reason.NODE_LEFT, {"node": share.node}),))
+    if job.phase is Phase.STARTING:
+        return Keep(job.id, (Explanation(Reason.STARTING, {"n_workers": held.n_workers}),))
+    for share in held.shares:
+        if not free.nodes[share.node].is_schedulable:
+            return Keep(job.id, (Explanation(Reason.NODE_CLOSED, {"node": share.node}),))
+    return None
 
 
-def _admit_waiting(job: JobSnapshot, scene: RoundState, empty: EmptyCluster, fitting: dict[int, Needs]) -> None:
-    """fitting: needs of jobs that could run, as found so far, by their ids as objects."""
-    reason = _hold(job, scene.snapshot) or empty.never(job)
-    reason = reason or scene.budget.never(job.tenant, gpus=job.min_workers)
+def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, runnable: set[Needs]) -> None:
+    """runnable: needs of jobs that could run, as found so far."""
+    reason = _hold(job, state.snapshot) or cluster.refusal(job)
+    reason = reason or state.ledger_now.never(job.tenant, gpus=job.min_workers)
     if reason is not None:
-        scene.settled[job.id] = Wait(job.id, (reason,))
+        state.settled[job.id] = Wait(job.id, (reason,))
     else:
-        scene.candidates.append(job)
-        fitting[id(job.needs)] = job.needs
+        state.candidates.append(job)
+        runnable.add(job.needs)
 
 
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
@@ -139,104 +126,53 @@ def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
     return Explanation(Reason(job.hold), {"wait_s": wait_s})
 
 
-def _keep_promises(scene: RoundState, targets: Mapping[str, GangAllocation], ledger_then: Ledger) -> None:
-    """Reserve what was promised to jobs that are being resized, as far as it is still there and within quota."""
-    if not targets:
+def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], ledger_later: Ledger) -> None:
+    """Reserves what was promised to jobs that are being resized, as far as it is still there and within quota."""
+    if not promises:
         return
-    waiting = {job.id: job for job in scene.candidates if job.phase is Phase.WAITING}
-    stopping = {job.id: job for job in scene.snapshot.jobs if job.id in scene.pending}
+    waiting = {job.id: job for job in state.candidates if job.phase is Phase.WAITING}
+    stopping = {job.id: job for job in state.snapshot.jobs if job.id in state.pending_resizes}
     for job_id in sorted({**waiting, **stopping}):
-        target, job = targets.get(job_id), waiting.get(job_id) or stopping[job_id]
-        if target is None:
+        promise, job = promises.get(job_id), waiting.get(job_id) or stopping[job_id]
+        if promise is None:
             continue
-        is_open = all(
-            s.node in scene.room_then.nodes and scene.room_then.nodes[s.node].is_schedulable for s in target.shares
-        )
-        refused = ledger_then.refusal(job.tenant, gpus=target.n_workers)
-        if not is_open or refused is not None or not _fits_then(scene, job, target):
-            scene.pending.pop(job_id, None)
+        target = promise.allocation
+        if not _is_still_possible(state, job, promise) or ledger_later.refusal(job.tenant, gpus=target.n_workers):
+            state.pending_resizes.pop(job_id, None)
             continue
-        scene.room_then.hold(job, target)
-        scene.room_now.limit_to(scene.room_then, target)
-        ledger_then.take(job.tenant, gpus=target.n_workers)
+        state.free_later.reserve(job, target)
+        state.free_now.restrict_to(state.free_later, target)
+        ledger_later.reserve(job.tenant, gpus=target.n_workers)
         if job_id in waiting:
-            scene.returning[job_id] = target
-    scene.candidates = [job for job in scene.candidates if job.id not in scene.returning]
+            state.resuming[job_id] = target
+    state.candidates = [job for job in state.candidates if job.id not in state.resuming]
 
 
-def _fits_then(scene: RoundState, job: JobSnapshot, target: GangAllocation) -> bool:
-    return scene.room_then.fits(job, target, beside=scene.beside.get(job.id, ()))
+def _is_still_possible(state: RoundState, job: JobSnapshot, promise: ResizePromise) -> bool:
+    nodes = state.free_later.nodes
+    if not all(s.node in nodes and nodes[s.node].is_schedulable for s in promise.allocation.shares):
+        return False
+    return state.free_later.fits(job, promise.allocation, colocated_with=promise.colocated_with)
 
 
-class EmptyCluster:
-    """The cluster without jobs: all that is free, and which jobs could never fit, looked up once by what they need."""
-
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.nodes = nodes
-        self._room = room = FreeResources(nodes)
-        self._have: dict[str, int] = {}  # GPUs by type
-        self._open: dict[str, int] = {}  # those of nodes that take new jobs
-        for node in room.nodes.values():
-            self._have[node.gpu_type] = self._have.get(node.gpu_type, 0) + node.n_gpus
-            self._open[node.gpu_type] = self._open.get(node.gpu_type, 0) + node.n_gpus * node.is_schedulable
-        self._total = sum(self._have.values())
-        self._n_closed = sum(not node.is_schedulable for node in room.nodes.values())
-        self._most: dict[tuple[object, ...], int] = {}
-
-    def free(self) -> FreeResources:
-        """All of the cluster, to be written to."""
-        return self._room.copy()
-
-    def never(self, job: JobSnapshot) -> Explanation | None:
-        need = job.min_workers
-        if not self._room.nodes:
-            return Explanation(Reason.NO_NODES)
-        if need > self._total:
-            return Explanation(Reason.LARGER_THAN_CLUSTER, {"need": need, "have": self._total})
-        types = sorted(t for t in self._have if not job.gpu_types or t in job.gpu_types)
-        have = max((self._have[t] for t in types), default=0)
-        if need > have:
-            names = ", ".join(types or job.gpu_types)
-            return Explanation(Reason.LARGER_THAN_TYPE, {"need": need, "types": names, "have": have})
-        have_open = max(self._open[t] for t in types)
-        if need > have_open:
-            facts = {"need": need, "have": have_open, "closed": self._n_closed}
-            return Explanation(Reason.NODES_CLOSED, facts)
-        most = self._most_workers(job, types)
-        if need > most:
-            memory_gib = job.memory_per_worker_bytes / 2**30
-            needs = {"have": most, "need": need, "cpus": job.cpus_per_worker, "memory_gib": memory_gib}
-            return Explanation(Reason.NEVER_FITS_NODES, needs)
-        return None
-
-    def _most_workers(self, job: JobSnapshot, types: list[str]) -> int:
-        key = (job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
-        if key not in self._most:
-            nodes = self._room.nodes.values()
-            self._most[key] = max(
-                (sum(self._room.workers_on(job, n) for n in nodes if n.gpu_type == t) for t in types), default=0
-            )
-        return self._most[key]
-
-
-def _gpus_by_type(room: FreeResources, scene: RoundState) -> dict[str, int]:
-    """GPUs that are free then, and those that jobs on their way in share with candidates: these may keep them."""
-    counts: dict[str, int] = {}
-    for node in room.nodes.values():
+def _gpus_by_type(state: RoundState) -> dict[str, int]:
+    """GPUs that are free later, and those that starting jobs share with candidates: the candidates may keep them."""
+    free, counts = state.free_later, dict[str, int]()
+    for node in free.nodes.values():
         if node.is_schedulable:
-            counts[node.gpu_type] = counts.get(node.gpu_type, 0) + len(room.gpus[node.name])
-    if room.occupants:
-        candidates = {job.id for job in scene.candidates}
-        for spot in room.occupants:
-            node = room.nodes[spot[0]]
-            if node.is_schedulable and candidates.intersection(scene.room_held.occupants.get(spot, ())):
+            counts[node.gpu_type] = counts.get(node.gpu_type, 0) + len(free.gpus[node.name])
+    if free.occupants:
+        candidates = {job.id for job in state.candidates}
+        for gpu in free.occupants:
+            node = free.nodes[gpu[0]]
+            if node.is_schedulable and candidates.intersection(state.physically_free.occupants.get(gpu, ())):
                 counts[node.gpu_type] += 1
     return counts
 
 
-def _type_of(allocation: GangAllocation | None, room: FreeResources) -> str:
+def _type_of(allocation: GangAllocation | None, free: FreeResources) -> str:
     shares = allocation.shares if allocation else ()
-    return next((room.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in room.nodes), "")
+    return next((free.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in free.nodes), "")
 
 
 def _check(snapshot: ClusterSnapshot) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from scheduler.api.plan import Explanation, Reason
+from scheduler.api.proposal import Grant, Packing, Proposal
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.placement.gangs import Packing
-from scheduler.policies.toolkit.policy import Grant, Proposal
-from scheduler.round.admission import RoundState
+from scheduler.round.state import RoundState
 
 MOST_TRIED = 16  # jobs for which a place is looked for
 
 
-def left_over(scene: RoundState, proposal: Proposal, *, but: Collection[str]) -> Iterator[tuple[JobSnapshot, Grant]]:
+def backfill(state: RoundState, proposal: Proposal, *, but: Collection[str]) -> Iterator[tuple[JobSnapshot, Grant]]:
     """Grants that the budget still allows, one after the other, each booked: the caller places it, or gives it back.
 
     First to claims of guarantees, at what they claim or their least size; then, where the policy wants that, to others
@@ -22,23 +21,23 @@ def left_over(scene: RoundState, proposal: Proposal, *, but: Collection[str]) ->
     any: who starts on the first scattered GPUs stays on them, and on Muri's testbed trace that lengthened the average.
     but: jobs that had a grant in this round.
     """
-    entitlement, budget = scene.budget.entitlement, scene.budget
+    entitlement, budget = state.budget.entitlement, state.budget
     if entitlement is None or budget.lending is None:
         return
     claims = entitlement.claimants
-    order = (*claims, *(proposal.order if proposal.fills else ()))
-    jobs = {job.id: job for job in scene.candidates if job.held is None}
+    order = (*claims, *(proposal.order if proposal.backfills else ()))
+    jobs = {job.id: job for job in state.candidates if job.held is None}
     packing = next((grant.packing for grant in proposal.grants if grant.packing is Packing.PRICED), Packing.TIGHT)
     n_tried = 0
     for job_id in dict.fromkeys(order):
         job, claim = jobs.get(job_id), claims.get(job_id)
         if job is None or job_id in but:
             continue
-        if claim is not None and budget.take(job, claim.n_workers, gpu_type=claim.gpu_type):
+        if claim is not None and budget.reserve(job, claim.n_workers, gpu_type=claim.gpu_type):
             why = claim.why
         elif claim is None and not budget.lending.owner(job.tenant, job.min_workers)[0]:
             continue
-        elif budget.take(job, job.min_workers):
+        elif budget.reserve(job, job.min_workers):
             why = Explanation(Reason.FITS, {"n_workers": job.min_workers})
         else:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 from scheduler.api.topology import Node
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
-from scheduler.round.admission import EmptyCluster
+from scheduler.round.feasibility import EmptyCluster
 
 MAX_CLUSTERS = 4
 

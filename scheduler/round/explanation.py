@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler.api.plan import Decision, Explanation, Reason, Wait
+from scheduler.api.plan import Decision, Explanation, Preempt, Reason, Wait
+from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
-from scheduler.placement.colocation import spots_of
-from scheduler.policies.toolkit.policy import Proposal
-from scheduler.round.admission import RoundState, held_by
-from scheduler.round.placement import Targets
+from scheduler.placement.state import PlacementTargets, gpus_of
+from scheduler.round.diff import STAYING
+from scheduler.round.state import RoundState
 
 ABOUT_SHARING = {Reason.SHARING_NOT_WORTH_IT, Reason.NOT_PROFILED}
 
 
 def why_it_waits(
-    scene: RoundState, proposal: Proposal, targets: Targets, decisions: Mapping[str, Decision]
+    state: RoundState, proposal: Proposal, targets: PlacementTargets, decisions: Mapping[str, Decision]
 ) -> dict[str, Decision]:
     """A Wait with its reasons for each candidate that waits.
 
     In this order: room is being made for it; quota; too few free GPUs; no node with CPU and memory, or fragmentation;
     others before it. The last is added to any of the former.
     """
-    jobs = {job.id: job for job in scene.candidates}
+    jobs = {job.id: job for job in state.candidates}
     queue = [job_id for job_id in proposal.order if isinstance(decisions.get(job_id), Wait)]
     in_order = set(queue)
     queue += [job_id for job_id in jobs if isinstance(decisions[job_id], Wait) and job_id not in in_order]
-    shortages, ways_out = _Shortages(scene), _WaysOut(scene, targets)
+    shortages, ways_out = _Shortages(state), _WaysOut(state, targets)
     waits: dict[str, Decision] = {}
-    for job_id, target in scene.returning.items():
+    for job_id, target in state.resuming.items():
         if isinstance(decisions[job_id], Wait):
             waits[job_id] = Wait(job_id, (ways_out.room_is_made(target),))
     for ahead, job_id in enumerate(queue):
@@ -47,22 +47,55 @@ def why_it_waits(
     return waits
 
 
+_TAKEN_BACK = {
+    Reason.RECLAIMED,
+    Reason.KEPT_FOR_OWNER,
+    Reason.BORROW_LIMIT,
+    Reason.NOTHING_TO_BORROW,
+    Reason.FAIR_RECLAIM,
+    Reason.FAIR_PART,
+    Reason.KEPT_FOR_TURN,
+}
+
+
+def why_it_leaves(state: RoundState, proposal: Proposal, targets: PlacementTargets) -> dict[str, Decision]:
+    """What quota says where it forbids the job to stay; else the policy's reason; else who comes instead."""
+    gainers = [g.job for g in proposal.grants if g.job in targets.placed or g.job in targets.awaited]
+    decisions: dict[str, Decision] = {}
+    for job in state.candidates:
+        held = targets.leaving.get(job.id)
+        if held is None:
+            continue
+        excess = state.ledger_before.excess(job.tenant)
+        why = proposal.notes.get(job.id, ())
+        refused = state.budget.refusal(job, held.n_workers)
+        if refused is not None and refused.reason in _TAKEN_BACK:
+            why = (refused,)
+        elif excess is not None and refused is not None:
+            why = (excess,)
+        elif not why or why[0].reason in STAYING:
+            facts = {"ahead": len(gainers), "next_job": gainers[0] if gainers else ""}
+            why = (Explanation(Reason.BEHIND_OTHERS, facts),)
+        decisions[job.id] = Preempt(job.id, why)
+    return decisions
+
+
 class _Shortages:
     """What is missing for a job. Nothing changes any more: types are counted once, kinds of jobs looked up once."""
 
-    def __init__(self, scene: RoundState) -> None:
-        self._scene, self._room = scene, scene.room_now
+    def __init__(self, state: RoundState) -> None:
+        self._state, self._room = state, state.free_now
         self._total: dict[str, int] = {}
-        for node in scene.snapshot.nodes:
+        for node in state.snapshot.nodes:
             if node.is_schedulable:
                 self._total[node.gpu_type] = self._total.get(node.gpu_type, 0) + node.n_gpus
-        self._free = {t: scene.room_held.n_free((t,)) for t in self._total}
-        self._unpromised = {t: scene.room_now.n_free((t,)) for t in self._total}
+        self._free = {t: state.physically_free.n_free((t,)) for t in self._total}
+        self._unpromised = {t: state.free_now.n_free((t,)) for t in self._total}
         self._takes: dict[tuple[object, ...], list[int]] = {}
 
     def of(self, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
         """For so many workers; nothing if only its turn is."""
-        refused = self._scene.budget.refusal(job, need)
+        refused = self._state.budget.refusal(job, need)
         if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
             return (refused,)
         usable = tuple(sorted(t for t in self._total if not job.gpu_types or t in job.gpu_types))
@@ -86,7 +119,7 @@ class _Shortages:
         """Enough GPUs are free: do they take the gang?"""
         kind = (job.cpus_per_worker, job.memory_per_worker_bytes, usable)
         if kind not in self._takes:
-            self._takes[kind] = [int(self._room.openings(job, t)[1].sum()) for t in usable]
+            self._takes[kind] = [int(self._room.capacity_by_node(job, t)[1].sum()) for t in usable]
         takes = self._takes[kind]
         if max(takes, default=0) >= need:
             return ()
@@ -100,19 +133,19 @@ class _Shortages:
 class _WaysOut:
     """Who is on the way out, and on which GPUs."""
 
-    def __init__(self, scene: RoundState, targets: Targets) -> None:
+    def __init__(self, state: RoundState, targets: PlacementTargets) -> None:
         self._n_leaving = 0
         self._who: dict[tuple[str, int], set[str]] = {}
-        for job in scene.snapshot.jobs:
-            held = held_by(job)
+        for job in state.snapshot.jobs:
+            held = job.held
             if held is None or job.id in targets.kept:
                 continue
-            self._n_leaving += job.id in targets.leaving or job.id in targets.placed or job.id in scene.settled
-            for spot in spots_of(held):
+            self._n_leaving += job.id in targets.leaving or job.id in targets.placed or job.id in state.settled
+            for spot in gpus_of(held):
                 self._who.setdefault(spot, set()).add(job.id)
 
     def room_is_made(self, awaited: GangAllocation) -> Explanation:
         """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
-        in_the_way = {job_id for spot in spots_of(awaited) for job_id in self._who.get(spot, ())}
+        in_the_way = {job_id for spot in gpus_of(awaited) for job_id in self._who.get(spot, ())}
         facts = {"need": awaited.n_workers, "leaving": len(in_the_way) or self._n_leaving}
         return Explanation(Reason.ROOM_IS_MADE, facts)

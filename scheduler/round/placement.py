@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduler.api.plan import Explanation, Reason
+from scheduler.api.proposal import Grant, Packing, Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.placement.colocation import Colocation, Targets
+from scheduler.placement.colocation import Colocation
 from scheduler.placement.defragmentation import Defragmentation
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.gangs import Packing
 from scheduler.placement.link_pricing import LinkPricing
 from scheduler.placement.search import SCATTERED, PlacementSearch
-from scheduler.policies.toolkit.policy import Grant, Proposal
-from scheduler.round.admission import RoundState, held_by
-from scheduler.round.backfill import left_over
-
-__all__ = ["Targets", "place"]
+from scheduler.placement.state import PlacementTargets, gpus_of
+from scheduler.round.backfill import backfill
+from scheduler.round.state import RoundState
 
 MOST_MOVES = 4  # that are considered in one round
 
 
-def place(scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Targets:
+def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> PlacementTargets:
     """Allocations for the grants, within what is free now, or later.
 
     1. running jobs whose size is unchanged keep their places;
@@ -36,41 +34,41 @@ def place(scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Targets:
     6. where places are priced, a running job that lies badly moves to a free place, if that repays its restart;
     7. where they are not, gangs of one size that lie on several nodes are gathered on one (gathering.py).
     """
-    return _Placer(scene, proposal, speeds).place()
+    return _Placer(state, proposal, speeds).place()
 
 
 class _Placer:
-    def __init__(self, scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
-        self.scene, self.proposal, self.speeds = scene, proposal, speeds
-        self.jobs = {job.id: job for job in scene.candidates}
+    def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self.state, self.proposal, self.speeds = state, proposal, speeds
+        self.jobs = {job.id: job for job in state.candidates}
         self.grants = {grant.job: grant for grant in proposal.grants}
-        self.now, self.then = scene.room_now, scene.room_then
-        self.targets = Targets()
+        self.free_now, self.free_later = state.free_now, state.free_later
+        self.targets = PlacementTargets()
         self.is_left_over = False  # somebody could not use all that it was granted
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
-        self.pricing = LinkPricing(scene, speeds) if is_priced else None
+        self.pricing = LinkPricing(state, speeds) if is_priced else None
         self.finder = PlacementSearch(self.grants, speeds, self.pricing, harmful=self.targets.harmful)
-        shares = any(grant.beside for grant in proposal.grants)
-        self.joining = Colocation(scene, proposal, self.targets, self.finder.find_exactly) if shares else None
+        shares = any(grant.colocated_with for grant in proposal.grants)
+        self.colocation = Colocation(state, self.targets, self.finder.find_exactly) if shares else None
 
-    def place(self) -> Targets:
+    def place(self) -> PlacementTargets:
         shrinking: list[JobSnapshot] = []
         growing: set[str] = set()
-        for job in self.scene.running:
+        for job in self.state.running:
             held = job.held
             assert held is not None
             grant = self.grants.get(job.id)
-            if grant is not None and grant.beside:
+            if grant is not None and grant.colocated_with:
                 continue
             if grant is not None and grant.n_workers == held.n_workers and self._may_keep(held, grant):
-                self.then.hold(job, held)
+                self.free_later.reserve(job, held)
                 self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
-            elif grant is not None and self.proposal.is_final:
+            elif grant is not None and self.proposal.places_after_preemption:
                 growing.add(job.id)
             elif grant is not None and grant.n_workers < held.n_workers:
                 shrinking.append(job)
             elif grant is not None:
-                self.then.hold(job, held)
+                self.free_later.reserve(job, held)
                 growing.add(job.id)
             else:
                 self.targets.leaving[job.id] = held
@@ -78,32 +76,32 @@ class _Placer:
             self._shrink(job)
         for grant in self.proposal.grants:
             job = self.jobs[grant.job]
-            if self.joining is not None and grant.beside:
-                self.joining.join(job, grant)
-            elif self.proposal.is_final:
+            if self.colocation is not None and grant.colocated_with:
+                self._colocate(self.colocation, job, grant)
+            elif self.proposal.places_after_preemption:
                 if job.id not in self.targets.kept:
                     self._settle(job, grant)
-            elif held_by(job) is None:
+            elif job.held is None:
                 self._launch(job, grant)
             elif job.id in growing:
                 self._grow(job, grant)
-        if not self.proposal.is_final:
+        if not self.proposal.places_after_preemption:
             self._spare_needless_victims(shrinking)
             self._fill()
         if self.pricing is not None:
             self._move(self.pricing)
-        if any(grant.gathers for grant in self.proposal.grants):
-            Defragmentation(self.scene, self.targets, self.grants, self.speeds).gather()
+        if any(grant.defragments for grant in self.proposal.grants):
+            Defragmentation(self.state, self.targets, self.grants, self.speeds).gather()
         return self.targets
 
     def _settle(self, job: JobSnapshot, grant: Grant) -> None:
         """For final proposals: the place it will have; now if it is free, else it is promised."""
-        held, allocation = held_by(job), self.finder.find(self.then, job, grant)
+        held, allocation = job.held, self.finder.find(self.free_later, job, grant)
         if allocation is None:
             self.targets.refused[job.id] = grant
             return
-        self.then.hold(job, allocation)
-        if held is not None or self.now.fits(job, allocation):
+        self.free_later.reserve(job, allocation)
+        if held is not None or self.free_now.fits(job, allocation):
             self.targets.placed[job.id] = (allocation, grant.explanations)
         else:
             self.targets.awaited[job.id] = allocation
@@ -111,12 +109,12 @@ class _Placer:
     # 2
 
     def _shrink(self, job: JobSnapshot) -> None:
-        held, grant = held_by(job), self.grants[job.id]
+        held, grant = job.held, self.grants[job.id]
         assert held is not None
-        own = self._with_own(self.now, job, held)
+        own = self._with_own(self.free_now, job, held)
         allocation = self.finder.find(own, job, grant, keep=held)
-        if allocation is None or not self.then.fits(job, allocation):
-            self.then.hold(job, held)
+        if allocation is None or not self.free_later.fits(job, allocation):
+            self.free_later.reserve(job, held)
             self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
             return
         self._settle_on(job, allocation, grant)
@@ -124,13 +122,13 @@ class _Placer:
     # 3
 
     def _launch(self, job: JobSnapshot, grant: Grant) -> None:
-        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
-        allocation = self.finder.find(self.now, job, grant) if may_now else None
-        if allocation is not None and not self.then.fits(job, allocation):
+        may_now = self.state.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
+        allocation = self.finder.find(self.free_now, job, grant) if may_now else None
+        if allocation is not None and not self.free_later.fits(job, allocation):
             allocation = None
-        later = None if self._is_good(job, allocation, grant) else self.finder.find(self.then, job, grant)
+        later = None if self._is_good(job, allocation, grant) else self.finder.find(self.free_later, job, grant)
         if allocation is not None and not self._is_worse(job, allocation, later):
-            self.scene.ledger_now.take(job.tenant, gpus=allocation.n_workers)
+            self.state.ledger_now.reserve(job.tenant, gpus=allocation.n_workers)
             self._settle_on(job, allocation, grant)
             return
         if later is None:
@@ -139,41 +137,43 @@ class _Placer:
                 self._launch(job, smaller)
             else:
                 self.targets.refused[job.id] = grant
-                self.scene.budget.give_back(job)
+                self.state.budget.release(job)
                 self.is_left_over = True
             return
         self._await(job, later)
 
     def _grow(self, job: JobSnapshot, grant: Grant) -> None:
-        held = held_by(job)
+        held = job.held
         assert held is not None
         more = max(0, grant.n_workers - held.n_workers)
-        self.then.release(job, held)
-        may_now = self.scene.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
-        allocation = self.finder.find(self._with_own(self.now, job, held), job, grant, keep=held) if may_now else None
+        self.free_later.release(job, held)
+        may_now = self.state.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
+        allocation = (
+            self.finder.find(self._with_own(self.free_now, job, held), job, grant, keep=held) if may_now else None
+        )
         least = held.n_workers + self._may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
-        if allocation is not None and self.then.fits(job, allocation) and allocation.n_workers >= least:
+        if allocation is not None and self.free_later.fits(job, allocation) and allocation.n_workers >= least:
             more = allocation.n_workers - held.n_workers
-            self.scene.ledger_now.take(job.tenant, gpus=more, jobs=0)
+            self.state.ledger_now.reserve(job.tenant, gpus=more, jobs=0)
             self._settle_on(job, allocation, grant)
             return
-        later = self.finder.find(self.then, job, grant, keep=held)
+        later = self.finder.find(self.free_later, job, grant, keep=held)
         if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
             self._await(job, later)
         else:
-            self.then.hold(job, held)
+            self.free_later.reserve(job, held)
             self.targets.refused[job.id] = grant
-            self.scene.budget.take(job, held.n_workers)
+            self.state.budget.reserve(job, held.n_workers)
             self.is_left_over = True
         self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
 
     def _settle_on(self, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> None:
         """It is placed; the budget and the reasons say what it really got."""
-        self.then.hold(job, allocation)
-        self.now.limit_to(self.then, allocation)
+        self.free_later.reserve(job, allocation)
+        self.free_now.restrict_to(self.free_later, allocation)
         n_workers = allocation.n_workers
         if n_workers != grant.n_workers:
-            self.scene.budget.take(job, n_workers)
+            self.state.budget.reserve(job, n_workers)
             self.is_left_over = True
         explanations = tuple(
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
@@ -182,8 +182,8 @@ class _Placer:
         self.targets.placed[job.id] = (allocation, explanations + self.finder.why(job, grant, allocation))
 
     def _await(self, job: JobSnapshot, allocation: GangAllocation) -> None:
-        self.then.hold(job, allocation)
-        self.now.limit_to(self.then, allocation)
+        self.free_later.reserve(job, allocation)
+        self.free_now.restrict_to(self.free_later, allocation)
         self.targets.awaited[job.id] = allocation
 
     def _is_good(self, job: JobSnapshot, allocation: GangAllocation | None, grant: Grant) -> bool:
@@ -201,20 +201,61 @@ class _Placer:
     def _smaller(self, job: JobSnapshot, grant: Grant) -> Grant | None:
         """Half the size, where that will do."""
         n_workers = max(grant.least_workers or grant.n_workers, grant.n_workers // 2)
-        if n_workers >= grant.n_workers or not self.scene.budget.take(job, n_workers):
+        if n_workers >= grant.n_workers or not self.state.budget.reserve(job, n_workers):
             return None
         return replace(grant, n_workers=n_workers, n_nodes=0)
+
+    def _colocate(self, colocation: Colocation, job: JobSnapshot, grant: Grant) -> None:
+        """On the GPUs of its partners: at once where these run and no other job is there, else as soon as it is so."""
+        held, allocation = job.held, colocation.allocation_for(job, grant)
+        if allocation is None:
+            self._refuse(job, grant)
+            return
+        partners = self.free_later.occupants_of(allocation)
+        for partner in partners:
+            self.targets.partners.setdefault(partner, set()).add(job.id)
+        self.targets.partners.setdefault(job.id, set()).update(partners)
+        self.free_later.reserve(job, allocation)
+        self.free_now.restrict_to(self.free_later, allocation)
+        if held is not None and gpus_of(held) == gpus_of(allocation):
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, grant.explanations)
+        elif held is not None:
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        elif self._may_join_now(job, allocation, partners):
+            self.state.ledger_now.reserve(job.tenant, gpus=grant.n_workers, n_shared=grant.n_workers)
+            self.state.physically_free.reserve(job, allocation)
+            self.targets.placed[job.id] = (allocation, grant.explanations)
+        else:
+            self.targets.awaited[job.id] = allocation
+
+    def _may_join_now(self, job: JobSnapshot, allocation: GangAllocation, partners: set[str]) -> bool:
+        if self.state.ledger_now.limit(job.tenant, gpus=allocation.n_workers) is not None:
+            return False
+        return self.state.physically_free.fits(job, allocation, colocated_with=partners)
+
+    def _refuse(self, job: JobSnapshot, grant: Grant) -> None:
+        """It stays alone where it is, if that is free; else it has no place."""
+        held = job.held
+        if held is not None and self.free_later.fits(job, held):
+            self.free_later.reserve(job, held)
+            self.targets.kept[job.id] = self.proposal.notes.get(job.id, ())
+            return
+        self.state.budget.release(job)
+        if held is not None:
+            self.targets.leaving[job.id] = held
+        else:
+            self.targets.refused[job.id] = grant
 
     # 4
 
     def _spare_needless_victims(self, shrinking: list[JobSnapshot]) -> None:
-        budget = self.scene.budget
+        budget = self.state.budget
         position = {job_id: i for i, job_id in enumerate(self.proposal.order)}
         victims = [self.jobs[job_id] for job_id in self.targets.leaving]
         for job in sorted(victims, key=lambda job: (position.get(job.id, len(position)), job.id)):
             held = self.targets.leaving[job.id]
-            if self.then.fits(job, held) and budget.take(job, held.n_workers):
-                self.then.hold(job, held)
+            if self.free_later.fits(job, held) and budget.reserve(job, held.n_workers):
+                self.free_later.reserve(job, held)
                 del self.targets.leaving[job.id]
                 self.targets.kept[job.id] = ()
         for job in shrinking:
@@ -222,19 +263,19 @@ class _Placer:
                 continue
             held = job.allocation
             smaller, _ = self.targets.placed[job.id]
-            self.then.release(job, smaller)
-            if self.then.fits(job, held) and budget.take(job, held.n_workers):
-                self.then.hold(job, held)
+            self.free_later.release(job, smaller)
+            if self.free_later.fits(job, held) and budget.reserve(job, held.n_workers):
+                self.free_later.reserve(job, held)
                 del self.targets.placed[job.id]
                 self.targets.kept[job.id] = ()
             else:
-                self.then.hold(job, smaller)
+                self.free_later.reserve(job, smaller)
 
     # 5
 
     def _fill(self) -> None:
         if self.is_left_over:
-            for job, grant in left_over(self.scene, self.proposal, but=self.grants):
+            for job, grant in backfill(self.state, self.proposal, but=self.grants):
                 self.grants[job.id] = grant
                 self._launch(job, grant)
 
@@ -244,36 +285,40 @@ class _Placer:
         """The worst place first; the own GPUs count as free."""
         badly: list[tuple[float, str, GangAllocation]] = []
         for job_id in self.targets.kept:
-            grant, held = self.grants.get(job_id), held_by(self.jobs[job_id])
+            grant, held = self.grants.get(job_id), self.jobs[job_id].held
             if grant is None or held is None or grant.packing is not Packing.PRICED or job_id in self.targets.awaited:
                 continue
-            if grant.n_workers == held.n_workers and not grant.beside and pricing.is_bad(self.jobs[job_id], held):
+            if (
+                grant.n_workers == held.n_workers
+                and not grant.colocated_with
+                and pricing.is_bad(self.jobs[job_id], held)
+            ):
                 badly.append((-pricing.step_s(self.jobs[job_id], held), job_id, held))
         for _, job_id, held in sorted(badly, key=lambda bad: bad[:2])[:MOST_MOVES]:
             job, grant = self.jobs[job_id], self.grants[job_id]
-            self.then.release(job, held)
-            found = self.finder.find_exactly(self._with_own(self.now, job, held), job, grant)
+            self.free_later.release(job, held)
+            found = self.finder.find_exactly(self._with_own(self.free_now, job, held), job, grant)
             found = None if found == held else found
             gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
-            if found is not None and self.then.fits(job, found) and pricing.pays(job, gain_s):
+            if found is not None and self.free_later.fits(job, found) and pricing.pays(job, gain_s):
                 facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}
                 why = replace(grant, explanations=(Explanation(Reason.MOVES, facts),))
                 del self.targets.kept[job_id]
                 self._settle_on(job, found, why)
             else:
-                self.then.hold(job, held)
+                self.free_later.reserve(job, held)
 
     def _with_own(self, room: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
         """The room as it is for the job itself: what it holds is free for it, as far as nobody else was promised it."""
         own = room.copy()
         own.release(job, held)
-        own.limit_to(self.then, held)
+        own.restrict_to(self.free_later, held)
         return own
 
     def _may_keep(self, held: GangAllocation, grant: Grant) -> bool:
         """Is it on the wished type of GPU, on the wished nodes, and not with one that keeps these GPUs already?"""
-        node = self.then.nodes[held.shares[0].node]
+        node = self.free_later.nodes[held.shares[0].node]
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
         lies_so = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
-        is_taken = any(mate in self.targets.kept for mate in self.then.mates(held))
+        is_taken = any(mate in self.targets.kept for mate in self.free_later.occupants_of(held))
         return has_type and (lies_so or not grant.spots) and not is_taken

@@ -3,43 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Resize, Wait
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
+from scheduler.api.proposal import Proposal
+from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Phase
 from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.forward_simulation import ForwardSimulation
-from scheduler.models.forecast.prediction_intervals import FinishForecast
+from scheduler.models.forecast.prediction_intervals import FinishForecast, PredictionIntervals
 from scheduler.models.progress import p90_s, remaining_s, steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.policies.toolkit.policy import Proposal
-from scheduler.round.admission import RoundState, held_by
+from scheduler.round.state import RoundState
 
 QUEUE_ERROR = 0.6  # relative error of a time that depends on the ends of others
+
+
+def predict(
+    state: RoundState,
+    proposal: Proposal,
+    decisions: Mapping[str, Decision],
+    speeds: JobSpeeds,
+    *,
+    intervals: PredictionIntervals,
+    arrivals: ArrivalEffects | None,
+) -> dict[str, Prediction]:
+    """Predictions by job, in the snapshot's order.
+
+    arrivals: how jobs that come later delay the present ones; None = that is not predicted, as for elastic policies.
+    """
+    forecast = RoundForecast(state, proposal, speeds)
+    plain = forecast.predictions(decisions)
+    delayed: dict[str, FinishForecast] = {}
+    if arrivals is not None:
+        delayed = forecast.with_arrivals(plain, decisions, arrivals, known=intervals.known)
+    return _with_intervals(state.snapshot, decisions, plain, intervals, delayed)
+
+
+def _with_intervals(
+    snapshot: ClusterSnapshot,
+    decisions: Mapping[str, Decision],
+    predictions: Mapping[str, Prediction],
+    intervals: PredictionIntervals,
+    delayed: Mapping[str, FinishForecast],
+) -> dict[str, Prediction]:
+    """The predictions with intervals as wide as the errors of earlier ones. delayed: with later arrivals, if known."""
+    now_s, found = snapshot.now_s, dict(predictions)
+    intervals.close(predictions.keys(), withdrawn=snapshot.withdrawn, now_s=now_s)
+    for job_id, plain in predictions.items():
+        if plain.finish_p50_s is None or plain.finish_p90_s is None:
+            continue
+        forecast = delayed.get(job_id)
+        if forecast is None:
+            waits = isinstance(decisions[job_id], Wait | Preempt)
+            forecast = FinishForecast(plain.finish_p50_s - now_s, plain.finish_p90_s - now_s, waits)
+        p90_s = intervals.p90_s(forecast)
+        finish_p50_s = min(plain.finish_p50_s, now_s + p90_s)
+        found[job_id] = replace(plain, finish_p50_s=finish_p50_s, finish_p90_s=now_s + p90_s)
+        intervals.say(job_id, forecast, p90_s=p90_s, now_s=now_s)
+    return found
 
 
 class RoundForecast:
     """Predictions for one round's decisions; times on the snapshot's clock."""
 
-    def __init__(self, scene: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
-        self._scene, self._proposal, self._speeds = scene, proposal, speeds
-        self._now_s = scene.snapshot.now_s
+    def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self._state, self._proposal, self._speeds = state, proposal, speeds
+        self._now_s = state.snapshot.now_s
 
     def predictions(self, decisions: Mapping[str, Decision]) -> dict[str, Prediction]:
         found = {}
-        for job in self._scene.snapshot.jobs:
+        for job in self._state.snapshot.jobs:
             decision = decisions[job.id]
             if isinstance(decision, Launch | Resize):
                 delay_s = start_cost_s(job) if isinstance(decision, Launch) else restart_cost_s(job)
                 found[job.id] = self._on(
                     job, decision.allocation, delay_s=delay_s, started=isinstance(decision, Resize)
                 )
-            elif isinstance(decision, Keep) and job.phase is not Phase.STOPPING and (held := held_by(job)) is not None:
+            elif isinstance(decision, Keep) and job.phase is not Phase.STOPPING and (held := job.held) is not None:
                 found[job.id] = self._on(job, held, delay_s=self._still_starting_s(job), started=True)
         queued = self._queued(decisions, found)
-        return {job.id: found.get(job.id) or queued.get(job.id, Prediction()) for job in self._scene.snapshot.jobs}
+        return {job.id: found.get(job.id) or queued.get(job.id, Prediction()) for job in self._state.snapshot.jobs}
 
     def with_arrivals(
         self,
@@ -72,7 +118,7 @@ class RoundForecast:
 
     def _depths(self) -> dict[str, tuple[float, float]]:
         """By job: GPU-seconds of those before it, and its own; who is not the policy's to order comes first."""
-        jobs = {job.id: job for job in self._scene.snapshot.jobs}
+        jobs = {job.id: job for job in self._state.snapshot.jobs}
         order = dict.fromkeys(job_id for job_id in self._proposal.order if job_id in jobs)
         found, before = {}, 0.0
         for job_id in (*(job_id for job_id in jobs if job_id not in order), *order):
@@ -85,7 +131,7 @@ class RoundForecast:
 
     @property
     def _n_gpus(self) -> int:
-        return sum(node.n_gpus for node in self._scene.snapshot.nodes if node.is_schedulable)
+        return sum(node.n_gpus for node in self._state.snapshot.nodes if node.is_schedulable)
 
     def _on(self, job: JobSnapshot, allocation: GangAllocation, *, delay_s: float, started: bool) -> Prediction:
         step_s = self._speeds.step_s_on(job, allocation)
@@ -105,12 +151,12 @@ class RoundForecast:
 
     def _queued(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, Prediction]:
         """Waiting and preempted candidates, by playing the ends of the others forward in the policy's order."""
-        jobs = {job.id: job for job in self._scene.snapshot.jobs}
+        jobs = {job.id: job for job in self._state.snapshot.jobs}
         running = []
         held = 0
         for job_id, prediction in found.items():
             decision, job = decisions[job_id], jobs[job_id]
-            allocation = decision.allocation if isinstance(decision, Launch | Resize) else held_by(job)
+            allocation = decision.allocation if isinstance(decision, Launch | Resize) else job.held
             if allocation is None or prediction.finish_p50_s is None:
                 continue
             held += allocation.n_workers
@@ -120,7 +166,7 @@ class RoundForecast:
         if not in_line:
             return {}
         sizes = {j: self._proposal.sizes.get(j) or (jobs[j].fixed_workers,) for j in jobs}
-        in_turn = self._proposal.in_turn
+        in_turn = self._proposal.strict_order
         forecast = ForwardSimulation(self._speeds, sizes=lambda job: sizes[job.id], regrow=False, in_turn=in_turn)
         courses = forecast.courses(running, [jobs[j] for j in in_line], free=max(0, self._n_gpus - held))
         return {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
-from scheduler.api.snapshot import ClusterSnapshot, Phase, PolicyMemory
+from scheduler.api.snapshot import ClusterSnapshot, Phase
 from scheduler.policies import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
@@ -55,7 +56,7 @@ class _Engine:
         self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: arrival.at_s)
         self.agenda = EventQueue()
         self.training = JobExecution(world, self.agenda)
-        self.memory, self.cache = PolicyMemory(), RoundCache()
+        self.memory, self.cache = RoundMemory(), RoundCache()
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Launch, Plan, Resize
 from scheduler.api.records import plan_from_json, snapshot_from_json
-from scheduler.api.snapshot import ClusterSnapshot, PolicyMemory
+from scheduler.api.snapshot import ClusterSnapshot
 from scheduler.policies import Policy, policy_named
 from scheduler.round.decide import decide
 
@@ -20,7 +21,7 @@ class RecordedRound:
     snapshot: ClusterSnapshot
     policy: str
     parameters: Mapping[str, Any]
-    memory: PolicyMemory
+    memory: RoundMemory
     plan: Plan | None
 
 
@@ -37,10 +38,16 @@ def rounds_from_json(value: Any) -> list[RecordedRound]:
         plan = plan_from_json(entry["plan"]) if entry.get("plan") else None
         name = entry.get("policy") or (plan.policy if plan else "mlhub")
         before = rounds[-1].plan if rounds else None
-        memory = PolicyMemory(entry["memory"]) if "memory" in entry else before.memory if before else PolicyMemory()
+        memory = _memory_of(entry, before)
         snapshot = snapshot_from_json(entry["snapshot"])
         rounds.append(RecordedRound(snapshot, name, entry.get("parameters") or {}, memory, plan))
     return rounds
+
+
+def _memory_of(entry: Mapping[str, Any], before: Plan | None) -> RoundMemory:
+    if "memory" in entry:
+        return RoundMemory.from_json(entry["memory"])
+    return before.memory if before else RoundMemory()
 
 
 def replay_round(recorded: RecordedRound, *, policy: Policy | None = None) -> Plan:

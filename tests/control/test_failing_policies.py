@@ -11,7 +11,7 @@ from mlhub.control.deciders import DecisionError, SubprocessDecider
 from mlhub.control.decision_process import DecisionRequest
 from mlhub.control.models import Round, SchedulerState
 from mlhub.events.models import Event
-from scheduler import PolicyMemory, decide, policy_named
+from scheduler import RoundMemory, decide, policy_named
 from scheduler.policies import POLICIES
 from tests.cast import make_cast
 from tests.control.misbehaving import Broken, Deadly, Endless
@@ -136,7 +136,7 @@ def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: Subproce
 
 def test_a_process_apart_decides_as_this_one_does(apart: SubprocessDecider) -> None:
     case = cases.cluster(nodes=2, gpus=2).running(cases.job("a"), n=1).waiting(cases.job("b")).snapshot
-    task = DecisionRequest(case, policy_named("mlhub", {}), PolicyMemory({}), 30.0)
+    task = DecisionRequest(case, policy_named("mlhub", {}), RoundMemory(), 30.0)
     apart.submit(task)
     decided = apart.result(waits=True)
     assert decided is not None
@@ -147,7 +147,7 @@ def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: Subproc
     task = DecisionRequest(
         cases.cluster(nodes=1, gpus=1).waiting(cases.job("a")).snapshot,
         policy_named("fifo", {}),
-        PolicyMemory({}),
+        RoundMemory(),
         30.0,
     )
     apart.submit(task)
@@ -160,7 +160,7 @@ def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: Subproc
 
 
 def test_an_unknown_answer_is_no_plan(apart: SubprocessDecider) -> None:
-    task = DecisionRequest(SMALL, Broken(), PolicyMemory({}), 30.0)
+    task = DecisionRequest(SMALL, Broken(), RoundMemory(), 30.0)
     apart.submit(task)
     with pytest.raises(DecisionError, match="ZeroDivisionError"):
         apart.result(waits=True)

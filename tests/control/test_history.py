@@ -7,7 +7,8 @@ import pytest
 from mlhub.control.forecasts import calibration, close_forecasts, newest_ends
 from mlhub.control.history import KEPT_A_JOB, forget_old_decisions
 from mlhub.control.loop import Loop
-from mlhub.control.models import Forecast, JobDecision, SchedulerSettings
+from mlhub.control.memory import Owner, load_memory
+from mlhub.control.models import Forecast, JobDecision
 from mlhub.jobs import actions
 from mlhub.jobs.models import Job
 from tests.cast import make_cast
@@ -93,7 +94,7 @@ def test_what_is_learnt_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.backend.finish(str(live_attempt(ended).id))
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
-    learnt = SchedulerSettings.objects.get(pk=1).memory["bands"]
+    learnt = load_memory(Owner.POLICY).prediction_intervals
     scores = [did_end for name in ("waiting", "running") for _, _, did_end in learnt[name]["ended"]]
     assert set(scores) == {0.0, 1.0}
     assert sum(learnt[name]["n_jobs"] for name in ("waiting", "running")) <= 2

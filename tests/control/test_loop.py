@@ -15,8 +15,8 @@ from mlhub.tenants.actions import set_quota
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import Mode
 from scheduler import decide, policy_named
+from scheduler.api.memory import RoundMemory
 from scheduler.api.records import plan_to_json, snapshot_from_json
-from scheduler.api.snapshot import PolicyMemory
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import job, live_attempt
@@ -276,7 +276,7 @@ def test_a_stored_round_can_be_decided_again_with_the_same_plan(world: World) ->
     record.refresh_from_db()
     snapshot = snapshot_from_json(record.snapshot)
     policy = policy_named(record.policy, record.parameters)
-    again = decide(snapshot, policy=policy, memory=PolicyMemory({}))
+    again = decide(snapshot, policy=policy, memory=RoundMemory())
     assert plan_to_json(again) == record.plan
     assert record.applied
 

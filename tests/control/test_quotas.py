@@ -120,10 +120,10 @@ def test_the_loop_takes_lent_gpus_back_for_their_owner(cast: Cast) -> None:
 
 def _decided(*jobs: Job) -> tuple[str, ...]:
     from mlhub.control.snapshots import take_snapshot
-    from scheduler import PolicyMemory, decide, policy_named
+    from scheduler import RoundMemory, decide, policy_named
 
     snapshot = take_snapshot([node("n0"), node("n1", "r1")], now=NOW, round_number=1)
-    plan = decide(snapshot, policy=policy_named("fifo", {}), memory=PolicyMemory())
+    plan = decide(snapshot, policy=policy_named("fifo", {}), memory=RoundMemory())
     return tuple(type(plan.of(str(j.id))).__name__.lower() for j in jobs)
 
 

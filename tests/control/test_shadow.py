@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mlhub.control.deciders import InProcessDecider, SubprocessDecider
-from mlhub.control.models import Round, SchedulerState, ShadowDecision
+from mlhub.control.memory import Owner, load_memory
+from mlhub.control.models import Round, ShadowDecision
 from mlhub.control.shadow import Shadow
 from scheduler.policies import POLICIES
 from tests.cast import make_cast
@@ -53,7 +54,7 @@ def test_the_shadow_has_a_memory_of_its_own(world: World) -> None:
     world.settle(policy="fifo", shadow_policy="las")
     world.job()
     world.rounds(2)
-    assert SchedulerState.objects.get(pk=1).shadow_memory["policy"] == "las"
+    assert load_memory(Owner.SHADOW).policy == "las"
 
 
 @pytest.mark.parametrize("change", [{"shadow_policy": "broken"}, {"shadow_policy": "gone"}])

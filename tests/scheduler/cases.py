@@ -17,10 +17,10 @@ from scheduler import (
     NodeAllocation,
     Phase,
     Plan,
-    PolicyMemory,
     Preempt,
     Rack,
     Resize,
+    RoundMemory,
     TenantSnapshot,
     decide,
     policy_named,
@@ -59,7 +59,7 @@ class Case:
     jobs: tuple[JobSnapshot, ...] = ()
     tenants: tuple[TenantSnapshot, ...] = (TenantSnapshot("alice"), TenantSnapshot("bob"), TenantSnapshot("charlie"))
     now_s: float = 1000.0
-    memory: PolicyMemory = field(default_factory=PolicyMemory)
+    memory: RoundMemory = field(default_factory=RoundMemory)
     pairs: tuple[PairObservation, ...] = ()
 
     def waiting(self, *jobs: JobSnapshot) -> Case:

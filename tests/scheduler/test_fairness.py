@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, PolicyMemory, Preempt, TenantSnapshot, Wait
+from scheduler import POLICIES, JobSnapshot, Keep, Launch, Plan, Preempt, RoundMemory, TenantSnapshot, Wait
 from scheduler.api.plan import Reason
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.entitlements import Entitlement, FairEntitlement
@@ -93,7 +93,7 @@ def test_a_start_is_charged_at_once_and_not_twice() -> None:
     key = ("root", "a")
     uses = DecayedUsage({}, now_s=0.0)
     uses.age(key, HOUR_S)
-    uses.note(key, held=0.5, started=0.5, half_life_s=HOUR_S)
+    uses.record(key, held=0.5, started=0.5, half_life_s=HOUR_S)
     assert uses.to_json()["by"][0][2] == pytest.approx(0.5 * (1 - 2 ** (-300 / HOUR_S)))
     later = DecayedUsage(uses.to_json(), now_s=300.0)
     assert later.age(key, HOUR_S) < 0.5 * (1 - 2 ** (-300 / HOUR_S))  # it only decayed so far
@@ -281,7 +281,7 @@ def test_a_hundred_jobs_at_once_do_not_all_pass_on_stale_use() -> None:
     """alice used more before; bob's first jobs are charged as they start, so that hers are among the next."""
     case = sharing(64, half_life_s=HOUR_S, alice=1.0, bob=1.0)
     used = {"at_s": case.now_s, "by": [["root", "alice", 0.02, 0.0, 0.0]]}
-    case = replace(case, memory=PolicyMemory({"use": used}))
+    case = replace(case, memory=RoundMemory(decayed_usage=used))
     plan = case.waiting(*crowd("bob", 100), *crowd("alice", 100)).decide("fifo")
     started = [name for name, kind in kinds(plan).items() if kind == "Launch"]
     of_bob = sum(name.startswith("b") for name in started)
@@ -325,7 +325,7 @@ def test_in_the_long_run_the_surplus_is_split_by_weight(
 
 def test_without_fair_sharing_nothing_is_remembered_of_use() -> None:
     plan = cluster().waiting(job("a", gpus=2)).decide("fifo")
-    assert "use" not in plan.memory.values
+    assert not plan.memory.decayed_usage
     assert isinstance(plan.of("a"), Launch | Keep | Wait)
     assert sizes(plan) == {"a": 2}
 

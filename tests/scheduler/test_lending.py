@@ -69,13 +69,13 @@ def test_a_tenant_may_take_exactly(ledger: Ledger, tenant: str, most: int) -> No
 
 def test_lent_gpus_have_to_come_back_before_their_owner_can_use_them() -> None:
     ledger = pair()
-    ledger.take("a", gpus=21)
+    ledger.reserve("a", gpus=21)
     refused = ledger.refusal("b", gpus=12)
     assert refused is not None
     assert refused.sentence == (
         "12 GPUs are guaranteed to b, but others have borrowed them; they come back when jobs of these end."
     )
-    ledger.give_back("a", gpus=12)
+    ledger.release("a", gpus=12)
     assert ledger.refusal("b", gpus=12) is None
     assert ledger.refusal("b", gpus=13) is not None
 
@@ -83,7 +83,7 @@ def test_lent_gpus_have_to_come_back_before_their_owner_can_use_them() -> None:
 def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
     limited, lending = pair(a={"borrow_limit": 1}), pair(b={"lend_limit": 1})
     for ledger in (limited, lending):
-        ledger.take("a", gpus=9)
+        ledger.reserve("a", gpus=9)
     refused = limited.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == "a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would be over that."
@@ -94,8 +94,8 @@ def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
 
 def test_the_accounts_say_who_lends_to_whom() -> None:
     ledger = pair()
-    ledger.take("a", gpus=14)
-    ledger.take("b", gpus=3)
+    ledger.reserve("a", gpus=14)
+    ledger.reserve("b", gpus=3)
     assert ledger.lending is not None
     accounts = ledger.lending.accounts()
     assert (accounts["a"].borrowed, accounts["a"].lent) == (5, 0)
@@ -105,17 +105,17 @@ def test_the_accounts_say_who_lends_to_whom() -> None:
 
 def test_gpus_that_nobody_is_guaranteed_are_lent_first() -> None:
     lending = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
-    lending.take("a", 7)
+    lending.reserve("a", 7)
     assert lending.accounts()["b"].lent == 1
 
 
 def test_what_is_kept_for_an_owner_cannot_be_borrowed() -> None:
     lending = pair().lending
     assert lending is not None
-    lending.take("a", 9)
+    lending.reserve("a", 9)
     lending.keep_for("b", 7)
     assert lending.available("a") == 5
-    lending.take("b", 7)
+    lending.reserve("b", 7)
     assert lending.available("a") == 5
 
 
@@ -157,7 +157,7 @@ def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[
         if n > 0 and lending.refusal(tenant, n) is not None:
             assert n > lending.available(tenant)
             continue
-        lending.take(tenant, n)
+        lending.reserve(tenant, n)
         held[tenant] += n
         accounts = lending.accounts()
         used = {t: sum(n for h, n in held.items() if t in _line(by_id, h)) for t in by_id}

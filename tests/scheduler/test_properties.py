@@ -20,11 +20,11 @@ from scheduler import (
     Node,
     Phase,
     Plan,
-    PolicyMemory,
     Preempt,
     Profile,
     Rack,
     Resize,
+    RoundMemory,
     TenantSnapshot,
     Wait,
     decide,
@@ -269,7 +269,7 @@ def test_records_round_trip_through_json(case: Case, policy: str) -> None:
 def test_a_replayed_record_gives_the_same_plan(case: Case, policy: str) -> None:
     for before, plan in rounds(case, policy, 3):
         snapshot = snapshot_from_json(json.loads(json.dumps(snapshot_to_json(before.snapshot))))
-        memory = PolicyMemory(json.loads(json.dumps(dict(before.memory.values))))
+        memory = RoundMemory.from_json(json.loads(json.dumps(before.memory.to_json())))
         assert decide(snapshot, policy=policy_named(policy, {}), memory=memory) == plan
 
 

@@ -41,14 +41,14 @@ class Told:
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         jobs = {one.id: one for one in view.jobs}
         granted = []
-        for job_id, beside in self.grants.items():
+        for job_id, hosts in self.grants.items():
             one = jobs.get(job_id)
             if one is None:
                 continue
             n = one.fixed_workers
-            why = (Explanation(Reason.SHARES_WITH, {"n_workers": n, "partners": ", ".join(beside), "times": 1.4}),)
-            if budget.take_beside(one, n, gpu_type="v100") if beside else budget.take(one, n):
-                granted.append(Grant(job_id, n, "v100", why, beside=beside, only_beside=len(beside) < 2))
+            why = (Explanation(Reason.SHARES_WITH, {"n_workers": n, "partners": ", ".join(hosts), "times": 1.4}),)
+            if budget.reserve_colocated(one, n, gpu_type="v100") if hosts else budget.reserve(one, n):
+                granted.append(Grant(job_id, n, "v100", why, colocated_with=hosts, only_colocated=len(hosts) < 2))
         return Proposal(tuple(granted), tuple(jobs))
 
 
@@ -139,10 +139,10 @@ def test_a_shared_gpu_counts_in_full_for_the_quota_of_each() -> None:
     case = case.running(profiled("a")).waiting(profiled("b", tenant="bob", min_workers=1))
     assert isinstance(decided(case, a=(), b=("a",)).of("b"), Wait)
     budget = Budget({"v100": 1}, Ledger([TenantSnapshot("alice", max_gpus=1)]), present={})
-    assert budget.take(job("a", gpus=1), 1)
-    assert not budget.take_beside(job("b", gpus=1), 1, gpu_type="v100")
-    budget.give_back(job("a", gpus=1))
-    assert budget.take_beside(job("b", gpus=1), 1, gpu_type="v100")
+    assert budget.reserve(job("a", gpus=1), 1)
+    assert not budget.reserve_colocated(job("b", gpus=1), 1, gpu_type="v100")
+    budget.release(job("a", gpus=1))
+    assert budget.reserve_colocated(job("b", gpus=1), 1, gpu_type="v100")
     assert budget.n_left() == 1
 
 

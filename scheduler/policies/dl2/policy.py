@@ -28,7 +28,7 @@ class Dl2:
 
     slot_s: float = 1200.0
     name: str = "dl2"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         jobs = sorted(view.jobs, key=by_submission)
@@ -72,7 +72,7 @@ class _Giving:
         picked: list[str] = []
         if not anew:
             for job in self.jobs:
-                if n_held(job) and self.budget.take(job, n_held(job)):
+                if n_held(job) and self.budget.reserve(job, n_held(job)):
                     picked.append(job.id)
         able = [job for job in self.jobs if anew or not self.budget.granted(job)]
         features = np.array([self._features(job, len(able)) for job in able]).reshape(len(able), N_FEATURES)
@@ -82,7 +82,7 @@ class _Giving:
             if chosen == len(able):
                 break
             job = able[chosen]
-            self.budget.take(job, next_size(job, self.budget.granted(job)))
+            self.budget.reserve(job, next_size(job, self.budget.granted(job)))
             features[chosen] = self._features(job, len(able))
             if job.id not in picked:
                 picked.append(job.id)

@@ -77,9 +77,9 @@ class _Turns:
         for job in sorted((job for job in self.jobs.values() if n_held(job)), key=longest_run_first):
             members, gpu_type = self.rounds.on[job.id]
             others = tuple(one for one in members if one in self.grants or one not in self.jobs)
-            if others and self.budget.take_beside(job, n_held(job), gpu_type=gpu_type):
-                self._grant(job, members, gpu_type, beside=others[:1])
-            elif members not in hosts and self.budget.take(job, n_held(job)):
+            if others and self.budget.reserve_colocated(job, n_held(job), gpu_type=gpu_type):
+                self._grant(job, members, gpu_type, colocated_with=others[:1])
+            elif members not in hosts and self.budget.reserve(job, n_held(job)):
                 hosts.add(members)
                 self._grant(job, members, self.budget.gpu_type(job))
 
@@ -89,24 +89,26 @@ class _Turns:
             return
         n = self.jobs[members[0]].fixed_workers
         host, *guests = sorted((self.jobs[one] for one in members), key=lambda job: (not n_held(job), job.id))
-        if not self.budget.take(host, n, gpu_type=gpu_type):
+        if not self.budget.reserve(host, n, gpu_type=gpu_type):
             return
         self._grant(host, members, gpu_type)
         for guest in guests:
-            if self.budget.take_beside(guest, n, gpu_type=gpu_type):
-                self._grant(guest, members, gpu_type, beside=(host.id,))
+            if self.budget.reserve_colocated(guest, n, gpu_type=gpu_type):
+                self._grant(guest, members, gpu_type, colocated_with=(host.id,))
 
     def in_order(self, order: Sequence[str]) -> list[Grant]:
         """Guests last: their hosts are placed before them."""
         granted = [self.grants[job_id] for job_id in order if job_id in self.grants]
-        return sorted(granted, key=lambda grant: bool(grant.beside))
+        return sorted(granted, key=lambda grant: bool(grant.colocated_with))
 
     def ended(self, job: JobSnapshot) -> Explanation:
         return Explanation(Reason.ROUND_ENDED, {"percent": self.rounds.percent_had(job)})
 
-    def _grant(self, job: JobSnapshot, members: Members, gpu_type: str, beside: Members = ()) -> None:
+    def _grant(self, job: JobSnapshot, members: Members, gpu_type: str, colocated_with: Members = ()) -> None:
         n = self.budget.granted(job)
-        self.grants[job.id] = Grant(job.id, n, gpu_type, (self._why(job, members, gpu_type),), beside=beside)
+        self.grants[job.id] = Grant(
+            job.id, n, gpu_type, (self._why(job, members, gpu_type),), colocated_with=colocated_with
+        )
 
     def _why(self, job: JobSnapshot, members: Members, gpu_type: str) -> Explanation:
         others = [one for one in members if one != job.id]

@@ -122,12 +122,17 @@ class PackingSearch:
             notes[grant.job] = why
             plain = Grant(grant.job, unit.n, grant.gpu_type, why, packing=grant.packing)
             host = self.hosts.get(grant.job)
-            (guests if host else grants).append(replace(plain, beside=(host,)) if host else plain)
+            (guests if host else grants).append(replace(plain, colocated_with=(host,)) if host else plain)
         kept = [[unit.n, *(job.id for job in unit.jobs)] for unit in self.units]
         memory = {**proposal.memory, "pairing": {"at_s": self.decided_at_s, "scene": self._scene(), "groups": kept}}
         wake_at_s = self._wake_at_s(proposal.wake_at_s)
         return replace(
-            proposal, grants=(*grants, *guests), notes=notes, memory=memory, wake_at_s=wake_at_s, is_final=True
+            proposal,
+            grants=(*grants, *guests),
+            notes=notes,
+            memory=memory,
+            wake_at_s=wake_at_s,
+            places_after_preemption=True,
         )
 
     # joining
@@ -188,17 +193,17 @@ class PackingSearch:
         """The most valuable per GPU first; jobs that are left alone for now stay served before all others."""
         trial = budget.copy()
         for job in self.view.jobs:
-            trial.give_back(job)
+            trial.release(job)
         places: set[GangAllocation] = set()
         for unit in sorted(units, key=most_valuable_first):
             host = self._host(unit, places)
-            if not trial.take(host, unit.n):
+            if not trial.reserve(host, unit.n):
                 continue
             if n_held(host):
                 places.add(place_of(host))
             served = [host]
             for job in unit.jobs:
-                if job is not host and trial.take_beside(job, unit.n, gpu_type=trial.gpu_type(host)):
+                if job is not host and trial.reserve_colocated(job, unit.n, gpu_type=trial.gpu_type(host)):
                     self.hosts[job.id] = host.id
                     served.append(job)
             self.units.append(SharingUnit(tuple(served), unit.n, unit.value))
@@ -208,17 +213,21 @@ class PackingSearch:
         """The groups of this instant as they were; who is on its way in already needs nothing more."""
         trial = budget.copy()
         for job in self.view.jobs:
-            trial.give_back(job)
+            trial.release(job)
         deciding = {job.id: job for job in self.view.jobs}
         jobs = {job.id: job for job in (*self.view.jobs, *self.view.settled)}
         for n, host, *guests in self.memory["groups"]:
             gpu_type = ""
             if host in deciding:
-                if not trial.take(deciding[host], n):
+                if not trial.reserve(deciding[host], n):
                     continue
                 gpu_type = trial.gpu_type(deciding[host])
             for guest in guests:
-                if guest in deciding and host in jobs and trial.take_beside(deciding[guest], n, gpu_type=gpu_type):
+                if (
+                    guest in deciding
+                    and host in jobs
+                    and trial.reserve_colocated(deciding[guest], n, gpu_type=gpu_type)
+                ):
                     self.hosts[guest] = host
             members = tuple(jobs[job_id] for job_id in (host, *guests) if job_id in jobs)
             if members:

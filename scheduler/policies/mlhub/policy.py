@@ -49,7 +49,7 @@ class Mlhub:
     prices_places: bool = True
     shares: bool = True
     name: str = "mlhub"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;
@@ -64,7 +64,7 @@ class Mlhub:
             if case.is_cooling(job) or case.is_near_its_end(job):  # 2
                 case.confirm(job, budget)
         for job in case.starved:  # 3
-            budget.take(job, job.min_workers)
+            budget.reserve(job, job.min_workers)
         movable = [
             job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.riders
         ]
@@ -177,7 +177,7 @@ class _Case:
     def confirm(self, job: JobSnapshot, budget: Budget) -> None:
         """It keeps its size; where quota was cut, the largest size that is still allowed, or nothing."""
         for n in (n_held(job), *(n for n in reversed(self.sizes[job.id]) if n < n_held(job))):
-            if budget.take(job, n):
+            if budget.reserve(job, n):
                 return
 
     # the answer
@@ -199,7 +199,7 @@ class _Case:
             {"waiting_since": self.waiting_since},
             self.sizes,
             self._wake_at_s(budget),
-            fills=True,
+            backfills=True,
         )
 
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
@@ -207,9 +207,9 @@ class _Case:
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
         is_priced = self.policy.prices_places and self.view.speeds.topology.shares_links
         packing = Packing.PRICED if is_priced else Packing.TIGHT
-        gathers = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
+        defragments = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
         least = job.min_workers
-        return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=least, gathers=gathers)
+        return Grant(job.id, n, gpu_type, why, packing, n_nodes=n_nodes, least_workers=least, defragments=defragments)
 
     def _wake_at_s(self, budget: Budget) -> float | None:
         """When the next cool-down ends, if somebody waits or GPUs stand idle."""

@@ -40,7 +40,7 @@ class Pollux:
     patience: int = 20
     moves_at_once: bool = False
     name: str = "pollux"
-    sizes_jobs: ClassVar[bool] = True
+    is_elastic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """One search an instant: later rounds at the same time carry on with what was found."""
@@ -72,7 +72,7 @@ class Pollux:
             n_workers, had = sum(k for _, k in spots), n_held(job)
             if n_workers < had:
                 notes[job.id] = (Explanation(Reason.GOODPUT_ELSEWHERE, {"given": had - n_workers}),)
-            if n_workers and budget.take(job, n_workers, gpu_type=types[spots[0][0]]):
+            if n_workers and budget.reserve(job, n_workers, gpu_type=types[spots[0][0]]):
                 times = self._times(view, job, n_workers, fair)
                 why = (Explanation(Reason.FAIR_GOODPUT, {"n_workers": n_workers, "times": times}),)
                 grants.append(Grant(job.id, n_workers, budget.gpu_type(job), notes.get(job.id, why), spots=spots))
@@ -82,7 +82,7 @@ class Pollux:
             notes,
             memory,
             {job.id: tuple(range(job.min_workers, most_workers(job) + 1)) for job in jobs},
-            is_final=self.moves_at_once,
+            places_after_preemption=self.moves_at_once,
         )
 
     def _times(self, view: View, job: JobSnapshot, n_workers: int, fair: int) -> float:

@@ -47,7 +47,7 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
             continue
         held = n_held(job)
         n_workers = held or job.fixed_workers
-        if budget.take(job, n_workers):
+        if budget.reserve(job, n_workers):
             grants.append(_grant(job.id, n_workers, budget.gpu_type(job)))
             newcomer = newcomer if held else job
             most_left = budget.most_left()

@@ -49,6 +49,6 @@ def waterfill(
     while heap:
         _, _, job_id, m = heapq.heappop(heap)
         job = by_id[job_id]
-        if not budget.take(job, m):
+        if not budget.reserve(job, m):
             closed.setdefault(job_id, set()).add(m)
         push(job)

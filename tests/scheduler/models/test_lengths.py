@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import PolicyMemory, decide, policy_named
+from scheduler import RoundMemory, decide, policy_named
 from scheduler.models.job_length import JobLengthModel
 from tests.scheduler.cases import cluster, job
 
@@ -70,11 +70,11 @@ def test_a_round_is_told_of_those_that_were_cancelled() -> None:
     unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
     case = cluster(gpus=3).running(*[replace(one, steps_done=90.0) for one in unknown])
     policy = policy_named("srtf", {})
-    plan = decide(case.snapshot, policy=policy, memory=PolicyMemory())
+    plan = decide(case.snapshot, policy=policy, memory=RoundMemory())
     later = replace(case.snapshot, now_s=case.snapshot.now_s + 10, jobs=case.snapshot.jobs[2:], withdrawn=("a",))
-    values = decide(later, policy=policy, memory=plan.memory).memory.values
-    assert [len(values["lengths"][key]) for key in ("ended", "cut_short", "open")] == [1, 1, 1]
-    ended = values["bands"]["running"]["ended"]
+    values = decide(later, policy=policy, memory=plan.memory).memory
+    assert [len(values.job_lengths[key]) for key in ("ended", "cut_short", "open")] == [1, 1, 1]
+    ended = values.prediction_intervals["running"]["ended"]
     assert sorted(did_end for _, _, did_end in ended) == [0.0, 1.0]
 
 
@@ -85,8 +85,8 @@ def test_a_round_learns_from_jobs_that_are_gone() -> None:
     for one in unknown:
         case = case.running(replace(one, steps_done=90.0))
     policy = policy_named("srtf", {})
-    plan = decide(case.snapshot, policy=policy, memory=PolicyMemory())
+    plan = decide(case.snapshot, policy=policy, memory=RoundMemory())
     later = replace(case.snapshot, now_s=case.snapshot.now_s + 10, jobs=case.snapshot.jobs[2:])
     memory = decide(later, policy=policy, memory=plan.memory).memory
-    assert len(memory.values["lengths"]["ended"]) == 2
-    assert list(memory.values["lengths"]["open"]) == ["c"]
+    assert len(memory.job_lengths["ended"]) == 2
+    assert list(memory.job_lengths["open"]) == ["c"]

@@ -125,7 +125,7 @@ def test_a_pair_that_gains_shares_a_gpu_for_the_whole_round() -> None:
     assert "together they do 1.60 times the work" in plan.of("b").explanations[0].sentence
     case = case.after(plan, seconds=300.0)
     assert kinds(case.decide("gavel", space_sharing=True)) == {"a": "Keep", "b": "Keep"}
-    booked = case.after(plan, seconds=300.0).decide("gavel", space_sharing=True).memory.values["values"]
+    booked = case.after(plan, seconds=300.0).decide("gavel", space_sharing=True).memory.policy_values
     assert booked["shares"] == [[["a", "b"], "v100", 1.0]]
 
 
@@ -138,5 +138,5 @@ def test_what_a_pair_had_is_booked_once_and_for_the_pair() -> None:
     case = sharers(0.8)
     case = case.after(case.decide("gavel", space_sharing=True), seconds=300.0)
     case = replace(case, jobs=tuple(replace(one, executed_gpu_s=300.0) for one in case.jobs))
-    books = case.decide("gavel", space_sharing=True).memory.values["values"]
+    books = case.decide("gavel", space_sharing=True).memory.policy_values
     assert books["had"] == books["due"] == [[["a", "b"], "v100", 300.0]]

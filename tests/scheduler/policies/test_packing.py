@@ -39,7 +39,7 @@ def test_a_guaranteed_job_sets_gpus_aside_until_it_fits() -> None:
     case = case.waiting(packable("b", gpus=4, priority=1), packable("c", gpus=2, priority=1, at=1.0))
     plan = case.decide("antman")
     assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
-    assert plan.memory.values["values"]["reserved"]["b"] == {"n0": 2}
+    assert plan.memory.policy_values["reserved"]["b"] == {"n0": 2}
     assert kinds(case.decide("antman", reserves=False))["c"] == "Launch"
 
 

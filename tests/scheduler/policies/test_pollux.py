@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler import Mode, PolicyMemory, SpeedObservation
+from scheduler import Mode, RoundMemory, SpeedObservation
 from scheduler.policies.pollux.genetic_search import Ints, Limits, crossed, evolve, mutated, repaired
 from scheduler.policies.pollux.policy import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
@@ -100,8 +100,8 @@ def test_a_young_job_that_restarted_often_stays_where_it_is() -> None:
     """Age 100 s: a move leaves (100 - 2 x 30) / 130 of the progress; three GPUs for two do not make up for it."""
     young = job("a", observations=measured(1, 2, 3), at=900.0, max_workers=3)
     case = cluster(gpus=3).running(young, n=2, since=950.0)
-    memory = {"policy": "pollux", "values": {"restarts": {"a": 2}, "since": {"a": 950.0}}, "resizing": {}}
-    assert kinds(replace(case, memory=PolicyMemory(memory)).decide("pollux")) == {"a": "Keep"}
+    memory = RoundMemory(policy="pollux", policy_values={"restarts": {"a": 2}, "since": {"a": 950.0}})
+    assert kinds(replace(case, memory=memory).decide("pollux")) == {"a": "Keep"}
     assert kinds(case.at(100_000.0).decide("pollux")) == {"a": "Resize"}
 
 
@@ -111,5 +111,5 @@ def test_a_later_round_at_the_same_time_carries_on_with_what_was_found() -> None
     plan = case.decide("pollux")
     assert kinds(plan) == {"a": "Resize", "b": "Wait"}
     after = case.after(plan).decide("pollux")
-    before = plan.memory.values["values"]["elite"]
-    assert after.memory.values["values"]["elite"] == before
+    before = plan.memory.policy_values["elite"]
+    assert after.memory.policy_values["elite"] == before

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import JobSnapshot, PolicyMemory
+from scheduler import JobSnapshot, RoundMemory
 from tests.scheduler.cases import Case, cluster, job, kinds, sizes
 
 
 def on_lease(case: Case, **ends_s: float) -> Case:
     values = {"leases": ends_s, "at_s": case.now_s, "n_jobs": len(case.jobs)}
-    return replace(case, memory=PolicyMemory({"policy": "themis", "values": values, "resizing": {}}))
+    return replace(case, memory=RoundMemory(policy="themis", policy_values=values))
 
 
 def old(name: str, **more: object) -> JobSnapshot:
@@ -38,7 +38,7 @@ def test_a_lease_goes_on_if_nobody_is_worse_off() -> None:
     case = cluster(gpus=2).running(old("a")).waiting(job("b", gpus=2, at=999.0))
     plan = on_lease(case, a=1000.0).decide("themis")
     assert kinds(plan) == {"a": "Keep", "b": "Wait"}
-    assert plan.memory.values["values"]["leases"] == {"a": 2200.0}
+    assert plan.memory.policy_values["leases"] == {"a": 2200.0}
     assert plan.wake_at_s == 2200.0
 
 

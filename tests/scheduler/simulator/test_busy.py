@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from scheduler import Plan, PolicyMemory, decide, policy_named
+from scheduler import Plan, RoundMemory, decide, policy_named
 from scheduler.__main__ import main
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
 
 def played(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:
-    cluster, plans, memory = BusyCluster(n_gpus=64, n_jobs=32, seed=seed), [], PolicyMemory()
+    cluster, plans, memory = BusyCluster(n_gpus=64, n_jobs=32, seed=seed), [], RoundMemory()
     for _ in range(n_rounds):
         plan = decide(cluster.snapshot(), policy=policy_named("mlhub", {}), memory=memory)
         memory = plan.memory
@@ -68,5 +68,5 @@ def test_its_tenants_share_fairly_where_that_is_asked_and_jobs_are_of_teams_only
     parents = {tenant.parent for tenant in cluster.tenants}
     assert [tenant.id for tenant in cluster.tenants if tenant.shares_fairly] == ["all", "org0", "org1", "org2"]
     assert not {job.tenant for job in cluster.snapshot().jobs} & parents
-    plan = decide(cluster.snapshot(), policy=policy_named("mlhub", {}), memory=PolicyMemory())
-    assert "use" in plan.memory.values
+    plan = decide(cluster.snapshot(), policy=policy_named("mlhub", {}), memory=RoundMemory())
+    assert plan.memory.decayed_usage

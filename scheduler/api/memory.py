@@ -1,0 +1,123 @@
+"""What a round hands to the next one. It is JSON only at its border, so that rounds can be stored and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from scheduler.api.allocation_json import allocation_from_json, allocation_to_json
+from scheduler.api.snapshot import GangAllocation
+
+Json = Mapping[str, Any]  # JSON values only
+
+
+@dataclass(frozen=True)
+class ResizePromise:
+    """The allocation that is reserved for a job while it stops in order to be resized.
+
+    colocated_with: jobs with which it is to share these GPUs.
+    """
+
+    allocation: GangAllocation
+    colocated_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RoundMemory:
+    """What outlives a round.
+
+    policy: the name of the policy that decided; policy_values: what it wants back in its next round.
+    prediction_intervals, arrival_effects, job_lengths: what the models learnt, in the form that they write and read.
+    resizing: by job, what it was promised. claims_since_s: by waiting job, since when its claim to its tenant's
+    guarantee is unmet. decayed_usage: what tenants used, for fair sharing with a half-life.
+    """
+
+    VERSION: ClassVar[int] = 2
+
+    policy: str = ""
+    policy_values: Json = field(default_factory=dict)
+    prediction_intervals: Json = field(default_factory=dict)
+    arrival_effects: Json = field(default_factory=dict)
+    job_lengths: Json = field(default_factory=dict)
+    resizing: Mapping[str, ResizePromise] = field(default_factory=dict)
+    claims_since_s: Mapping[str, float] = field(default_factory=dict)
+    decayed_usage: Json = field(default_factory=dict)
+
+    def values_for(self, policy: str) -> Json:
+        """What this policy wanted back; empty for any other policy than the one that decided."""
+        return self.policy_values if self.policy == policy else {}
+
+    def for_other_policy(self) -> RoundMemory:
+        """What is kept when another policy takes over: promised allocations and what tenants used."""
+        return RoundMemory(resizing=self.resizing, decayed_usage=self.decayed_usage)
+
+    def known_jobs(self) -> frozenset[str]:
+        """Jobs that earlier rounds saw; a snapshot without one of them tells whether it ended or was withdrawn."""
+        learnt = (self.prediction_intervals, self.job_lengths)
+        return frozenset(job_id for each in learnt for job_id in each.get("open", ()))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": self.VERSION,
+            "policy": self.policy,
+            "policy_values": dict(self.policy_values),
+            "prediction_intervals": dict(self.prediction_intervals),
+            "arrival_effects": dict(self.arrival_effects),
+            "job_lengths": dict(self.job_lengths),
+            "resizing": {job_id: _promise_to_json(self.resizing[job_id]) for job_id in sorted(self.resizing)},
+            "claims_since_s": dict(self.claims_since_s),
+            "decayed_usage": dict(self.decayed_usage),
+        }
+
+    @classmethod
+    def from_json(cls, value: Json) -> RoundMemory:
+        """Reads versions 1 and 2; {} is the memory of a first round. Raises ValueError for anything else."""
+        version = value.get("version", 1)
+        if version not in (1, cls.VERSION):
+            raise ValueError(f"this memory has version {version!r}; this MLHub reads versions 1 and {cls.VERSION}")
+        names = _CURRENT if version == cls.VERSION else _VERSION_1
+        unknown = value.keys() - names.keys() - {"version"}
+        if unknown:
+            raise ValueError(f"a memory of version {version} has no field {sorted(unknown)[0]!r}; remove it")
+        try:
+            fields = {names[key]: each for key, each in value.items() if key != "version"}
+            promises = fields.get("resizing", {})
+            resizing = {job_id: _promise_from_json(each) for job_id, each in promises.items()}
+            return replace(cls(**fields), resizing=resizing)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a memory's record: {error}") from error
+
+
+_CURRENT = {
+    "policy": "policy",
+    "policy_values": "policy_values",
+    "prediction_intervals": "prediction_intervals",
+    "arrival_effects": "arrival_effects",
+    "job_lengths": "job_lengths",
+    "resizing": "resizing",
+    "claims_since_s": "claims_since_s",
+    "decayed_usage": "decayed_usage",
+}
+_VERSION_1 = {
+    "policy": "policy",
+    "values": "policy_values",
+    "bands": "prediction_intervals",
+    "arrivals": "arrival_effects",
+    "lengths": "job_lengths",
+    "resizing": "resizing",
+    "claims": "claims_since_s",
+    "use": "decayed_usage",
+}
+
+
+def _promise_to_json(promise: ResizePromise) -> dict[str, Any]:
+    value = allocation_to_json(promise.allocation)
+    if promise.colocated_with:
+        value["colocated_with"] = list(promise.colocated_with)
+    return value
+
+
+def _promise_from_json(value: Json) -> ResizePromise:
+    colocated_with = value.get("colocated_with", value.get("beside", ()))  # the latter in version 1
+    return ResizePromise(allocation_from_json(value), tuple(colocated_with))

@@ -1,0 +1,59 @@
+"""Step 5 of a round: placement's targets against what is held; out of it come the decisions."""
+
+from __future__ import annotations
+
+from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
+from scheduler.placement.state import PlacementTargets
+from scheduler.round.state import RoundState
+
+STAYING = frozenset({Reason.UNCHANGED, Reason.RESTART_NOT_WORTH_IT})
+_UNCHANGED = (Explanation(Reason.UNCHANGED),)
+
+
+def resume_resized(state: RoundState) -> dict[str, Decision]:
+    """Jobs that stopped in order to be resized are launched on what they were promised, once all of it is free."""
+    decisions: dict[str, Decision] = {}
+    for job in state.snapshot.jobs if state.resuming else ():
+        target = state.resuming.get(job.id)
+        if target is None:
+            continue
+        may_now = state.ledger_now.refusal(job.tenant, gpus=target.n_workers) is None
+        partners = state.colocated_with.get(job.id, ())
+        if may_now and state.physically_free.fits(job, target, colocated_with=partners):
+            state.physically_free.reserve(job, target)
+            state.ledger_now.reserve(job.tenant, gpus=target.n_workers)
+            facts = {"n_workers": target.n_workers}
+            decisions[job.id] = Launch(job.id, target, (Explanation(Reason.RESUMES_RESIZED, facts),))
+        else:
+            decisions[job.id] = Wait(job.id, ())
+    return decisions
+
+
+def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
+    """A decision for every candidate; waiting and preempted jobs get their explanations later."""
+    ids = [job.id for job in state.candidates]
+    decisions: dict[str, Decision] = dict(zip(ids, map(_wait, ids), strict=True))
+    for job in state.running:
+        if job.id in targets.leaving:
+            decisions[job.id] = Preempt(job.id, ())
+        elif job.id not in targets.placed:
+            decisions[job.id] = Keep(job.id, _about_staying(targets.kept.get(job.id, ())))
+    runs = {job.id: job.allocation for job in state.running}
+    for job_id, (allocation, explanations) in targets.placed.items():
+        if runs.get(job_id) == allocation:  # a restart on the very same GPUs would gain nothing
+            decisions[job_id] = Keep(job_id, _UNCHANGED)
+            continue
+        kind = Resize if job_id in runs else Launch
+        decisions[job_id] = kind(job_id, allocation, explanations)
+        state.physically_free.reserve_gpus(allocation)  # what it adds to what it holds already
+    return decisions
+
+
+def _wait(job_id: str) -> Wait:
+    return Wait(job_id, ())
+
+
+def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Reasons to change do not explain a job that was left alone after all."""
+    fitting = tuple([e for e in explanations if e.reason in STAYING])
+    return fitting or _UNCHANGED

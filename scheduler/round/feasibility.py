@@ -1,0 +1,62 @@
+"""Whether a job could ever run: what the cluster without any jobs can take."""
+
+from __future__ import annotations
+
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.api.topology import Node
+from scheduler.placement.free_resources import FreeResources
+
+
+class EmptyCluster:
+    """The cluster without jobs. GPU types are counted once; jobs with equal needs are looked up."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self._free = free = FreeResources(nodes)
+        self._n_gpus: dict[str, int] = {}  # by type
+        self._n_schedulable: dict[str, int] = {}  # of nodes that accept new jobs
+        for node in free.nodes.values():
+            self._n_gpus[node.gpu_type] = self._n_gpus.get(node.gpu_type, 0) + node.n_gpus
+            schedulable = node.n_gpus * node.is_schedulable
+            self._n_schedulable[node.gpu_type] = self._n_schedulable.get(node.gpu_type, 0) + schedulable
+        self._total = sum(self._n_gpus.values())
+        self._n_cordoned = sum(not node.is_schedulable for node in free.nodes.values())
+        self._most: dict[tuple[object, ...], int] = {}
+
+    def free(self) -> FreeResources:
+        """All of its resources, in an object of the caller's own."""
+        return self._free.copy()
+
+    def refusal(self, job: JobSnapshot) -> Explanation | None:
+        """Why the job can never run at its least size; None if it can."""
+        need = job.min_workers
+        if not self._free.nodes:
+            return Explanation(Reason.NO_NODES)
+        if need > self._total:
+            return Explanation(Reason.LARGER_THAN_CLUSTER, {"need": need, "have": self._total})
+        types = sorted(t for t in self._n_gpus if not job.gpu_types or t in job.gpu_types)
+        have = max((self._n_gpus[t] for t in types), default=0)
+        if need > have:
+            names = ", ".join(types or job.gpu_types)
+            return Explanation(Reason.LARGER_THAN_TYPE, {"need": need, "types": names, "have": have})
+        schedulable = max(self._n_schedulable[t] for t in types)
+        if need > schedulable:
+            facts = {"need": need, "have": schedulable, "closed": self._n_cordoned}
+            return Explanation(Reason.NODES_CLOSED, facts)
+        most = self._most_workers(job, types)
+        if need > most:
+            memory_gib = job.memory_per_worker_bytes / 2**30
+            needs = {"have": most, "need": need, "cpus": job.cpus_per_worker, "memory_gib": memory_gib}
+            return Explanation(Reason.NEVER_FITS_NODES, needs)
+        return None
+
+    def _most_workers(self, job: JobSnapshot, types: list[str]) -> int:
+        """Workers of the job that all nodes of one type can take, for the type that takes the most."""
+        key = (job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
+        if key not in self._most:
+            nodes = self._free.nodes.values()
+            self._most[key] = max(
+                (sum(self._free.workers_on(job, n) for n in nodes if n.gpu_type == t) for t in types), default=0
+            )
+        return self._most[key]

@@ -1,0 +1,76 @@
+"""Step 3 of a round: the policy's proposal, within what tenants are entitled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from scheduler.api.proposal import Grant, Proposal
+from scheduler.policies.toolkit.policy import Policy, View
+from scheduler.quota.budget import Budget
+from scheduler.quota.fair_sharing import Shares
+from scheduler.quota.usage import DecayedUsage
+from scheduler.round.entitlement import shares_of
+from scheduler.round.state import RoundState
+
+MOST_PROPOSALS = 3  # of a policy that leaves GPUs idle because tenants reached their shares
+
+
+def propose(policy: Policy, view: View, *, state: RoundState, memory: Mapping[str, Any]) -> Proposal:
+    """The policy's answer within what tenants are entitled to.
+
+    Where tenants that share fairly reached their shares while other tenants left GPUs idle, the policy is asked again,
+    with the rest divided among the former. Asked at most MOST_PROPOSALS times; the same memory each time.
+    """
+    budget = state.budget
+    if budget.lending is None or budget.entitlement is None or not budget.entitlement.fair.ceilings:
+        return _serve_claims(state, policy.propose(view, budget=budget, memory=memory), budget)
+    shares = shares_of(state, budget.lending, DecayedUsage({}, now_s=view.now_s))
+    for n_before in range(MOST_PROPOSALS):
+        trial = budget.copy()
+        proposal = _serve_claims(state, policy.propose(view, budget=trial, memory=memory), trial)
+        if n_before == MOST_PROPOSALS - 1 or not _shares_out_the_rest(budget, trial, shares):
+            break
+    budget.adopt(trial)
+    return proposal
+
+
+def _serve_claims(state: RoundState, proposal: Proposal, budget: Budget) -> Proposal:
+    """The proposal with a grant for every claim that can be met but that the policy left out; claims in front.
+
+    A right does not depend on the policy's order, nor on its search. In front: so that owners choose their places among
+    what is free now, and have not to wait for more.
+    """
+    entitlement = budget.entitlement
+    if entitlement is None or not entitlement.claimants:
+        return proposal
+    granted = {grant.job for grant in proposal.grants}
+    added = []
+    for job in state.candidates:
+        claim = entitlement.claimants.get(job.id)
+        if claim is None or job.id in granted:
+            continue
+        if entitlement.is_open(job) and budget.reserve(job, claim.n_workers, gpu_type=claim.gpu_type):
+            added.append(Grant(job.id, claim.n_workers, claim.gpu_type, (claim.why,)))
+    grants = sorted((*proposal.grants, *added), key=lambda grant: grant.job not in entitlement.claimants)
+    return replace(proposal, grants=tuple(grants))
+
+
+def _shares_out_the_rest(budget: Budget, trial: Budget, shares: Shares) -> bool:
+    """New ceilings for those that had their parts; False if there is nothing to share out, or nobody to have it."""
+    mine, theirs = budget.entitlement, trial.entitlement
+    assert mine is not None
+    assert theirs is not None
+    fair, refused, n_left = mine.fair, set(theirs.fair.refused), trial.n_left()
+    if not n_left or not refused:
+        return False
+    floors = {g: theirs.fair.used.get(g, 0) for g in fair.ceilings}
+    total = sum(floors.values()) + n_left
+    demands = {g: total if g in refused else floors[g] for g in floors}
+    ceilings = shares.parts(total, floors=floors, demands=demands)
+    ceilings = {g: max(n, fair.ceilings[g]) if g in refused else max(n, floors[g]) for g, n in ceilings.items()}
+    if ceilings == fair.ceilings:
+        return False
+    mine.fair = replace(fair, ceilings=ceilings, refused=set())
+    return True

@@ -1,0 +1,30 @@
+"""What the steps of a round share: the jobs, the free resources, the quota, and what is decided so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.api.plan import Keep, Preempt, Wait
+from scheduler.placement.state import PlacementState
+from scheduler.quota.budget import Budget
+from scheduler.quota.ledger import Ledger
+
+
+@dataclass(kw_only=True)
+class RoundState(PlacementState):
+    """The state of a round; placement sees only what PlacementState declares.
+
+    ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. budget: what the
+    policy may grant. settled: decisions that need no policy. colocated_with: by job that was promised GPUs, the jobs
+    with which it is to share them.
+    """
+
+    ledger_now: Ledger
+    ledger_before: Ledger
+    budget: Budget
+    settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
+    colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def free_by_node(self) -> dict[str, int]:
+        """By node that accepts jobs, the GPUs that no job is certain to keep."""
+        return {node.name: len(self.free_later.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}
