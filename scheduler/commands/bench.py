@@ -13,7 +13,7 @@ import numpy as np
 from scheduler.api.memory import RoundMemory
 from scheduler.commands.files import check_can_write, write_json
 from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
@@ -43,7 +43,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     cpu_ms: processor time of the same rounds, which other programs on the machine disturb less.
     """
     check_can_write(arguments.json)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param))
+    policy = load_policy(arguments.policy, parameters_in(arguments.param))
     if max(arguments.gpus, arguments.jobs) > MOST:
         raise ValueError(
             f"--gpus {arguments.gpus} and --jobs {arguments.jobs}: at most {MOST:,} of each can be measured"

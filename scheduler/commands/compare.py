@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.commands.files import check_can_fill, fill, has_matplotlib
-from scheduler.commands.options import add_world, count, parameters_in, setting_of
+from scheduler.commands.options import add_environment, count, parameters_in, setting_of
 from scheduler.commands.progress import Bars
 from scheduler.simulator.environments.registry import ENVIRONMENTS, Setting
 from scheduler.simulator.reports.comparison import Contestant, PolicyRun, alone_times, contestants_in, play, table
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("compare", help="play the same traces under several policies")
     parser.add_argument("--policies", required=True, metavar="A,B", help="names, or label=name for one of them twice")
     parser.add_argument("--param", action="append", default=[], metavar="LABEL.K=V", help="a parameter of one of them")
-    add_world(parser, several=True)
+    add_environment(parser, several=True)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for tables and figures")
     parser.add_argument("--processes", type=count, default=os.cpu_count() or 1, metavar="N", help="processes at once")
     parser.set_defaults(command=_compare)
@@ -50,7 +50,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     contestants = contestants_in(arguments.policies, parameters_in(arguments.param))
     if len(set(arguments.trace)) < len(arguments.trace):
         raise ValueError("a trace is named twice after --trace; name each once")
-    kind = ENVIRONMENTS[arguments.world]
+    kind = ENVIRONMENTS[arguments.environment]
     for trace in arguments.trace:  # whatever is wrong with them is told before anything runs
         setting = setting_of(arguments, policy="fifo", trace=trace, seed=0)
         for contestant in contestants:
@@ -135,7 +135,7 @@ def _begin(arguments: argparse.Namespace, progress: Any) -> None:
 
 def _play(cell: _Cell, draw: Any = None) -> _Found:
     arguments, progress = _Process.arguments, _Process.progress
-    kind = ENVIRONMENTS[arguments.world]
+    kind = ENVIRONMENTS[arguments.environment]
     period_s = kind.period_s if arguments.period is None else arguments.period
     setting: Setting = setting_of(arguments, policy=cell.contestant.policy, trace=cell.trace, seed=cell.seed)
     key = (cell.trace, cell.seed)

@@ -63,7 +63,7 @@ def struck_by(arguments: argparse.Namespace, world: Environment, *, name: str) -
     else:
         return world
     if not hasattr(world, "rewind"):
-        raise BadInput(name, None, f"the {arguments.world} world knows no failures; take another one")
+        raise BadInput(name, None, f"the {arguments.environment} world knows no failures; take another one")
     return FailingEnvironment(cast("Rewindable", world), mishaps, checkpoint_every_s=arguments.checkpoint_every_s)
 
 

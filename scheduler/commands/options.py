@@ -17,7 +17,11 @@ from scheduler.simulator.traces.formats import read_trace
 
 def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
     parser.add_argument(
-        "--policy", required=required, default=default, metavar="NAME", help=", ".join(sorted(POLICIES))
+        "--policy",
+        required=required,
+        default=default,
+        metavar="NAME",
+        help=f"{', '.join(sorted(POLICIES))}; or module:Class",
     )
     parser.add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of the policy")
 
@@ -26,10 +30,15 @@ def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None
     parser.add_argument("--json", metavar="OUT", help=f"write {what} here; - is the terminal")
 
 
-def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """several: traces and seeds instead of one each."""
     parser.add_argument(
-        "--world", choices=sorted(ENVIRONMENTS), default="counting", help="what is true in the simulation"
+        "--environment",
+        "--world",
+        dest="environment",
+        choices=sorted(ENVIRONMENTS),
+        default="counting",
+        help="what is true in the simulation; --world is another name of the option",
     )
     parser.add_argument("--trace", required=True, metavar="FILE", nargs="+" if several else None)
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
@@ -51,7 +60,7 @@ def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None
 def setting_of(
     arguments: argparse.Namespace, *, policy: str, trace: str | None = None, seed: int | None = None
 ) -> Setting:
-    """What add_world's options say, for that policy; with one of several traces and seeds, if given."""
+    """What add_environment's options say, for that policy; with one of several traces and seeds, if given."""
     name = arguments.trace if trace is None else trace
     return Setting(
         read_trace(read_text(name), name=name),

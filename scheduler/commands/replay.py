@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.api.records import plan_to_json
 from scheduler.commands.files import check_can_write, read_rounds, write_json
 from scheduler.commands.options import add_json, parameters_in
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
 from scheduler.simulator.recorded_rounds import replay_round
 
 
@@ -25,7 +25,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     """Exit status 1 if a round comes out otherwise than recorded."""
     check_can_write(arguments.json)
     rounds = read_rounds(arguments.rounds)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param)) if arguments.policy else None
+    policy = load_policy(arguments.policy, parameters_in(arguments.param)) if arguments.policy else None
     plans, n_other = [], 0
     for number, one in enumerate(rounds, start=1):
         plan = replay_round(one, policy=policy)

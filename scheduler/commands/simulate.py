@@ -9,8 +9,8 @@ from typing import Any
 
 from scheduler.commands.failures import add_mishaps, struck_by
 from scheduler.commands.files import check_can_fill, check_can_write, fill, has_matplotlib, write_json
-from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
-from scheduler.policies import policy_named
+from scheduler.commands.options import add_environment, add_json, add_policy, parameters_in, progress_bar, setting_of
+from scheduler.policies.loading import load_policy
 from scheduler.simulator import simulate
 from scheduler.simulator.environments.registry import ENVIRONMENTS
 from scheduler.simulator.reports.broken_guarantees import BROKEN_COLUMNS, broken_guarantees, guarantees_of
@@ -22,7 +22,7 @@ from scheduler.simulator.reports.summary import csv_of, curve_rows, curves_of, j
 def add(commands: Any) -> None:
     parser = commands.add_parser("simulate", help="replay a trace through a policy")
     add_policy(parser, required=True)
-    add_world(parser)
+    add_environment(parser)
     add_mishaps(parser)
     add_json(parser)
     parser.add_argument(
@@ -35,8 +35,8 @@ def add(commands: Any) -> None:
 def _simulate(arguments: argparse.Namespace) -> int:
     check_can_write(arguments.json)
     check_can_fill(arguments.report)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param))
-    kind = ENVIRONMENTS[arguments.world]
+    policy = load_policy(arguments.policy, parameters_in(arguments.param))
+    kind = ENVIRONMENTS[arguments.environment]
     setting = setting_of(arguments, policy=arguments.policy)
     world = struck_by(arguments, kind.make(setting), name=setting.trace.name)
     nodes = world.nodes

@@ -15,7 +15,7 @@ from scheduler.simulator.traces.clusters import cluster_to_mapping, uniform_clus
 from scheduler.simulator.traces.formats import trace_to_csv
 from scheduler.simulator.traces.synthetic import FAMILIES, SIZES, DayTenant, made_up_day, measured_families, quota_of
 
-_TENANTS = ["research:3:24", "product:2:24", "students:2:8", "partners:1:8"]
+_TENANTS = (("research", 3, 3), ("product", 2, 3), ("students", 2, 1), ("partners", 1, 1))  # share, eighths of the GPUs
 
 
 def add(commands: Any) -> None:
@@ -23,9 +23,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--tenants",
         nargs="+",
-        default=_TENANTS,
         metavar="NAME:SHARE:GPUS",
-        help=f"its share of the submissions, and its guaranteed GPUs; {' '.join(_TENANTS)} if not given",
+        help="its share of the submissions, and its guaranteed GPUs; four tenants who share all GPUs if not given",
     )
     parser.add_argument("--n-jobs", type=count, default=300)
     parser.add_argument("--nodes", type=count, default=8)
@@ -52,8 +51,9 @@ def add(commands: Any) -> None:
 def _trace(arguments: argparse.Namespace) -> int:
     check_can_write(arguments.out)
     check_can_write(arguments.cluster_out)
-    tenants = [_tenant(text, i, len(arguments.tenants)) for i, text in enumerate(arguments.tenants)]
     n_gpus = arguments.nodes * arguments.gpus
+    named = arguments.tenants or [f"{name}:{share}:{n_gpus * eighths // 8}" for name, share, eighths in _TENANTS]
+    tenants = [_tenant(text, i, len(named)) for i, text in enumerate(named)]
     day = made_up_day(
         tenants=tenants,
         n_jobs=arguments.n_jobs,

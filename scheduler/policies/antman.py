@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
@@ -30,6 +30,7 @@ class Antman:
 
     reserves: bool = True
     name: str = "antman"
+    is_opportunistic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         case = _Case(view, budget, memory.get("reserved", {}) if self.reserves else None)

@@ -27,6 +27,7 @@ class Optimus:
     moves_at_once: bool = False
     name: str = "optimus"
     is_elastic: ClassVar[bool] = True
+    knows_true_speeds: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         order = sorted(view.jobs, key=by_submission)

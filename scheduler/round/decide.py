@@ -12,6 +12,7 @@ from scheduler.models.forecast.prediction_intervals import PredictionIntervals
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.policies.abilities import abilities_of
 from scheduler.policies.toolkit.policy import Policy, View
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.admission import admit
@@ -55,7 +56,7 @@ def decide(
     lengths = JobLengthModel(memory.job_lengths)
     intervals, arrivals = PredictionIntervals(memory.prediction_intervals), ArrivalEffects(memory.arrival_effects)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
-    is_elastic = getattr(policy, "is_elastic", False)
+    is_elastic = abilities_of(policy).is_elastic
 
     snapshot = with_likely_lengths(snapshot, lengths, speeds)
     state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes))  # 1

@@ -50,6 +50,7 @@ class Mlhub:
     shares: bool = True
     name: str = "mlhub"
     is_elastic: ClassVar[bool] = True
+    adapts_batch_size: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;

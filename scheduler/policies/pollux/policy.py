@@ -41,6 +41,8 @@ class Pollux:
     moves_at_once: bool = False
     name: str = "pollux"
     is_elastic: ClassVar[bool] = True
+    adapts_batch_size: ClassVar[bool] = True
+    knows_own_job_only: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """One search an instant: later rounds at the same time carry on with what was found."""

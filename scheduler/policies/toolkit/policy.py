@@ -45,7 +45,7 @@ class View:
 class Policy(Protocol):
     """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's.
 
-    A policy that makes jobs smaller and larger says so: is_elastic: ClassVar[bool] = True.
+    What it can do it declares by class attributes (abilities.py), such as is_elastic: ClassVar[bool] = True.
     """
 
     @property

@@ -11,6 +11,8 @@ from enum import StrEnum
 from fnmatch import fnmatch
 from functools import partial
 
+from scheduler.policies import Abilities, abilities_of
+from scheduler.policies.loading import load_policy_class
 from scheduler.simulator.environments.counting import CountingEnvironment
 from scheduler.simulator.environments.environment import Environment
 from scheduler.simulator.environments.gavel_tables import SharingTables, read_sharing
@@ -51,7 +53,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a world is made of. policy: its name; some worlds treat jobs as that policy's authors did."""
+    """What an environment is made of. policy: its name or module:Class; environments act on its abilities."""
 
     trace: Trace
     cluster: Cluster
@@ -73,6 +75,10 @@ class Setting:
                 raise BadInput(self.trace.name, job.row, f"{problem}; take the job out, or use a larger cluster")
         tenants_of(self.trace, self.cluster.tenants, cluster=self.cluster.name)
 
+    @property
+    def abilities(self) -> Abilities:
+        return abilities_of(load_policy_class(self.policy))
+
     def needed_data(self, world: str) -> Data:
         if self.data is None:
             raise BadInput(
@@ -87,9 +93,6 @@ class EnvironmentKind:
 
     make: Callable[[Setting], Environment]
     period_s: float | None = None
-
-
-ADAPTS_BATCHES = frozenset({"mlhub", "pollux"})  # policies whose jobs may change their batch, where users allow it
 
 
 def _counting(setting: Setting) -> Environment:
@@ -109,11 +112,11 @@ def _pollux(setting: Setting) -> Environment:
         raise BadInput(setting.trace.name, 1, "the pollux world replays Pollux' own workloads only")
     data = setting.needed_data("pollux")
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
-    if setting.policy in ADAPTS_BATCHES and setting.information in (None, Information.DECLARED):
-        shares = setting.policy != "pollux"  # whose agents know their own job only
+    if setting.abilities.adapts_batch_size and setting.information in (None, Information.DECLARED):
+        shares = not setting.abilities.knows_own_job_only
         return AdaptivePolluxEnvironment(setting.trace, setting.cluster, applications, shares_families=shares)
     knows = setting.information is Information.DURATIONS or (
-        setting.information is None and setting.policy == "optimus"
+        setting.information is None and setting.abilities.knows_true_speeds
     )
     return PolluxEnvironment(setting.trace, setting.cluster, applications, knows_table=knows)
 
@@ -142,7 +145,7 @@ def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
         setting.cluster,
         read_restarts(text, name=name),
         as_published=as_published,
-        opportunistic=setting.policy == "antman",
+        opportunistic=setting.abilities.is_opportunistic,
         knows_lengths=setting.information is not Information.NONE,
         tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
 from scheduler.simulator.engine import simulate
 from scheduler.simulator.environments.registry import EnvironmentKind, Setting
 from scheduler.simulator.outcome import SimulationOutcome
@@ -48,11 +48,11 @@ def contestants_in(names: str, parameters: Mapping[str, Any]) -> list[Contestant
     found: dict[str, Contestant] = {}
     for one in filter(None, (name.strip() for name in names.split(","))):
         label, _, policy = one.rpartition("=")
-        label = label or policy
+        label = label or load_policy(policy, {}).name
         if label in found:
             raise ValueError(f"{label!r} is in --policies twice; name one of them, as in other={policy}")
         own = {k.split(".", 1)[1]: v for k, v in parameters.items() if k.split(".", 1)[0] == label and "." in k}
-        policy_named(policy, own)
+        load_policy(policy, own)
         found[label] = Contestant(label, policy, own)
     strangers = [key for key in parameters if "." not in key or key.split(".", 1)[0] not in found]
     if strangers:
@@ -88,7 +88,7 @@ def play(
     world = kind.make(replace(setting, policy=contestant.policy))
     outcome = simulate(
         world,
-        policy=policy_named(contestant.policy, contestant.parameters),
+        policy=load_policy(contestant.policy, contestant.parameters),
         period_s=period_s,
         seed=setting.seed,
         stopwatch=stopwatch,
