@@ -1,4 +1,6 @@
-"""Options that several commands have, and what is made of them: policies with parameters, worlds, a progress bar."""
+"""Options that several commands have, and what is made of them: policies with parameters, environments, a progress
+bar.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -
     )
     parser.add_argument("--trace", required=True, metavar="FILE", nargs="+" if several else None)
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
-    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")
+    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the environments that are made of them")
     parser.add_argument(
         "--information",
         choices=[kind.value for kind in Information],
@@ -53,7 +55,7 @@ def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -
     else:
         parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument(
-        "--period", type=seconds, metavar="S", help="decide every S seconds only (else as the world does)"
+        "--period", type=seconds, metavar="S", help="decide every S seconds only (else as the environment does)"
     )
 
 

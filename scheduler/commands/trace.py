@@ -40,7 +40,9 @@ def add(commands: Any) -> None:
         help="shares of the submissions that ask for so many GPUs; 1:0.5 2:0.18 4:0.16 8:0.11 16:0.05 if not given",
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="the sharing world's profiles: jobs of the types measured there on a V100, rigid"
+        "--data",
+        metavar="DIR",
+        help="profiles of the sharing environment: jobs of the types measured on a V100, rigid",
     )
     parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace, in MLHub's own format")

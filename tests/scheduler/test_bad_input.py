@@ -28,7 +28,7 @@ BAD_TRACES = {
     HEADER + "a,0,1,-10\n": "bad, row 2: duration_s is '-10'; it must be a number of at least 0",
     HEADER + "a,0,1,nan\n": "bad, row 2: duration_s is 'nan'; it must be a number of at least 0",
     HEADER + "a,0,1,soon\n": "bad, row 2: duration_s is 'soon'; it must be a number of at least 0",
-    HEADER + "a,0,1,0\n": "bad, row 2: job 'a' has no duration; the counting world needs one",
+    HEADER + "a,0,1,0\n": "bad, row 2: job 'a' has no duration; the counting environment needs one",
     HEADER + "a,0,1,1\n\nb,0,1,1\na,0,1,1\n": "bad, row 5: job 'a' is in row 2 already; give every job its own id",
     HEADER + "a,0,1,1,9\n": "bad, row 2: 1 more cells than the header has columns; put text with commas in double",
     "job," + HEADER + "a,b,0,1,1\n": "bad, row 1: the column 'job' is there twice; rename one",
@@ -129,8 +129,8 @@ def test_a_bad_cluster_is_refused(
         ("--policy las --param promote_after=-1", "parameter 'promote_after' of policy 'las' must be like "),
         ("--policy las --param limits=[1e999]", "--param 'limits=[1e999]' has a number that is not finite; give one"),
         ("--policy las --param limits", "--param 'limits' is not of the form key=value"),
-        ("--world moon", "argument --world: invalid choice: 'moon'"),
-        ("--world pollux", "day.csv, row 1: the pollux world replays Pollux' own workloads only"),
+        ("--environment moon", "argument --environment/--world: invalid choice: 'moon'"),
+        ("--environment pollux", "day.csv, row 1: the pollux environment replays Pollux' own workloads only"),
         ("--information rumours", "argument --information: invalid choice: 'rumours'"),
         ("--seed -1", "argument --seed: '-1' is no whole number of at least 0"),
         ("--period 0", "argument --period: '0' is no number of seconds above 0"),
@@ -151,10 +151,10 @@ def test_bad_options_are_refused(folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_pollux_workloads_need_their_measured_profiles(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "w.csv").write_text("name,time,application,num_replicas,batch_size\na,0,bert,1,32\n")
-    assert simulate("--json out.json --world pollux", trace="w.csv") == 2
-    refused(capsys, folder, "w.csv: the pollux world needs measured profiles; give their folder as --data")
-    assert simulate("--json out.json --world pollux --data .", trace="w.csv") == 2
-    refused(capsys, folder, ".: there is no traces/*/*.csv in it; give the folder of the world's own profiles")
+    assert simulate("--json out.json --environment pollux", trace="w.csv") == 2
+    refused(capsys, folder, "w.csv: the pollux environment needs profiles; give their folder as --data")
+    assert simulate("--json out.json --environment pollux --data .", trace="w.csv") == 2
+    refused(capsys, folder, ".: there is no traces/*/*.csv in it; give the folder of the profiles")
 
 
 PAIRS = "job_a,job_b,norm_a,norm_b\n"

@@ -27,8 +27,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # simulate
 
 
+def test_world_is_another_name_of_the_option_environment(folder: Path) -> None:
+    assert simulate("--world counting --json one.json") == simulate("--environment counting --json other.json") == 0
+    one, other = (json.loads((folder / name).read_text()) for name in ("one.json", "other.json"))
+    assert one["jct_s"] == other["jct_s"]
+
+
+def test_a_day_can_be_made_up_for_any_cluster(folder: Path) -> None:
+    assert main(["trace", "--nodes", "8", "--gpus", "4", "--out", "small.csv", "--cluster-out", "small.yaml"]) == 0
+    tenants = yaml.safe_load((folder / "small.yaml").read_text())["tenants"]
+    assert [tenant["guarantee"] for tenant in tenants] == [12, 12, 4, 4]
+
+
 def test_simulate_writes_the_figures_under_their_names(folder: Path) -> None:
-    assert simulate("--world counting --information durations --seed 1 --json out.json") == 0
+    assert simulate("--environment counting --information durations --seed 1 --json out.json") == 0
     figures = json.loads((folder / "out.json").read_text())
     assert set(figures) >= FIGURES
     assert set(figures["decision_ms"]) == {"mean", "p99"}
@@ -42,7 +54,7 @@ def test_figures_on_the_terminal_are_json_alone(folder: Path, capsys: pytest.Cap
     assert set(json.loads(capsys.readouterr().out)) >= FIGURES
 
 
-def test_both_kinds_of_cluster_files_are_the_same_to_a_counting_world(folder: Path) -> None:
+def test_both_kinds_of_cluster_files_are_the_same_to_a_counting_environment(folder: Path) -> None:
     assert simulate("--json a.json") == simulate("--json b.json", cluster="cluster.yaml") == 0
     a, b = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
     assert a["jct_s"] == b["jct_s"]
@@ -164,7 +176,7 @@ def test_a_made_up_day_can_be_replayed_on_its_cluster(folder: Path, capsys: pyte
     assert (folder / "r/broken.csv").read_text().startswith("job,tenant,since_s,to_s\n")
 
 
-def test_a_made_up_day_of_measured_job_types_is_played_by_the_sharing_world(folder: Path) -> None:
+def test_a_made_up_day_of_measured_job_types_is_played_by_the_sharing_environment(folder: Path) -> None:
     (folder / "measured").mkdir()
     isolated = "worker_type,job_type,scale_factor,steps_per_s\nv100,one,1,2.5\nv100,any,1,10\nv100,any,4,30\n"
     pairs = "worker_type,job_a,scale_a,job_b,scale_b,norm_a,norm_b\nv100,one,1,any,1,0.9,0.8\n"
@@ -174,7 +186,7 @@ def test_a_made_up_day_of_measured_job_types_is_played_by_the_sharing_world(fold
     assert run(f"trace --data measured {size} --out made.csv --cluster-out made.yaml") == 0
     rows = [line.split(",") for line in (folder / "made.csv").read_text().splitlines()[1:]]
     assert {(row[5], row[2]) for row in rows} == {("one", "1"), ("any", "1"), ("any", "4")}
-    options = "--world sharing --data measured --json out.json"
+    options = "--environment sharing --data measured --json out.json"
     assert simulate(options, trace="made.csv", cluster="made.yaml", policy="mlhub") == 0
     assert json.loads((folder / "out.json").read_text())["n_completed"] == 20
 

@@ -1,4 +1,4 @@
-"""How fast jobs run on the same GPUs, each relative to itself alone, as far as that can be said of them."""
+"""How fast jobs run on the same GPUs, each relative to itself alone, as far as it can be predicted."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from scheduler.models.interference.interleaving import CONTENTION, Stages, joint
 from scheduler.models.interference.model import MIN_PAIRS
 
 REFIT = 1.15  # the model is learnt anew when there are so many times as many pairs as before
-CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower, if nothing else is said
+CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be lower, by default
 
 
 class ColocatedSpeeds:
     """Learnt from the pairs that ran together so far, in the order in which they did.
 
-    A pair with a speed of 0 cannot be together: it counts as measured, and tells nothing of others.
-    Where the stages of all are known they interleave. Of what was never profiled, and of more than two without stages,
-    nothing is said, and nothing is to be shared.
+    A pair with a speed of 0 cannot be together: it counts as measured, and the model does not learn from it.
+    Where the stages of all are known they interleave. Jobs that were never profiled, and more than two jobs without
+    stages, have no prediction and are not co-located.
     """
 
     def __init__(self, pairs: Sequence[PairObservation], *, cache: InterferenceCache | None = None) -> None:

@@ -35,7 +35,7 @@ MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
 FEW_SERVERS = 1.05  # of numbers of servers that are slower than the best by no more than this factor, the least
 DEFAULT_NIC_BPS = 10e9
-ALONE = 0.95  # of its links' bandwidth: who had so much was measured as if alone
+ALONE = 0.95  # of its links' bandwidth: a gang that had so much was measured as if alone
 NEWEST = 3  # measurements of one shape and batch that count
 _MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 
@@ -71,7 +71,8 @@ class SpeedModel:
     ) -> None:
         """A line over all; each shape's factor on it; and, by examples a pass, what the line misses.
 
-        The prior says how much of a pass is fixed; as soon as one was measured, how long it takes comes from there.
+        The prior gives the part of a pass that is fixed; as soon as one was measured, how long it takes comes from
+        there.
         """
         measured = [o for o in observations if o.compute_s > 0]
         prior = np.array([overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s])
@@ -119,14 +120,14 @@ class SpeedModel:
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Seconds of one forward and backward pass over so many examples on each worker."""
-        return self._usual_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
+        return self._unmeasured_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
-        """As compute_s, of one number of examples."""
-        usual_s = self._one_on_line(examples)
+        """compute_s() of one number of examples."""
+        unmeasured_s = self._one_on_line(examples)
         if self._n_measured:
-            usual_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
-        return usual_s * self._crowding.get(shape_of(layout, mode), 1.0)
+            unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
@@ -135,7 +136,7 @@ class SpeedModel:
         return sum(self._sync_parts_s(layout, mode))
 
     def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
-        """As sync_s, in two: what does not depend on bandwidth, and what does, with all of it alone."""
+        """sync_s() in two parts: what does not depend on bandwidth, and what does, with all of the links' bandwidth."""
         if self._bytes == 0 and not self._n_measured:
             return 0.0, 0.0
         latency_s, wires_s, crowding_s = self._sync_parts_s(layout, mode)
@@ -149,7 +150,7 @@ class SpeedModel:
     def step_s_B(  # noqa: N802 (arrays wear their axes)
         self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
     ) -> Floats:
-        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (1 if not said)."""
+        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (None = 1)."""
         passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
         compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
@@ -159,7 +160,7 @@ class SpeedModel:
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
-        """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
+        """step_s_B() at one batch size; a measurement at that shape and batch counts for itself."""
         shape = shape_of(layout, mode)
         measured = self._steps.get((*shape, batch_size))
         if measured is not None and passes == 1:
@@ -185,8 +186,8 @@ class SpeedModel:
     # the same for many layouts at once; those that were measured one by one
 
     def step_s_GM(self, candidates: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
-        """As step_s, at one batch a gang; infinite where there is no such way."""
-        compute_G = self._usual_compute_s(batch_G / candidates.size_G / passes_G)
+        """step_s() at one batch a gang; infinite where a mode does not exist."""
+        compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G)
         exposed_GM = self._sync_s_GM(candidates)
         exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
         step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
@@ -196,8 +197,8 @@ class SpeedModel:
         return np.where(candidates.exists_GM, step_GM, np.inf)
 
     def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
-        """As step_s_B, each gang in one way."""
-        compute_GB = self._usual_compute_s(batch_GB / candidates.size_G[:, None] / passes_GB)
+        """step_s_B() of each gang in one mode (an index of axis M)."""
+        compute_GB = self._unmeasured_compute_s(batch_GB / candidates.size_G[:, None] / passes_GB)
         sync_G1 = np.take_along_axis(self._sync_s_GM(candidates), mode_G[:, None], axis=1)
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
         exposed_GB = np.where(mode_G[:, None] == 0, hidden_GB, sync_G1)
@@ -208,15 +209,15 @@ class SpeedModel:
         return step_GB
 
     def error_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
-        """As error."""
+        """error() of each gang in each mode."""
         error_GM = np.full(candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
         error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
         for shape in self._exposed.keys() & candidates.index.keys():
             error_GM[candidates.index[shape]] = MEASURED_ERROR
         return error_GM
 
-    def _usual_compute_s(self, examples: Floats) -> Floats:
-        """As compute_s, of a shape that was not measured."""
+    def _unmeasured_compute_s(self, examples: Floats) -> Floats:
+        """compute_s() of a shape that was not measured."""
         line = self._on_line(examples)
         return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
 
@@ -237,9 +238,9 @@ class SpeedModel:
         ]
 
     def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:
-        """The faster way to synchronise these workers: mode and number of servers.
+        """The faster mode of synchronising these workers, and its number of servers.
 
-        One worker has nobody to synchronise with. All-reduce unless parameter servers gain 5 %; the fewest servers
+        One worker does not synchronise. All-reduce unless parameter servers gain 5 %; the fewest servers
         among those within 5 % of the best.
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):

@@ -32,7 +32,7 @@ class TimeShares:
         self.ends_s = float(memory.get("ends_s", view.now_s))
         self.solved_for: list[Any] = memory.get("solved_for", [])
         self.present = {job.id: job for job in (*view.jobs, *view.settled)}
-        self.companions = ColocatedSpeeds(view.pairs, cache=view.interference)
+        self.colocated = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.shares, self.due, self.had = (self._kept(memory.get(name, ())) for name in ("shares", "due", "had"))
         self.isolated: dict[str, list[float]] = {
             j: v for j, v in memory.get("isolated", {}).items() if j in self.present
@@ -125,7 +125,7 @@ class TimeShares:
         if n != other.fixed_workers or one.mode is not other.mode or one.shares_within != other.shares_within:
             return None
         alone_s = [self.view.speeds.step_s(job, n, gpu_type=gpu_type) for job in (one, other)]
-        return self.companions.norms((one, other), alone_s=alone_s)
+        return self.colocated.norms((one, other), alone_s=alone_s)
 
     def line(self, jobs: Sequence[JobSnapshot]) -> list[tuple[Members, str]]:
         """Whose turn it is, and where: jobs on every type they may go to, and pairs that have a part."""

@@ -35,8 +35,8 @@ class GroupValues:
     saved: what it is worth beside that to leave it where it is.
     """
 
-    def __init__(self, view: View, companions: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
-        self.view, self.companions, self.left_s = view, companions, left_s
+    def __init__(self, view: View, colocated: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
+        self.view, self.colocated, self.left_s = view, colocated, left_s
         self.weights: dict[str, float] = {}
         self.saved: dict[str, float] = {}
         for job in view.jobs:
@@ -66,17 +66,17 @@ class GroupValues:
         """
         if len(jobs) == 1:
             return np.full((1, 1), -np.inf)
-        sorts: dict[tuple[Any, ...], list[JobSnapshot]] = {}
+        groups: dict[tuple[Any, ...], list[JobSnapshot]] = {}
         for job in jobs:
-            sorts.setdefault(self._sort(job, n), []).append(job)
-        norm_SS = np.full((len(sorts), len(sorts)), -np.inf)
-        for a, (one, *_) in enumerate(sorts.values()):
-            for b, (*_, other) in enumerate(list(sorts.values())[: a + 1]):
+            groups.setdefault(self._group_key(job, n), []).append(job)
+        norm_SS = np.full((len(groups), len(groups)), -np.inf)
+        for a, (one, *_) in enumerate(groups.values()):
+            for b, (*_, other) in enumerate(list(groups.values())[: a + 1]):
                 norms = self.norms((one, other), n)
                 if norms is not None:
                     norm_SS[a, b], norm_SS[b, a] = norms
-        number = {sort: s for s, sort in enumerate(sorts)}
-        sort_J = np.array([number[self._sort(job, n)] for job in jobs])
+        number = {sort: s for s, sort in enumerate(groups)}
+        sort_J = np.array([number[self._group_key(job, n)] for job in jobs])
         weight_J = np.array([self.weights[job.id] for job in jobs])
         part_JJ = weight_J[:, None] * norm_SS[np.ix_(sort_J, sort_J)]
         return np.asarray(part_JJ + part_JJ.T + self._saved_by(jobs))
@@ -93,13 +93,13 @@ class GroupValues:
         """Of those who still have long to train, what is not known is taken to be good: trying is cheap for them."""
         alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
         sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
-        return self.companions.norms(jobs, alone_s=alone_s, sds=sds)
+        return self.colocated.norms(jobs, alone_s=alone_s, sds=sds)
 
     def _is_long(self, job: JobSnapshot) -> bool:
         left_s = self.left_s(job, n_held(job) or job.min_workers)
         return left_s > TRY_PAYS * (TRY_S + restart_cost_s(job))
 
-    def _sort(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
+    def _group_key(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
         return job.family, job.profile, self.view.speeds.step_s(job, n), self._is_long(job)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.mlhub.matching import Floats, best_couples
+from scheduler.policies.mlhub.matching import Floats, best_pairs
 
 LEAST_GAIN = 0.05  # of the value of what is joined: predictions are not exact
 PRICES = 8  # that are tried, each halving what is not known of it
@@ -34,18 +34,18 @@ class Market:
         self.n = units[0].n
         self.value_U = np.array([unit.value for unit in units])
 
-    def couples(self, price: float) -> list[tuple[int, int]]:
+    def pairs(self, price: float) -> list[tuple[int, int]]:
         """Who gains by sharing, where a GPU costs so much."""
         cost = price * self.n
         alone_U = np.maximum(self.value_U - cost, 0.0)
         gain_UU = np.maximum(self.value_UU - cost, 0.0) - alone_U[:, None] - alone_U
         least_UU = LEAST_GAIN * (self.value_U[:, None] + self.value_U)
-        return best_couples(np.where(gain_UU > least_UU, gain_UU, 0.0))
+        return best_pairs(np.where(gain_UU > least_UU, gain_UU, 0.0))
 
     def asked(self, price: float) -> int:
         """GPUs for those who are worth the price."""
         values_U = self.value_U.copy()
-        for i, j in self.couples(price):
+        for i, j in self.pairs(price):
             values_U[i], values_U[j] = self.value_UU[i, j], -np.inf
         return self.n * int((values_U > price * self.n).sum())
 

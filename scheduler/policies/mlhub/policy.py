@@ -60,14 +60,14 @@ class Mlhub:
         case = _Case(self, view, budget.n_left(), memory)  # 1
         pairing = PackingSearch(view, left_s=case.left_s, memory=memory.get("pairing", {}), is_on=self.shares)
         for job in case.running:
-            if job.id in pairing.riders:
+            if job.id in pairing.guests:
                 continue
             if case.is_cooling(job) or case.is_near_its_end(job):  # 2
                 case.confirm(job, budget)
         for job in case.starved:  # 3
             budget.reserve(job, job.min_workers)
         movable = [
-            job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.riders
+            job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.guests
         ]
         waterfill(movable, budget=budget, sizes=case.sizes, value=case.value, min_gain=self.min_gain)  # 4
         pairing.join(budget)  # 5
@@ -82,10 +82,10 @@ class _Case:
         self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
         self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         self.jobs = [*self.running, *self.waiting]
-        self.usual_sizes = {job.id: self._usual_sizes(job) for job in self.jobs}
-        self.sizes = {j.id: tuple(sorted({*self.usual_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
+        self.standard_sizes = {job.id: self._standard_sizes(job) for job in self.jobs}
+        self.sizes = {j.id: tuple(sorted({*self.standard_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
         view.speeds.prepare(self.jobs, self.sizes)
-        self.is_rigid = all(len(sizes) == 1 for sizes in self.usual_sizes.values())
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
         self._left_s = {job.id: self._times(job) for job in self.jobs}
         self.curves = {job.id: self._curve(job) for job in self.jobs}
         self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
@@ -98,7 +98,7 @@ class _Case:
         waited_s = self.view.now_s - self.waiting_since[job.id]
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
 
-    def _usual_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
+    def _standard_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
         per_node = self.view.speeds.topology.gpus_per_node(self.view.speeds.standard_type(job))
@@ -142,7 +142,7 @@ class _Case:
         return sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 
     def _curve(self, job: JobSnapshot) -> SpeedCurve:
-        sizes, left = self.usual_sizes[job.id], steps_left(job)
+        sizes, left = self.standard_sizes[job.id], steps_left(job)
         return SpeedCurve(sizes, [left * step_s for step_s in self.view.speeds.curve(job, sizes)])
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:

@@ -1,4 +1,6 @@
-"""The counting world: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is said."""
+"""The counting environment: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is
+said.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Muri's world: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
+"""Muri's environment: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
 
 As published (Zhao et al., Muri, SIGCOMM '22, and their simulator) every event costs every job that runs its restart,
 and a group the sum of its members' restarts; the clean rule charges a start to the job that starts, and to nobody else.
@@ -12,7 +12,7 @@ from dataclasses import replace
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Profile, TenantSnapshot
 from scheduler.api.topology import Node, Rack
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.muri_antman import beside_step_s
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import Rows, Trace, TraceJob
@@ -85,7 +85,7 @@ class MuriEnvironment(SteadyEnvironment):
                 slowest_s = max(slowest_s, together_s) if slowest_s != alone_s else together_s
         return slowest_s
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         job_id = gang.job.id
         if not self._as_published:
             self._charge_s[job_id] = 0.0
@@ -94,13 +94,13 @@ class MuriEnvironment(SteadyEnvironment):
         else:
             members = {member for group in self._groups(gang, others) for member in group}
             self._charge_s[job_id] = sum([self._restart_s[member] for member in sorted(members)])
-        return super().leg(gang, others)
+        return super().segment(gang, others)
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
-        if elapsed_s >= leg.seconds - _SAME_S:
-            super().advance(job_id, leg, elapsed_s=leg.seconds)
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
+        if elapsed_s >= segment.seconds - _SAME_S:
+            super().advance(job_id, segment, elapsed_s=segment.seconds)
         else:
-            self._done[job_id] += max(0.0, elapsed_s - self._charge_s[job_id]) * leg.steps_per_s
+            self._done[job_id] += max(0.0, elapsed_s - self._charge_s[job_id]) * segment.steps_per_s
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return 0.0 if self._as_published else self._restart_s[job.id]

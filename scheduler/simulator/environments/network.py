@@ -1,4 +1,4 @@
-"""The network world: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
+"""The network environment: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
 
 Max-min fair sharing by flows that are on for part of each step (models/flows.py), with what the scheduler's predictor
 does not know: links carry less than they are said to, families overlap differently, places differ, latency.
@@ -17,7 +17,7 @@ from scheduler.api.topology import Node, Rack
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import parameter_server_wire_s
 from scheduler.models.network.flows import Floats, Flow, Links, groups, settle
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.network_jobs import (
     REFERENCE_BPS,
     STOP_S,
@@ -107,7 +107,7 @@ class NetworkEnvironment(SteadyEnvironment):
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return STOP_S
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:
         """Kept by model and size here; the snapshots carry it. One for each shape and fifth of its links' share."""
         job_id, spot = gang.job.id, self._spot(gang.job.id, gang.allocation)
         owner, layout, share = self._owner[job_id], spot.layout, self._share(spot)
@@ -115,7 +115,7 @@ class NetworkEnvironment(SteadyEnvironment):
         key = (*spot.shape, round(share * 5))
         if key not in seen:
             noise = float(np.exp(self._rng.normal(0.0, MEASURING_NOISE)))
-            seen[key] = self._observation(gang, layout, step_s=noise / leg.steps_per_s, share=share, now_s=now_s)
+            seen[key] = self._observation(gang, layout, step_s=noise / segment.steps_per_s, share=share, now_s=now_s)
             self._told[owner] = tuple(seen.values())
         return None
 

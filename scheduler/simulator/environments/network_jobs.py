@@ -1,4 +1,4 @@
-"""What is true of each job in the network world: computation, gradient, overlap, noise; and what is told of it.
+"""What is true of each job in the network environment: computation, gradient, overlap, noise; and what is told of it.
 
 From a trace in Muri's format: iterations, and measured stages (CPU and disk, GPU, network) of one iteration. Or from
 MLHub's own, with the columns step_s and parameters_bytes.

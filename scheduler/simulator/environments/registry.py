@@ -1,6 +1,6 @@
-"""The worlds by name, as command line and benchmarks make them from files. The registry below is the whole list.
+"""The environments by name, as command line and benchmarks make them from files. The registry below is the whole list.
 
-A world is told what the policy may know: a policy is compared within its class of information only.
+An environment is told what the policy may know: a policy is compared within its class of information only.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Data:
         """Texts by name. Raises BadInput if there is none."""
         found = {file: self.read(file) for file in sorted(self.files) if fnmatch(file, pattern)}
         if not found:
-            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the world's own profiles")
+            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the profiles")
         return found
 
 
@@ -79,17 +79,19 @@ class Setting:
     def abilities(self) -> Abilities:
         return abilities_of(load_policy_class(self.policy))
 
-    def needed_data(self, world: str) -> Data:
+    def needed_data(self, environment: str) -> Data:
         if self.data is None:
             raise BadInput(
-                self.trace.name, None, f"the {world} world needs measured profiles; give their folder as --data"
+                self.trace.name,
+                None,
+                f"the {environment} environment needs profiles; give their folder as --data",
             )
         return self.data
 
 
 @dataclass(frozen=True)
 class EnvironmentKind:
-    """period_s: the rounds of that world's authors; None = a round at every event."""
+    """period_s: the rounds of that environment's authors; None = a round at every event."""
 
     make: Callable[[Setting], Environment]
     period_s: float | None = None
@@ -98,7 +100,9 @@ class EnvironmentKind:
 def _counting(setting: Setting) -> Environment:
     for job in setting.trace.jobs:
         if job.duration_s <= 0:
-            raise BadInput(setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting world needs one")
+            raise BadInput(
+                setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting environment needs one"
+            )
     return CountingEnvironment(
         setting.trace,
         setting.cluster,
@@ -109,7 +113,7 @@ def _counting(setting: Setting) -> Environment:
 
 def _pollux(setting: Setting) -> Environment:
     if setting.trace.format != "pollux":
-        raise BadInput(setting.trace.name, 1, "the pollux world replays Pollux' own workloads only")
+        raise BadInput(setting.trace.name, 1, "the pollux environment replays Pollux' own workloads only")
     data = setting.needed_data("pollux")
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
     if setting.abilities.adapts_batch_size and setting.information in (None, Information.DECLARED):
@@ -123,7 +127,9 @@ def _pollux(setting: Setting) -> Environment:
 
 def _network(setting: Setting) -> Environment:
     if setting.trace.format not in ("muri", "mlhub"):
-        raise BadInput(setting.trace.name, 1, "the network world needs iterations: a trace in Muri's or MLHub's format")
+        raise BadInput(
+            setting.trace.name, 1, "the network environment needs iterations: a trace in Muri's or MLHub's format"
+        )
     return NetworkEnvironment(
         setting.trace,
         setting.cluster,
@@ -137,7 +143,7 @@ def _network(setting: Setting) -> Environment:
 
 def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
     if setting.trace.format != "muri":
-        raise BadInput(setting.trace.name, 1, "the muri world needs stage profiles: a trace in Muri's format")
+        raise BadInput(setting.trace.name, 1, "the muri environment needs stage profiles: a trace in Muri's format")
     data = setting.needed_data("muri")
     (name, text), *_ = data.matching("*restart_overhead_s.csv").items()
     return MuriEnvironment(

@@ -1,4 +1,5 @@
-"""The measured sharing world: who shares a GPU has the speed that was measured of that pair, which nobody is told.
+"""The measured sharing environment: who shares a GPU has the speed that was measured of that pair, which nobody is
+told.
 
 Speeds alone, by type and number of GPUs and on one server or several, and of pairs are those of Gavel's tables
 (gavel_tables.py). Jobs keep their size. A start and a stop cost what the platform takes them to cost.
@@ -19,7 +20,7 @@ from scheduler.api.snapshot import (
     TenantSnapshot,
 )
 from scheduler.api.topology import Node, Rack
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables, Sized
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
@@ -77,14 +78,14 @@ class SharingEnvironment(SteadyEnvironment):
         norm = min((self._norms(gang, mate)[0] for mate in self._mates(gang, others)), default=1.0)
         return self._alone_s(gang) / norm if norm > 0 else float("inf")
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         if self.step_s(gang, others) == float("inf"):
-            return Leg(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
-        return super().leg(gang, others)
+            return Segment(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
+        return super().segment(gang, others)
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
         """Its speed is what it was."""
-        return leg.is_last and leg.steps_per_s == 1.0 / self.step_s(gang, others)
+        return segment.is_last and segment.steps_per_s == 1.0 / self.step_s(gang, others)
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return START_S
@@ -92,7 +93,7 @@ class SharingEnvironment(SteadyEnvironment):
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return STOP_S
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         """Of the job alone everything is told from the start; what is new are pairs."""
         for mate in self._mates(gang, self._others):
             self._report(gang, mate)
@@ -191,7 +192,7 @@ class SharingEnvironment(SteadyEnvironment):
         if "total_steps" in job.extra:
             return int(job.extra["total_steps"])
         if job.duration_s <= 0:
-            raise BadInput(trace.name, job.row, f"job {job.id!r} has no duration; the sharing world needs one")
+            raise BadInput(trace.name, job.row, f"job {job.id!r} has no duration; the sharing environment needs one")
         types = dict.fromkeys((USUAL_TYPE, *self._tables.gpu_types))
         rates = (self._tables.rate(self._sized[job.id], gpu_type=t, is_spread=False) for t in types)
         return max(1, round(job.duration_s * next(rate for rate in rates if rate is not None)))

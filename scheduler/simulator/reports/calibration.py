@@ -43,7 +43,7 @@ class Calibrator:
         rows = [
             (now_s, half_s, most_s, ended_s)
             for job_id, now_s, half_s, most_s, was_waiting in self._said
-            if (ended_s := outcome.lives[job_id].ended_at_s) is not None and waiting in (None, was_waiting)
+            if (ended_s := outcome.histories[job_id].ended_at_s) is not None and waiting in (None, was_waiting)
         ]
         if not rows:
             raise ValueError("there were no predictions to compare")

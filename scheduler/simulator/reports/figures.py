@@ -113,12 +113,12 @@ def _gantt(ax: Any, outcome: SimulationOutcome, nodes: Sequence[Node]) -> None:
     from matplotlib.patches import Patch
 
     row_of = {key: i for i, key in enumerate((n.name, gpu) for n in nodes for gpu in range(n.n_gpus))}
-    tenants = sorted({life.job.tenant for life in outcome.lives.values()})
+    tenants = sorted({history.job.tenant for history in outcome.histories.values()})
     palette = [matplotlib.colormaps["tab20"](i) for i in range(20)]
     boxes, colours = [], []
-    for number, life in enumerate(outcome.lives.values()):
-        colour = palette[(tenants.index(life.job.tenant) if len(tenants) > 1 else number) % len(palette)]
-        for since_s, to_s, allocation in life.spans:
+    for number, history in enumerate(outcome.histories.values()):
+        colour = palette[(tenants.index(history.job.tenant) if len(tenants) > 1 else number) % len(palette)]
+        for since_s, to_s, allocation in history.spans:
             a, b = since_s / 3600, to_s / 3600
             for share in allocation.shares:
                 for row in (row_of[share.node, gpu] for gpu in share.gpus if (share.node, gpu) in row_of):

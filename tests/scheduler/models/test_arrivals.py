@@ -14,7 +14,7 @@ def learnt(depth_gpu_s: float, *, work_gpu_s: float, every_s: float = 10.0, n: i
     """One came every so often, and was put there in the order."""
     arrivals = ArrivalEffects({})
     for i in range(n + 1):
-        arrivals.come([(depth_gpu_s, work_gpu_s)], now_s=i * every_s)
+        arrivals.record([(depth_gpu_s, work_gpu_s)], now_s=i * every_s)
     return arrivals
 
 

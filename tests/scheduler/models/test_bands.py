@@ -19,7 +19,7 @@ def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) 
     bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
         about = foretold(waits=waits)
-        bands.say(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
+        bands.record(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
         now_s += each_s
         bands.close([], withdrawn=[f"j{i}"] if withdrawn else [], now_s=now_s)
     return bands
@@ -37,7 +37,7 @@ def test_where_jobs_end_as_foretold_the_band_comes_to_hold_nine_of_ten() -> None
         for i in range(1500):
             about = foretold()
             p90_s = bands.p90_s(about)
-            bands.say(f"j{i}", about, p90_s=p90_s, now_s=now_s)
+            bands.record(f"j{i}", about, p90_s=p90_s, now_s=now_s)
             took_s = 100.0 * 2 ** chance.gauss(0.0, scale)
             held.append(took_s <= p90_s)
             now_s += took_s
@@ -60,7 +60,7 @@ def test_a_band_that_jobs_outlive_widens_before_they_end() -> None:
     before_s = bands.p90_s(foretold())
     late = [f"late-{i}" for i in range(40)]
     for job in late:
-        bands.say(job, foretold(), p90_s=before_s, now_s=0.0)
+        bands.record(job, foretold(), p90_s=before_s, now_s=0.0)
     bands.close(late, now_s=5000.0)
     assert bands.p90_s(foretold()) > 2 * before_s
 
@@ -70,7 +70,7 @@ def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
     ended = after([100.0] * 90)
     p90_s = ended.p90_s(foretold())
     for i in range(90):
-        ended.say(f"c{i}", foretold(), p90_s=p90_s, now_s=0.0)
+        ended.record(f"c{i}", foretold(), p90_s=p90_s, now_s=0.0)
     ended.close([], withdrawn=[f"c{i}" for i in range(90)], now_s=10.0)
     assert ended.p90_s(foretold()) == pytest.approx(p90_s, rel=0.05)
 
@@ -84,7 +84,7 @@ def test_the_level_stays_within_its_bounds() -> None:
 def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> None:
     bands = PredictionIntervals({})
     for i in range(1000):
-        bands.say("a", foretold(), p90_s=200.0, now_s=float(i))
+        bands.record("a", foretold(), p90_s=200.0, now_s=float(i))
     memory = json.loads(json.dumps(bands.to_json()))
     assert len(memory["open"]["a"][2]) <= 7
     again = PredictionIntervals(memory)

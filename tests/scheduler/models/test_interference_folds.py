@@ -88,7 +88,9 @@ def test_left_out_pairs_are_predicted_well_by_latent_traits_and_by_features() ->
 
 
 def test_noise_cannot_be_predicted() -> None:
-    """The same pairs with speeds drawn anew: were anything of a left-out pair learnt from, this would look good."""
+    """The same pairs with speeds drawn anew: were anything of a left-out pair learnt from, this would look
+    good.
+    """
     random = np.random.default_rng(1)
     noise = [type(p)(p.a, p.b, *random.uniform(0.2, 1.0, 2)) for p in latent_pairs()]
     both_ways = [*noise, *(type(p)(p.b, p.a, p.norm_b, p.norm_a) for p in noise)]

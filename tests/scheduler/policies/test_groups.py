@@ -65,7 +65,7 @@ def test_two_are_worth_more_where_they_are_than_if_one_had_to_move() -> None:
     assert there.saved["b"] == pytest.approx(there.weights["b"] * 15 * CHARGED / (900 + 15 * CHARGED))
 
 
-def test_all_couples_at_once_are_worth_what_each_is() -> None:
+def test_all_pairs_at_once_are_worth_what_each_is() -> None:
     case = room(3, GAIN).running(sharer("a", "one", length_s=900.0), sharer("b", "other", length_s=500.0))
     case = case.waiting(sharer("c", "one", length_s=700.0), sharer("d", "other", length_s=100.0))
     found = groups(case)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler.policies.mlhub.market import Market, SharingUnit, clearing_price
-from scheduler.policies.mlhub.matching import best_couples
+from scheduler.policies.mlhub.matching import best_pairs
 from tests.scheduler.cases import job
 
 
@@ -20,7 +20,7 @@ def gains(n: int, **pairs: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("gain_UU", "couples"),
+    ("gain_UU", "pairs"),
     [
         (gains(1), []),
         (gains(2), []),
@@ -30,8 +30,8 @@ def gains(n: int, **pairs: float) -> np.ndarray:
         (gains(5, _01=1.1, _12=1.0, _02=1.0, _34=1.0), [(0, 1), (3, 4)]),
     ],
 )
-def test_couples_are_those_that_gain_most_in_all(gain_UU: np.ndarray, couples: list[tuple[int, int]]) -> None:
-    assert best_couples(gain_UU) == couples
+def test_pairs_are_those_that_gain_most_in_all(gain_UU: np.ndarray, pairs: list[tuple[int, int]]) -> None:
+    assert best_pairs(gain_UU) == pairs
 
 
 def market(*values: float, together: float) -> Market:
@@ -50,5 +50,5 @@ def test_at_the_clearing_price_as_many_share_as_have_to() -> None:
     assert 0.4 < clearing_price([case], 3) < 0.6
 
 
-def test_nobody_is_joined_to_lose() -> None:
-    assert market(1.0, 1.0, 1.0, together=0.45).couples(0.9) == []
+def test_no_job_shares_where_it_would_lose() -> None:
+    assert market(1.0, 1.0, 1.0, together=0.45).pairs(0.9) == []

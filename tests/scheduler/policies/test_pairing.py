@@ -50,12 +50,12 @@ def test_what_was_measured_counts_where_stages_are_not_known(norm: float, expect
     assert sorted(kinds(decided(*jobs, pairs=(PairObservation("b", "a", norm, norm),))).values()) == expected
 
 
-def test_companions_say_nothing_of_three_jobs_without_stages() -> None:
+def test_three_jobs_without_stages_have_no_predicted_speeds() -> None:
     jobs = [sharer(id, Profile()) for id in "abc"]
-    companions = ColocatedSpeeds([PairObservation("a", "b", 0.9, 0.7)])
-    assert companions.norms(jobs, alone_s=[0.1] * 3) is None
-    assert companions.norms(jobs[:2], alone_s=[0.1] * 2) == (0.9, 0.7)
-    assert companions.norms(jobs[1::-1], alone_s=[0.1] * 2) == (0.7, 0.9)
+    colocated = ColocatedSpeeds([PairObservation("a", "b", 0.9, 0.7)])
+    assert colocated.norms(jobs, alone_s=[0.1] * 3) is None
+    assert colocated.norms(jobs[:2], alone_s=[0.1] * 2) == (0.9, 0.7)
+    assert colocated.norms(jobs[1::-1], alone_s=[0.1] * 2) == (0.7, 0.9)
 
 
 def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> None:

@@ -13,7 +13,7 @@ from scheduler.__main__ import main
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
 
-def played(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:
+def runs(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:
     cluster, plans, memory = BusyCluster(n_gpus=64, n_jobs=32, seed=seed), [], RoundMemory()
     for _ in range(n_rounds):
         plan = decide(cluster.snapshot(), policy=policy_named("mlhub", {}), memory=memory)
@@ -25,7 +25,7 @@ def played(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:
 
 
 def test_a_busy_cluster_keeps_its_number_of_jobs_and_never_comes_to_rest() -> None:
-    cluster, plans = played(40)
+    cluster, plans = runs(40)
     assert {len(plan.decisions) for plan in plans} == {32}
     later = Counter(type(decision).__name__ for plan in plans[10:] for decision in plan.decisions)
     assert set(later) == {"Launch", "Resize", "Preempt", "Keep", "Wait"}
@@ -35,7 +35,7 @@ def test_a_busy_cluster_keeps_its_number_of_jobs_and_never_comes_to_rest() -> No
 
 
 def test_its_families_report_what_they_measure_and_share_it() -> None:
-    cluster, _ = played(10)
+    cluster, _ = runs(10)
     measured = [job for job in cluster.snapshot().jobs if job.observations]
     assert len(measured) > 16
     by_family = {(job.family, job.observations) for job in measured}
@@ -43,8 +43,8 @@ def test_its_families_report_what_they_measure_and_share_it() -> None:
 
 
 def test_the_same_seed_gives_the_same_plans_and_another_one_others() -> None:
-    assert played(5)[1] == played(5)[1]
-    assert played(5)[1] != played(5, seed=1)[1]
+    assert runs(5)[1] == runs(5)[1]
+    assert runs(5)[1] != runs(5, seed=1)[1]
 
 
 def test_the_bench_command_writes_percentiles_and_memory(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Muri's world on traces small enough to be worked out by hand."""
+"""Muri's environment on traces small enough to be worked out by hand."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def traced(id: str, at_s: float, *, n: int = 1, iterations: int = 100, model: st
 
 def jcts(*jobs: TraceJob, gpus: int, policy: str, **more: Any) -> dict[str, float]:
     cluster = uniform_cluster(n_nodes=1, n_gpus=gpus)
-    world = MuriEnvironment(Trace("case", "muri", jobs), cluster, read_restarts(RESTARTS, name="case"), **more)
-    outcome = simulate(world, policy=policy_named(policy, {}))
-    return summary(outcome, nodes=world.nodes)["jct_s"]
+    environment = MuriEnvironment(Trace("case", "muri", jobs), cluster, read_restarts(RESTARTS, name="case"), **more)
+    outcome = simulate(environment, policy=policy_named(policy, {}))
+    return summary(outcome, nodes=environment.nodes)["jct_s"]
 
 
 def test_an_iteration_alone_takes_what_the_system_adds() -> None:

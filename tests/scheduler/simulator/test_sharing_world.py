@@ -1,4 +1,6 @@
-"""The measured sharing world, and the traces and tables of Gavel, on cases small enough to be worked out by hand."""
+"""The measured sharing environment, and the traces and tables of Gavel, on cases small enough to be worked out by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,10 @@ def traced(*lines: str) -> Trace:
 def jcts(
     trace: Trace, *, policy: str = "gandiva", gpus: int = 1, nodes: int = 1, gpu_type: str = "v100", **more: Any
 ) -> dict[str, float]:
-    world = SharingEnvironment(trace, uniform_cluster(n_nodes=nodes, n_gpus=gpus, gpu_type=gpu_type), TABLES, **more)
-    found = summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)
+    environment = SharingEnvironment(
+        trace, uniform_cluster(n_nodes=nodes, n_gpus=gpus, gpu_type=gpu_type), TABLES, **more
+    )
+    found = summary(simulate(environment, policy=policy_named(policy, {})), nodes=environment.nodes)
     assert found["n_completed"] == found["n_submitted"] == len(trace.jobs)
     return found["jct_s"]
 
@@ -127,8 +131,8 @@ def test_gpus_that_nobody_named_are_v100_and_those_without_pairs_are_not_shared(
 def test_a_job_goes_only_where_it_runs() -> None:
     old, new = (uniform_cluster(n_nodes=1, n_gpus=1, gpu_type=t).nodes[0] for t in ("k80", "v100"))
     cluster = Cluster((old, replace(new, name="n1")), uniform_cluster(n_nodes=1, n_gpus=1).racks)
-    world = SharingEnvironment(traced(line("huge"), line("quick")), cluster, TABLES)
-    assert [arrival.job.gpu_types for arrival in world.arrivals] == [("v100",), ()]
+    environment = SharingEnvironment(traced(line("huge"), line("quick")), cluster, TABLES)
+    assert [arrival.job.gpu_types for arrival in environment.arrivals] == [("v100",), ()]
 
 
 def test_jobs_of_several_gpus_were_not_measured_beside_others_and_do_not_share() -> None:
