@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from scheduler import plan_to_json, snapshot_to_json
+from scheduler.__main__ import main
 from tests.scheduler.cases import cluster, job
 from tests.scheduler.terminal import MURI, TIRESIAS, YAML, lay_out, run, simulate
 
