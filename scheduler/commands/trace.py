@@ -9,10 +9,10 @@ import yaml
 
 from scheduler.commands.files import check_can_write, data_in, write_text
 from scheduler.commands.options import count, natural
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE
 from scheduler.simulator.environments.registry import sharing_tables
 from scheduler.simulator.traces.clusters import cluster_to_mapping, uniform_cluster
 from scheduler.simulator.traces.formats import trace_to_csv
+from scheduler.simulator.traces.gavel_tables import USUAL_TYPE
 from scheduler.simulator.traces.synthetic import FAMILIES, SIZES, DayTenant, made_up_day, measured_families, quota_of
 
 _TENANTS = (("research", 3, 3), ("product", 2, 3), ("students", 2, 1), ("partners", 1, 1))  # share, eighths of the GPUs

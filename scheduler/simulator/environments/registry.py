@@ -15,7 +15,6 @@ from scheduler.policies import Abilities, abilities_of
 from scheduler.policies.loading import load_policy_class
 from scheduler.simulator.environments.counting import CountingEnvironment
 from scheduler.simulator.environments.environment import Environment
-from scheduler.simulator.environments.gavel_tables import SharingTables, read_sharing
 from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
 from scheduler.simulator.environments.network import NetworkEnvironment
 from scheduler.simulator.environments.pollux import PERIOD_S, PolluxEnvironment
@@ -23,6 +22,7 @@ from scheduler.simulator.environments.pollux_adaptive import AdaptivePolluxEnvir
 from scheduler.simulator.environments.pollux_tables import read_applications
 from scheduler.simulator.environments.sharing import SharingEnvironment
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gavel_tables import SharingTables, read_sharing
 from scheduler.simulator.traces.tenants import tenants_of
 from scheduler.simulator.traces.trace import BadInput, Trace
 

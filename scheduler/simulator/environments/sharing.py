@@ -21,8 +21,8 @@ from scheduler.api.snapshot import (
 )
 from scheduler.api.topology import Node, Rack
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables, Sized
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gavel_tables import USUAL_TYPE, SharingTables, Sized
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
 
 START_S, STOP_S = 15.0, 2.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables
+from scheduler.simulator.traces.gavel_tables import USUAL_TYPE, SharingTables
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,11 +11,11 @@ import pytest
 
 from scheduler import policy_named
 from scheduler.simulator import simulate
-from scheduler.simulator.environments.gavel_tables import read_sharing
 from scheduler.simulator.environments.sharing import RETRY_S, START_S, SharingEnvironment
 from scheduler.simulator.reports.summary import summary
 from scheduler.simulator.traces.clusters import Cluster, uniform_cluster
 from scheduler.simulator.traces.formats import read_trace
+from scheduler.simulator.traces.gavel_tables import read_sharing
 from scheduler.simulator.traces.trace import BadInput, Trace
 
 ISOLATED = """worker_type,job_type,scale_factor,steps_per_s
