@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    """The first round, cold and with every job still to be placed, is stated apart: cold_ms.
+    """The first round, cold and with every job still to be placed, is stated separately: cold_ms.
 
     cpu_ms: processor time of the same rounds, which other programs on the machine disturb less.
     """

@@ -58,7 +58,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if len(set(arguments.trace)) < len(arguments.trace):
         raise ValueError("a trace is named twice after --trace; name each once")
     kind = ENVIRONMENTS[arguments.environment]
-    for trace in arguments.trace:  # whatever is wrong with them is told before anything runs
+    for trace in arguments.trace:  # errors in them are reported before anything runs
         setting = setting_of(arguments, policy="fifo", trace=trace, seed=0)
         for entry in entries:
             kind.make(replace(setting, policy=entry.policy))

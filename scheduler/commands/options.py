@@ -62,7 +62,9 @@ def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -
 def setting_of(
     arguments: argparse.Namespace, *, policy: str, trace: str | None = None, seed: int | None = None
 ) -> Setting:
-    """What add_environment's options say, for that policy; with one of several traces and seeds, if given."""
+    """The setting that add_environment's options describe, for that policy; with one of several traces and seeds, if
+    given.
+    """
     name = arguments.trace if trace is None else trace
     return Setting(
         read_trace(read_text(name), name=name),
@@ -126,7 +128,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def progress_bar() -> Callable[[int, int], None] | None:
-    """None where nobody watches."""
+    """None where standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
 

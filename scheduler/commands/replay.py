@@ -32,7 +32,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         plans.append(plan_to_json(plan))
         differing = [d.job for d in plan.decisions if one.plan is not None and d not in one.plan.decisions]
         n_other += bool(differing)
-        same = "as recorded" if one.plan and not differing else f"otherwise for {', '.join(differing) or 'nobody'}"
+        same = "as recorded" if one.plan and not differing else f"otherwise for {', '.join(differing) or 'no job'}"
         print(f"round {number}: {len(plan.decisions)} jobs, {plan.policy}: {same if one.plan else 'not recorded'}")
     if arguments.json:
         write_json(arguments.json, plans)

@@ -12,7 +12,7 @@ from scheduler.commands.options import count, natural
 from scheduler.simulator.environments.registry import sharing_tables
 from scheduler.simulator.traces.clusters import cluster_to_mapping, uniform_cluster
 from scheduler.simulator.traces.formats import trace_to_csv
-from scheduler.simulator.traces.gavel_tables import USUAL_TYPE
+from scheduler.simulator.traces.gavel_tables import STANDARD_TYPE
 from scheduler.simulator.traces.synthetic import FAMILIES, SIZES, DayTenant, made_up_day, measured_families, quota_of
 
 _TENANTS = (("research", 3, 3), ("product", 2, 3), ("students", 2, 1), ("partners", 1, 1))  # share, eighths of the GPUs
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "--tenants",
         nargs="+",
         metavar="NAME:SHARE:GPUS",
-        help="its share of the submissions, and its guaranteed GPUs; four tenants who share all GPUs if not given",
+        help="its share of the submissions, and its guaranteed GPUs; four tenants that share all GPUs if not given",
     )
     parser.add_argument("--n-jobs", type=count, default=300)
     parser.add_argument("--nodes", type=count, default=8)
@@ -72,7 +72,7 @@ def _trace(arguments: argparse.Namespace) -> int:
             n_nodes=arguments.nodes,
             n_gpus=arguments.gpus,
             n_racks=arguments.racks,
-            gpu_type=USUAL_TYPE if arguments.data else "gpu",
+            gpu_type=STANDARD_TYPE if arguments.data else "gpu",
             uplink_bps=100e9,
             nic_bps=25e9,
         )

@@ -62,7 +62,7 @@ def batches_of(job: JobSnapshot, n_workers: int) -> Batches:
 
 @lru_cache(maxsize=1 << 14)
 def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> Batches:
-    """One and the same for all who have it: not to be changed."""
+    """The object is shared by all callers: it must not be changed."""
     local = max(batch_size / n_workers, 1.0)
     passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
     return Batches(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))

@@ -75,7 +75,7 @@ class LinkContention:
         return table[key]
 
     def alone_step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The step there, were nobody else on the links: no effect has a shorter one."""
+        """The step there with the links to itself: no effect has a shorter one."""
         demand = self.demand(job, allocation)
         return self._speeds.step_s_on(job, allocation) if demand is None else demand.step_s / demand.declared_per_step
 

@@ -1,4 +1,6 @@
-"""Least attained service, discretised: who used the fewest GPU-seconds goes first; needs no knowledge of durations."""
+"""Least attained service, discretised: jobs that used the fewest GPU-seconds go first; needs no knowledge of
+durations.
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Tiresias(AttainedService):
 
 
 class _ByIndex(ServiceQueues):
-    """Inside a queue by Gittins index, of equals who runs, then who came first."""
+    """Inside a queue by Gittins index, of equals the running one, then the first submitted."""
 
     def __init__(
         self, policy: AttainedService, view: View, memory: Mapping[str, Any], samples: Sequence[float]

@@ -123,7 +123,7 @@ class _Engine:
             self.agenda.push(self.failing.next_at_s, EventKind.FAILURE)
 
     def _fail_nodes(self, now_s: float) -> None:
-        """Nodes go, come back, or change their pace; who lies on a lost one waits again, from its last checkpoint."""
+        """Nodes fail, return, or change their pace; jobs on a lost one wait again, from their last checkpoints."""
         assert self.failing is not None
         changes = self.failing.apply_due(now_s)
         self.n_failures += len(changes.lost)

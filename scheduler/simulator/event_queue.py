@@ -12,7 +12,7 @@ class EventKind(IntEnum):
     """In the order in which simultaneous events happen."""
 
     SEGMENT = 0  # a segment of training ends
-    LEFT = 1  # a job that was told to leave has left
+    LEFT = 1  # a job that was stopped has left
     TRAINS = 2  # a job that was launched trains
     SUBMITTED = 3
     FAILURE = 4
@@ -30,7 +30,7 @@ class SimulationEvent(NamedTuple):
 
 
 class EventQueue:
-    """Events to come; of simultaneous ones by kind, then as they were foretold."""
+    """Events to come; simultaneous ones by kind, then in the order in which they were scheduled."""
 
     def __init__(self) -> None:
         self._heap: list[SimulationEvent] = []

@@ -38,7 +38,7 @@ class JobExecution:
         self.histories[arrival.job.id] = JobHistory(arrival.job, arrival.at_s)
 
     def is_void(self, job_id: str, version: int) -> bool:
-        """Was an event of that version foretold before something else happened to the job?"""
+        """Whether an event of that version is outdated by something that happened to the job since."""
         return self.histories[job_id].version != version or job_id not in self.jobs
 
     @property
@@ -46,7 +46,7 @@ class JobExecution:
         return len(self._running)
 
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
-        """All jobs as the scheduler sees them at this moment. Who waits is the same object as before, if nothing is
+        """All jobs as the scheduler sees them at this moment. A waiting job is the same object as before, if nothing is
         learnt of it.
         """
         shown, jobs = self._shown, self.jobs
@@ -72,13 +72,13 @@ class JobExecution:
             self.train(job.id, now_s)
 
     def train(self, job_id: str, now_s: float) -> None:
-        """It has started."""
+        """Starts training."""
         self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
         insort(self._running, (self._numbers[job_id], job_id))
         self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
-        """It is told to leave; True if it has left at once."""
+        """Stops the job; True if it has left at once."""
         history = self.histories[decision.job]
         self._interrupt(decision.job, now_s)
         job = self.jobs[decision.job]
@@ -99,7 +99,7 @@ class JobExecution:
         return True
 
     def leave(self, job_id: str, now_s: float) -> None:
-        """What it held is free again."""
+        """Frees what it held."""
         job = self.jobs[job_id]
         self._rests(job_id)
         self._on_gpus.discard(job_id)
@@ -115,7 +115,7 @@ class JobExecution:
         )
 
     def evict(self, job_id: str, now_s: float, failing: FailingEnvironment) -> float:
-        """In no order: what was not saved is lost, and so is a start. Who was leaving had saved already.
+        """Ends the job without a checkpoint: unsaved work is lost, and a start. A leaving job had saved already.
 
         Returns the GPU-seconds that are lost.
         """
@@ -131,7 +131,7 @@ class JobExecution:
         return seconds * job.allocation.n_workers
 
     def finish_segment(self, job_id: str) -> bool:
-        """True if that was the job's last, and it is gone."""
+        """Returns whether that was the job's last one, so that it is gone."""
         history = self.histories[job_id]
         segment = history.segment
         assert segment is not None
@@ -173,7 +173,7 @@ class JobExecution:
             )
 
     def _seen(self, job_id: str, job: JobSnapshot, now_s: float) -> JobSnapshot:
-        """With what it has done of the present segment."""
+        """The job with what it has done of the present segment."""
         assert job.allocation is not None
         history = self.histories[job_id]
         held_gpu_s = (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers
@@ -196,7 +196,7 @@ class JobExecution:
         self.new_speeds(now_s)
 
     def _interrupt(self, job_id: str, now_s: float) -> None:
-        """Book what was done of the present segment."""
+        """Counts what was done of the present segment."""
         history = self.histories[job_id]
         if history.segment is None:
             return
@@ -210,7 +210,7 @@ class JobExecution:
         history.segment = None
 
     def _rests(self, job_id: str) -> None:
-        """It does not train any more, if it did."""
+        """Ends its training, if it trains."""
         entry = (self._numbers[job_id], job_id)
         place = bisect_left(self._running, entry)
         if self._running[place : place + 1] == [entry]:

@@ -12,7 +12,7 @@ from scheduler.simulator.environments.environment import Segment
 class JobHistory:
     """A job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
 
-    segment: what it trains on now, since segment_at_s. version: events that were foretold of an older one are void.
+    segment: what it trains on now, since segment_at_s. version: events scheduled for an older one are void.
     """
 
     job: JobSnapshot

@@ -38,7 +38,7 @@ class ArrivalEffects:
         """left_J, most_J: seconds until a job ends, P50 and P90, without further arrivals. depth_J: the work before
         its own half.
 
-        Returns both with the expected arrivals. Arrivals of the oldest instant only say when the count began.
+        Returns both with the expected arrivals. Arrivals of the oldest instant only mark when the count began.
         """
         came = [one for one in self._newest if one[0] > self._newest[0][0]]
         if not came or n_gpus < 1:

@@ -99,7 +99,7 @@ class _State:
         heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
 
     def fill(self, now_s: float) -> None:
-        """The queue in order, each as large as helps and fits; who does not fit is passed over, or holds up all."""
+        """The queue in order, each as large as helps and fits; a job that does not fit is skipped, or holds up all."""
         while (job := self.line.next_that_fits(self.free)) is not None:
             n_workers = min(
                 (n for n in self._sizes(job) if n <= self.free), key=lambda n: (self._speeds.step_s(job, n), n)
@@ -122,7 +122,7 @@ class _State:
             heapq.heappush(self.ends, (one.at_s + self._train_s(one.job, best, steps), one.job.id, one.version))
 
     def next_end(self) -> float | None:
-        """When the next jobs end, all at one instant; their GPUs are free then. None if nobody trains any more."""
+        """When the next jobs end, all at one instant; their GPUs are free then. None if no job trains any more."""
         end_s: float | None = None
         while self.ends and end_s in (None, self.ends[0][0]):
             at_s, job_id, version = heapq.heappop(self.ends)
@@ -140,7 +140,7 @@ class _State:
 
 
 class _Line:
-    """The waiting jobs in order, apart by least size: the next one that fits is found without asking all the others."""
+    """The waiting jobs in order, by least size, so that the next one that fits is found quickly."""
 
     def __init__(
         self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]], *, strict_order: bool

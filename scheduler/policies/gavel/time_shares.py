@@ -42,7 +42,7 @@ class TimeShares:
         self._book(memory)
 
     def _on(self) -> dict[str, tuple[Members, str]]:
-        """By job that holds GPUs: who holds the same ones, itself included, and their type."""
+        """By job that holds GPUs: the jobs on the same ones, itself included, and their type."""
         type_of = {node.name: node.gpu_type for node in self.view.nodes}
         there: dict[GangAllocation, list[str]] = {}
         for job in self.present.values():
@@ -137,7 +137,7 @@ class TimeShares:
         return sorted(found, key=self._turn)
 
     def _turn(self, entry: tuple[Members, str]) -> tuple[float, float, float, bool, float, Members]:
-        """Least of its due first; then the larger part, the faster type, who is there."""
+        """The least share of its due first; then the larger part, the faster type, the one that runs there."""
         members, gpu_type = entry
         share, due_s, had_s = (book.get(entry, 0.0) for book in (self.shares, self.due, self.had))
         priority = 0.0 if share <= 0 else (due_s + share) / had_s if had_s > 0 else float("inf")
@@ -195,6 +195,6 @@ class TimeShares:
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:
-    """What it holds, the same for all who hold the same GPUs."""
+    """A key of the GPUs that the job holds, the same for all jobs on them."""
     assert job.allocation is not None
     return GangAllocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)

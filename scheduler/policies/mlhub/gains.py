@@ -16,7 +16,7 @@ MOST_JOBS = 60  # above so many jobs the forward simulation costs more than the 
 class ResizeGains:
     """Both plans of a round are simulated forward once, when they are first needed.
 
-    plan: workers by job. The other plan is that everybody who runs stays as they are.
+    plan: workers by job. The other plan keeps every running job as it is.
     """
 
     def __init__(

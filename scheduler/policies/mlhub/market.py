@@ -1,4 +1,4 @@
-"""Who would share at a price of a GPU: units of jobs on the same GPUs, and what each two of them gain together."""
+"""Which jobs share at a price of a GPU: units of jobs on the same GPUs, and what each two of them gain together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Market:
         self.value_U = np.array([unit.value for unit in units])
 
     def pairs(self, price: float) -> list[tuple[int, int]]:
-        """Who gains by sharing, where a GPU costs so much."""
+        """The pairs that gain by sharing, where a GPU costs so much."""
         cost = price * self.n
         alone_U = np.maximum(self.value_U - cost, 0.0)
         gain_UU = np.maximum(self.value_UU - cost, 0.0) - alone_U[:, None] - alone_U
@@ -43,7 +43,7 @@ class Market:
         return best_pairs(np.where(gain_UU > least_UU, gain_UU, 0.0))
 
     def asked(self, price: float) -> int:
-        """GPUs for those who are worth the price."""
+        """GPUs for the jobs that are worth the price."""
         values_U = self.value_U.copy()
         for i, j in self.pairs(price):
             values_U[i], values_U[j] = self.value_UU[i, j], -np.inf

@@ -1,4 +1,4 @@
-"""Pairs of the largest gain in all: an assignment of everybody to somebody, whose cycles are cut into pairs.
+"""Pairs of the largest gain in all: an assignment of all units to units, whose cycles are cut into pairs.
 
 An assignment is found in a fraction of the time of an exact matching, and is never worth less than it before it is cut;
 only of cycles of odd length, in which one stays alone, something is lost.

@@ -1,10 +1,11 @@
-"""Sharing for the default policy: who is placed beside whom, by what each GPU would do for the queue otherwise.
+"""GPU sharing for the default policy: which jobs are co-located, by what each GPU would do for the queue otherwise.
 
 A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside
 the others times that, and costs its GPUs at a price. Where nodes take two jobs a GPU, pairs are those that gain most
-at the least price at which all who are worth it have GPUs. Where they take more, the price is that of the best who get
-none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and nobody shares.
-What is not known of a pair is taken to be good if both still train for long: a try costs a minute and teaches.
+at the least price at which all jobs that are worth it have GPUs. Where they take more, the price is that of the best
+jobs that get none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and
+no jobs share. What is not known of a pair is taken to be good if both still train for long: a try costs a minute and
+teaches.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from scheduler.policies.mlhub.market import (
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
-CARRIED_OUT_S = 30.0  # what was decided stays so for so long, if nobody comes or ends and nothing is learnt
+CARRIED_OUT_S = 30.0  # a decision stays for so long, if no job arrives or ends and nothing is learnt
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
 
 
@@ -90,7 +91,7 @@ class PackingSearch:
         return at_s == self.view.now_s or (is_recent and self.memory.get("state") == self._state_key())
 
     def _state_key(self) -> list[int]:
-        """The same as long as nobody comes or ends, and nothing is learnt of pairs."""
+        """A key that is the same as long as no job arrives or ends and no pair is measured."""
         ids = sorted(job.id for job in (*self.view.jobs, *self.view.settled))
         return [crc32(" ".join(ids).encode()), len(self.view.pairs)]
 
@@ -106,7 +107,7 @@ class PackingSearch:
         return first, rest
 
     def applied(self, proposal: Proposal) -> Proposal:
-        """The proposal with the guests beside their hosts, and why."""
+        """The proposal with the guests co-located with their hosts, and why."""
         if not self.units:
             return proposal
         groups = {job.id: unit for unit in self.units for job in unit.jobs}
@@ -179,7 +180,7 @@ class PackingSearch:
         return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
 
     def _class(self, unit: SharingUnit) -> tuple[Any, ...]:
-        """Who may share: on as many GPUs, of the same types and circle; not who is beside one that just starts."""
+        """A key of jobs that may share: as many GPUs, the same types and circle; none where one of them just starts."""
         first = unit.jobs[0]
         may_share = all(
             job.profile is not None and job.mode is not Mode.PARAMETER_SERVER and job.id not in self.bound
@@ -210,7 +211,7 @@ class PackingSearch:
         budget.adopt(trial)
 
     def _recall(self, budget: Budget) -> None:
-        """The groups of this instant as they were; who is on its way in already needs nothing more."""
+        """The groups as decided at this instant; starting jobs need nothing more."""
         trial = budget.copy()
         for job in self.view.jobs:
             trial.release(job)

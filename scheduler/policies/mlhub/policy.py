@@ -1,7 +1,7 @@
 """The default policy: elastic sizes that minimise the sum of completion times, with restarts charged.
 
 All GPUs are shared out anew in every round, by marginal gain: a second at a size is worth the job's price, divided by
-its remaining time there, and its price is what finishing it costs all who are here (prices.py). What keeps it calm: a
+its remaining time there, and its price is what finishing it costs all present jobs (prices.py). What keeps it calm: a
 changed size is worth less by its restart, weighed over the time in which it can pay; a job is left alone for a while
 after a change, and near its end.
 """
@@ -53,7 +53,7 @@ class Mlhub:
     adapts_batch_size: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;
+        """1. sizes and weights; 2. jobs that stay unchanged; 3. starved jobs; 4. the rest by marginal gain;
 
         5. where nodes allow it, those that gain by it share GPUs.
         """
@@ -136,7 +136,7 @@ class _Case:
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _by_work(self) -> list[JobSnapshot]:
-        """Most GPU-seconds first; who waits has its start before it, so that equal jobs do not take turns."""
+        """Most GPU-seconds first; a waiting job's restart counts, so that equal jobs do not take turns."""
         work = {job_id: curve.least_gpu_s for job_id, curve in self.curves.items()}
         work |= {job.id: work[job.id] + restart_cost_s(job) * job.min_workers for job in self.waiting}
         return sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
@@ -153,7 +153,7 @@ class _Case:
         return values[n_workers]
 
     def _value(self, job: JobSnapshot, n_workers: int) -> float:
-        if self.is_rigid:  # wherever it lies: who lies badly is gathered, not preempted and started as badly again
+        if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
             return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
         left_s = max(self.left_s(job, n_workers), 1e-9)
         worth = self.weights[job.id] / left_s
@@ -267,14 +267,14 @@ class _Reasons:
         return Explanation(Reason.UNCHANGED)
 
     def _times_worth(self, job: JobSnapshot) -> float:
-        """How much more a GPU is worth to those who get more, than to the one who loses it."""
+        """How much more a GPU is worth to jobs that grow than to the one that shrinks."""
         had, n = n_held(job), self._plan[job.id]
         lost = (self._case.value(job, had) - (self._case.value(job, n) if n else 0.0)) / (had - n)
         return self._gained_by_gpu / lost if lost > 0 and self._gained_by_gpu else 1.0
 
     @cached_property
     def _gained_by_gpu(self) -> float:
-        """What a GPU is worth to those who get more; 0 if nobody does."""
+        """What a GPU is worth to jobs that grow; 0 if none does."""
         gained, gpus = 0.0, 0
         for job in self._case.jobs:
             n, had = self._plan[job.id], n_held(job)

@@ -1,4 +1,4 @@
-"""What a policy is: it sees the jobs it may decide, asks the budget, and answers who gets how many workers."""
+"""What a policy is: it sees the jobs it may decide, asks the budget, and answers how many workers each gets."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class View:
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
-    nodes: all of the cluster. free(): by node that takes jobs, its GPUs that nobody is certain to keep: what candidates
+    nodes: all of the cluster. free(): by node that takes jobs, its GPUs that no job is certain to keep: what candidates
     hold counts as free. For policies that search over places; the others leave nodes to placement. explains: False =
-    nobody reads the reasons, so that none need be worked out that cost time. interference: what models of
+    explanations are not read, so that expensive ones are left out. interference: what models of
     pairs predicted, kept from round to round.
     """
 
@@ -60,5 +60,7 @@ def n_held(job: JobSnapshot) -> int:
 
 
 def longest_run_first(job: JobSnapshot) -> tuple[float, int, float, str]:
-    """Who holds GPUs longest, first: the order in which running jobs are confirmed where not all may stay."""
+    """The key of the jobs that hold GPUs longest, first: the order in which running jobs are confirmed where not all
+    may stay.
+    """
     return (-float(job.priority), 0, job.allocated_at_s or 0.0, job.id)

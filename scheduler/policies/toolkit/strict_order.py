@@ -1,4 +1,4 @@
-"""Serves jobs strictly by an order, with preemption: who does not fit is passed over. Used by several policies."""
+"""Serves jobs strictly by an order, with preemption; a job that does not fit is skipped. Used by several policies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
 Key = Callable[[JobSnapshot], tuple[Any, ...]]
-Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (who leaves, who comes) -> why
+Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job, arriving job) -> why
 
 
 def in_order(view: View, *, name: str, key: Key) -> list[JobSnapshot]:

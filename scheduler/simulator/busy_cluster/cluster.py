@@ -1,6 +1,6 @@
 """A busy cluster that never comes to rest, made by seed: what rounds are measured on.
 
-As many live jobs as wished, who together ask for twice the GPUs that there are: some run, start or stop, others wait.
+As many live jobs as asked for, which together need twice the GPUs that there are: some run, start or stop, others wait.
 Between two rounds jobs advance, end and are replaced by new ones, report their speed and noise, and plans are carried
 out. Families share measurements; some tenants have quotas; racks differ in GPUs.
 """
@@ -50,7 +50,7 @@ class BusyCluster:
         return ClusterSnapshot(self.now_s, self.nodes, self.racks, jobs, self.tenants, 0, self._n_rounds)
 
     def carry_out(self, plan: Plan) -> None:
-        """Launches start; who is to leave or to be resized stops, and has left by the next round."""
+        """Launches start; preempted and resized jobs stop, and have left by the next round."""
         for decision in plan.decisions:
             if isinstance(decision, Keep | Wait):
                 continue

@@ -73,11 +73,11 @@ class Environment(Protocol):
     def pairs(self) -> Sequence[PairObservation]: ...
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
-        """The next segment, from where the job truly stands. others: everybody who trains, the gang itself included."""
+        """The next segment, from the job's true progress. others: all training gangs, this one included."""
         ...
 
     def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
-        """May the present segment simply go on, now that something has changed somewhere?"""
+        """Whether the present segment goes on unchanged, after a change somewhere."""
         ...
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:

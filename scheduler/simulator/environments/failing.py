@@ -1,6 +1,6 @@
 """An environment whose nodes are lost, come back and are slow at times, around any environment that can be rewound.
 
-Who trains on a lost node goes back to its last checkpoint; who leaves in good order loses nothing.
+Jobs on a lost node go back to their last checkpoints; jobs that are stopped lose nothing.
 """
 
 from __future__ import annotations

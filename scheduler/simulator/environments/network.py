@@ -1,7 +1,7 @@
 """The network environment: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
 
 Max-min fair sharing by flows that are on for part of each step (models/flows.py), with what the scheduler's predictor
-does not know: links carry less than they are said to, families overlap differently, places differ, latency.
+does not know: links carry less than declared, families overlap differently, places differ, latency.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scheduler.simulator.environments.network_jobs import (
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import Trace
 
-GOODPUT = (0.85, 0.95)  # what links carry of what they are said to, by seed
+GOODPUT = (0.85, 0.95)  # the part of its declared bandwidth that a link carries, by seed
 MEASURING_NOISE = 0.02
 _MOST_GROUPS = 20_000
 _Member = tuple[str, GangAllocation]
@@ -50,9 +50,9 @@ class _Spot:
 class NetworkEnvironment(SteadyEnvironment):
     """Steps are iterations at the global batch of the size that the user asked for.
 
-    is_elastic: jobs of traces that do not say it may be smaller than asked for, at the same global batch; otherwise
-    they are rigid. knows_speeds: the preflight is exact, and true step times alone are told. knows_lengths: the
-    iterations are told. What jobs of the same model and size measured, they share.
+    is_elastic: jobs of traces without limits may be smaller than asked for, at the same global batch; otherwise
+    they are rigid. knows_speeds: the preflight is exact, and true step times alone are known. knows_lengths: the
+    iterations are known. What jobs of the same model and size measured, they share.
     """
 
     is_coupled = True
@@ -80,7 +80,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self._owner = {job.id: (job.model or job.id, job.n_gpus) for job in trace.jobs}
         self._rng = np.random.default_rng([seed, 11])
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
-        self._told: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
+        self._observed: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
         self._shown: dict[str, tuple[JobSnapshot, JobSnapshot]] = {}
         self._spots: dict[_Member, _Spot] = {}
         self._here: dict[str, _Spot] = {}
@@ -89,12 +89,12 @@ class NetworkEnvironment(SteadyEnvironment):
         self._wire_s: dict[str, float] = {}
         arrivals = []
         for job in trace.jobs:
-            told = snapshot_of_submission(job, self._truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
-            arrivals.append(Arrival(job.submitted_at_s, replace(told, length_is_known=knows_lengths)))
+            shown = snapshot_of_submission(job, self._truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
+            arrivals.append(Arrival(job.submitted_at_s, replace(shown, length_is_known=knows_lengths)))
         super().__init__(arrivals)
         if knows_speeds:
             for arrival in arrivals:
-                self._tell_speeds(arrival.job)
+                self._observe_all_sizes(arrival.job)
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         self._reckon(others)
@@ -116,12 +116,12 @@ class NetworkEnvironment(SteadyEnvironment):
         if key not in seen:
             noise = float(np.exp(self._rng.normal(0.0, MEASURING_NOISE)))
             seen[key] = self._observation(gang, layout, step_s=noise / segment.steps_per_s, share=share, now_s=now_s)
-            self._told[owner] = tuple(seen.values())
+            self._observed[owner] = tuple(seen.values())
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Who waits is shown as the same object until something is measured."""
-        observations = self._told.get(self._owner[job.id], ())
+        """A waiting job is shown as the same object until something is measured."""
+        observations = self._observed.get(self._owner[job.id], ())
         if observations is job.observations:
             return job
         if job.phase is not Phase.WAITING:
@@ -134,7 +134,7 @@ class NetworkEnvironment(SteadyEnvironment):
     # truth
 
     def _reckon(self, others: Mapping[str, SimulatedGang]) -> None:
-        """Wire seconds of everybody who leaves a node, group by group of those who meet; remembered by group."""
+        """Wire seconds of all gangs between nodes, by groups that share links; kept by group."""
         if others is self._others:
             return
         apart = [
@@ -197,7 +197,7 @@ class NetworkEnvironment(SteadyEnvironment):
             return 2 * (allocation.n_workers + allocation.n_servers)
         return 2 * (allocation.n_workers - 1)
 
-    # what is told of it
+    # what the scheduler sees of it
 
     def _share(self, spot: _Spot) -> float:
         """Of its links' goodput: what pods count in bytes and seconds, against what they had alone."""
@@ -220,7 +220,7 @@ class NetworkEnvironment(SteadyEnvironment):
             *shape, compute_s + sync_s, compute_s, sync_s, n_steps=100, observed_at_s=now_s, share=share
         )
 
-    def _tell_speeds(self, job: JobSnapshot) -> None:
+    def _observe_all_sizes(self, job: JobSnapshot) -> None:
         """True step times of packed gangs, alone, at 1, 2, 4 ... workers and at the size asked for."""
         seen = self._seen.setdefault(self._owner[job.id], {})
         if seen:
@@ -238,4 +238,4 @@ class NetworkEnvironment(SteadyEnvironment):
                 step_s = truth.steps(n, n_messages=2 * (n - 1)).step_s(wire_s)
                 gang = SimulatedGang(job, GangAllocation(Mode.ALL_REDUCE, n, 0, ()))
                 seen[n, gpu_type] = self._observation(gang, layout, step_s=step_s, share=1.0)
-        self._told[self._owner[job.id]] = tuple(seen.values())
+        self._observed[self._owner[job.id]] = tuple(seen.values())

@@ -34,7 +34,7 @@ class _True:
 class PolluxEnvironment:
     """Jobs keep the batch that their users asked for. Steps are real iterations, reported at epoch ends.
 
-    knows_table: the scheduler is told the true step times of packed layouts (what Optimus was given).
+    knows_table: the scheduler knows the true step times of packed layouts (what Optimus was given).
     interference: the share of its speed that a job on several nodes loses where it meets another such job.
     """
 

@@ -1,6 +1,6 @@
 """The environments by name, as command line and benchmarks make them from files. The registry below is the whole list.
 
-An environment is told what the policy may know: a policy is compared within its class of information only.
+An environment shows what the policy may know: a policy is compared within its class of information only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scheduler.simulator.traces.trace import BadInput, Trace
 
 
 class Information(StrEnum):
-    """What the scheduler is told about the length of jobs. DURATIONS: true speeds, too."""
+    """What the scheduler knows of the length of jobs. DURATIONS: true speeds, too."""
 
     DURATIONS = "durations"
     DECLARED = "declared"
@@ -164,7 +164,7 @@ def sharing_tables(data: Data) -> SharingTables:
 
 
 def _sharing(setting: Setting) -> Environment:
-    """Told of pairs is who is told true speeds; everybody else finds out by trying."""
+    """Policies that know true speeds know pairs, too; the others find out by trying."""
     return SharingEnvironment(
         setting.trace,
         setting.cluster,

@@ -43,7 +43,9 @@ def compared(curves: Mapping[str, Curves]) -> dict[str, bytes]:
 
 
 def gantt(outcome: SimulationOutcome, *, nodes: Sequence[Node], name: str = "gantt") -> dict[str, bytes]:
-    """Who held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge cluster."""
+    """Which job held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge
+    cluster.
+    """
     if sum(node.n_gpus for node in nodes) > MOST_GPUS_DRAWN:
         return {}
     return _drawn(name, lambda ax: _gantt(ax, outcome, nodes), height=5.5)

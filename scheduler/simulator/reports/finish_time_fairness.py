@@ -28,8 +28,8 @@ def alone_s(trace: Trace, make: Callable[[Trace], Environment], *, period_s: flo
 
     make: the environment of a trace. Played as one simulation in which the jobs come one long after the other.
     """
-    apart = tuple(replace(job, submitted_at_s=i * _APART_S) for i, job in enumerate(trace.jobs))
-    outcome = simulate(make(replace(trace, jobs=apart)), policy=policy_named("fifo", {}), period_s=period_s)
+    spaced = tuple(replace(job, submitted_at_s=i * _APART_S) for i, job in enumerate(trace.jobs))
+    outcome = simulate(make(replace(trace, jobs=spaced)), policy=policy_named("fifo", {}), period_s=period_s)
     return {job_id: history.jct_s or 0.0 for job_id, history in outcome.histories.items()}
 
 

@@ -14,8 +14,8 @@ from scheduler.simulator.traces.trace import BadInput, Row, Rows
 SPREAD = "_unconsolidated"  # ends the worker type where workers lie on several servers
 ISOLATED_COLUMNS = ("worker_type", "job_type", "scale_factor", "steps_per_s")
 PAIR_COLUMNS = ("worker_type", "job_a", "scale_a", "job_b", "scale_b", "norm_a", "norm_b")
-USUAL_TYPE = "v100"  # of clusters that do not say which GPUs they have, and of what traces say of lengths
-MAX_NORM = 1.5  # nobody is so much faster beside another than alone: a slip of the pen
+STANDARD_TYPE = "v100"  # of clusters that name no GPU type, and the type that lengths in traces refer to
+MAX_NORM = 1.5  # no job is so much faster together than alone: a typing error
 NOT_TOGETHER = (0.0, 0.0)
 
 Sized = tuple[str, int]  # a job type, and its GPUs
@@ -25,8 +25,8 @@ Sized = tuple[str, int]  # a job type, and its GPUs
 class SharingTables:
     """rates: steps/s by (type of GPU, job type, GPUs, is on several servers), those above 0 only.
 
-    norms: speeds beside the other, relative to alone, by (type of GPU, one, other), in both orders; (0, 0): they do not
-    fit, or were not measured, which the tables do not tell apart. name: of the folder, for errors.
+    norms: speeds together, relative to alone, by (type of GPU, one, other), in both orders; (0, 0): they do not
+    fit, or were not measured, which the tables do not distinguish. name: of the folder, for errors.
     """
 
     name: str
@@ -52,7 +52,7 @@ class SharingTables:
 
     @cached_property
     def sharers(self) -> frozenset[tuple[str, Sized]]:
-        """Who was measured beside another, and on which type of GPU."""
+        """The job types that were measured in pairs, with the GPU type."""
         return frozenset((gpu_type, one) for (gpu_type, one, _), norms in self.norms.items() if min(norms) > 0)
 
     def sizes(self, job_type: str, gpu_type: str = "") -> tuple[int, ...]:

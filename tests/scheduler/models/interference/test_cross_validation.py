@@ -11,7 +11,7 @@ import pytest
 from scheduler.__main__ import main
 from scheduler.models.interference.cross_validation import evaluate, held_out
 from scheduler.models.interference.pairs_file import BadPairs, read_pairs
-from tests.scheduler.models.test_interference import crowded_pairs, latent_pairs
+from tests.scheduler.models.interference.test_model import crowded_pairs, latent_pairs
 
 HEADER = "job_a,job_b,norm_a,norm_b\n"
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler import policy_named
 from scheduler.simulator import simulate
 from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
-from scheduler.simulator.environments.muri_antman import beside_step_s
+from scheduler.simulator.environments.muri_antman import opportunistic_step_s
 from scheduler.simulator.reports.summary import summary
 from scheduler.simulator.traces.clusters import uniform_cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
@@ -57,7 +57,7 @@ def test_two_that_share_iterate_together_and_the_one_left_alone_speeds_up() -> N
 
 def test_a_guaranteed_job_is_not_slowed_down_by_an_opportunistic_one() -> None:
     """The guest's 0.9 s of loading fit into the 0.9 s in which a host's iteration does not load, and so on."""
-    assert beside_step_s((0.9, 0.1, 0.0), (0.1, 0.8, 0.1), host_step_s=1.0) == pytest.approx(2.0)
+    assert opportunistic_step_s((0.9, 0.1, 0.0), (0.1, 0.8, 0.1), host_step_s=1.0) == pytest.approx(2.0)
 
 
 def test_restarts_are_read_by_gpus_and_model() -> None:
