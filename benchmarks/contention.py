@@ -91,12 +91,12 @@ def _foretold_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list
     """Seconds by gang: rings that share links max-min fair, all always on, for they do nothing else."""
     nodes = [Node(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
     racks = [Rack(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]
-    links, terrain = Links(nodes, racks), ClusterTopology(nodes, racks)
+    links, topology = Links(nodes, racks), ClusterTopology(nodes, racks)
     flows = []
     for gang in gangs:
         shares = tuple(NodeAllocation(cluster.nodes[i].name, (0,)) for i in gang)
         ring = GangAllocation(Mode.ALL_REDUCE, len(gang), 0, shares)
-        flow = links.flow(ring, terrain.layout_of(ring), parameters_bytes=N_BYTES)
+        flow = links.flow(ring, topology.layout_of(ring), parameters_bytes=N_BYTES)
         assert flow is not None
         flows.append(flow)
     return [float(s) for s in settle(flows, links.capacity_L, lambda wire_s_F: wire_s_F).wire_s_F]

@@ -150,7 +150,7 @@ def _batches(app: Application) -> list[int]:
 
 def measured_placements(app: Application, batch: int) -> list[Measured]:
     """Placements that were measured around this batch's share of each worker."""
-    terrain = ClusterTopology(
+    topology = ClusterTopology(
         [Node(f"n{i:02}", "r", "t4", PER_NODE, 64.0, 1 << 38, NIC_BPS) for i in range(N_NODES)], [Rack("r", 1e12)]
     )
     found = []
@@ -160,7 +160,7 @@ def measured_placements(app: Application, batch: int) -> list[Measured]:
         if not rows[0, 0] <= local <= rows[-1, 0]:
             continue
         step_s, sync_s = app.step_and_sync_s(placement, round(local))
-        layout = terrain.layout_on({f"n{i:02}": k for i, k in enumerate(placement)})
+        layout = topology.layout_on({f"n{i:02}": k for i, k in enumerate(placement)})
         shape = (Mode.ALL_REDUCE, n, 0, len(placement), 1, "t4", batch)
         found.append(Measured(layout, SpeedObservation(*shape, step_s, step_s - sync_s, sync_s, n_steps=1000)))
     return found

@@ -32,6 +32,7 @@ from scheduler.api.snapshot import (
 )
 from scheduler.api.topology import Node, Rack
 from scheduler.policies import POLICIES, Policy, parameters_of, policy_named
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Rack",
     "Reason",
     "Resize",
+    "RoundCache",
     "RoundMemory",
     "SpeedObservation",
     "TenantSnapshot",

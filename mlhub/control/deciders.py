@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from mlhub.control.decision_process import DecisionAnswer, DecisionFailure, DecisionRequest, DecisionResult, answer_to
+from scheduler import RoundCache
 
 CHILD = "from mlhub.control.decision_process import main; main"
 START_S = 60.0  # for Python, numpy and scipy to be loaded
@@ -44,6 +45,7 @@ class InProcessDecider:
 
     def __init__(self) -> None:
         self._task: DecisionRequest | None = None
+        self._cache = RoundCache()
 
     def is_ready(self) -> bool:
         return True
@@ -55,7 +57,7 @@ class InProcessDecider:
         if self._task is None:
             return None
         task, self._task = self._task, None
-        found = plan_of(answer_to(task))
+        found = plan_of(answer_to(task, self._cache))
         if found.took_s > task.limit_s:
             raise too_long(task)
         return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from scheduler import ClusterSnapshot, Plan, Policy, RoundMemory, decide
+from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: whoever asked may be gone
 MAX_MESSAGE = 2000
@@ -42,11 +42,11 @@ class DecisionFailure:
 DecisionAnswer = DecisionResult | DecisionFailure
 
 
-def answer_to(task: DecisionRequest) -> DecisionAnswer:
-    """A policy's bug is an answer too: it must not end whoever asked."""
+def answer_to(task: DecisionRequest, cache: RoundCache) -> DecisionAnswer:
+    """A policy's bug is an answer too: it must not end whoever asked. cache: kept from one request to the next."""
     began = time.perf_counter()
     try:
-        plan = decide(task.snapshot, policy=task.policy, memory=task.memory)
+        plan = decide(task.snapshot, policy=task.policy, memory=task.memory, cache=cache)
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
@@ -58,19 +58,20 @@ def main(file_number: int, niceness: int) -> None:
     connection = Connection(file_number)
     os.nice(niceness)
     connection.send("ready")
+    cache = RoundCache()
     with contextlib.suppress(EOFError, OSError):  # whoever asked has gone
         while True:
-            connection.send(_next_answer(connection))
+            connection.send(_next_answer(connection, cache))
 
 
-def _next_answer(connection: Connection) -> DecisionAnswer:
+def _next_answer(connection: Connection, cache: RoundCache) -> DecisionAnswer:
     raw = connection.recv_bytes()
     try:
         task = _task(raw)
     except Exception as error:  # a policy whose code this process cannot find
         return DecisionFailure(f"The task cannot be read: {type(error).__name__}: {error}"[:MAX_MESSAGE])
     signal.setitimer(signal.ITIMER_REAL, task.limit_s + ORPHAN_GRACE_S)
-    answer = answer_to(task)
+    answer = answer_to(task, cache)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return answer
 

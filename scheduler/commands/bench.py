@@ -13,7 +13,8 @@ import numpy as np
 from scheduler.api.memory import RoundMemory
 from scheduler.commands.files import check_can_write, write_json
 from scheduler.commands.options import add_json, add_policy, count, natural, parameters_in
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
@@ -37,12 +38,12 @@ def add(commands: Any) -> None:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    """The first round, cold and with every job still to be placed, is stated apart: cold_ms.
+    """The first round, cold and with every job still to be placed, is stated separately: cold_ms.
 
     cpu_ms: processor time of the same rounds, which other programs on the machine disturb less.
     """
     check_can_write(arguments.json)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param))
+    policy = load_policy(arguments.policy, parameters_in(arguments.param))
     if max(arguments.gpus, arguments.jobs) > MOST:
         raise ValueError(
             f"--gpus {arguments.gpus} and --jobs {arguments.jobs}: at most {MOST:,} of each can be measured"
@@ -51,12 +52,12 @@ def _bench(arguments: argparse.Namespace) -> int:
         n_gpus=arguments.gpus, n_jobs=arguments.jobs, seed=arguments.seed, shares_fairly=arguments.fair
     )
     n_rounds = arguments.rounds or max(20, min(200, 100_000 // arguments.jobs))
-    memory = RoundMemory()
+    memory, cache = RoundMemory(), RoundCache()
     wall_ms, cpu_ms, kinds = [], [], dict.fromkeys(("Launch", "Resize", "Preempt", "Keep", "Wait"), 0)
     for number in range(1 + WARM_UP + n_rounds):
         snapshot = cluster.snapshot()
         wall_s, cpu_s = time.perf_counter(), time.process_time()
-        plan = decide(snapshot, policy=policy, memory=memory)
+        plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
         wall_ms.append((time.perf_counter() - wall_s) * 1000)
         cpu_ms.append((time.process_time() - cpu_s) * 1000)
         memory = plan.memory

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.commands.files import check_can_fill, fill, has_matplotlib
-from scheduler.commands.options import add_world, count, parameters_in, setting_of
+from scheduler.commands.options import add_environment, count, parameters_in, setting_of
 from scheduler.commands.progress import Bars
 from scheduler.simulator.environments.registry import ENVIRONMENTS, Setting
-from scheduler.simulator.reports.comparison import Contestant, PolicyRun, alone_times, contestants_in, play, table
+from scheduler.simulator.reports.comparison import (
+    ComparedPolicy,
+    PolicyRun,
+    alone_times,
+    compared_policies,
+    play,
+    table,
+)
 from scheduler.simulator.reports.figures import averages, can_draw, compared, gantt
 from scheduler.simulator.reports.summary import csv_of, curve_rows, markdown_of
 
@@ -24,7 +31,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("compare", help="play the same traces under several policies")
     parser.add_argument("--policies", required=True, metavar="A,B", help="names, or label=name for one of them twice")
     parser.add_argument("--param", action="append", default=[], metavar="LABEL.K=V", help="a parameter of one of them")
-    add_world(parser, several=True)
+    add_environment(parser, several=True)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for tables and figures")
     parser.add_argument("--processes", type=count, default=os.cpu_count() or 1, metavar="N", help="processes at once")
     parser.set_defaults(command=_compare)
@@ -32,47 +39,47 @@ def add(commands: Any) -> None:
 
 @dataclass(frozen=True)
 class _Cell:
-    """One simulation that is to be played."""
+    """One simulation that is to be runs."""
 
     number: int
-    contestant: Contestant
+    entry: ComparedPolicy
     trace: str
     seed: int
     is_drawn: bool  # its Gantt chart, too
 
     @property
     def title(self) -> str:
-        return f"{self.contestant.label} · {os.path.basename(self.trace)} · seed {self.seed}"
+        return f"{self.entry.label} · {os.path.basename(self.trace)} · seed {self.seed}"
 
 
 def _compare(arguments: argparse.Namespace) -> int:
     check_can_fill(arguments.out)
-    contestants = contestants_in(arguments.policies, parameters_in(arguments.param))
+    entries = compared_policies(arguments.policies, parameters_in(arguments.param))
     if len(set(arguments.trace)) < len(arguments.trace):
         raise ValueError("a trace is named twice after --trace; name each once")
-    kind = ENVIRONMENTS[arguments.world]
-    for trace in arguments.trace:  # whatever is wrong with them is told before anything runs
+    kind = ENVIRONMENTS[arguments.environment]
+    for trace in arguments.trace:  # errors in them are reported before anything runs
         setting = setting_of(arguments, policy="fifo", trace=trace, seed=0)
-        for contestant in contestants:
-            kind.make(replace(setting, policy=contestant.policy))
+        for entry in entries:
+            kind.make(replace(setting, policy=entry.policy))
     cells = [
-        _Cell(number, contestant, trace, seed, is_drawn=trace == arguments.trace[0] and seed == 0)
-        for number, (trace, seed, contestant) in enumerate(
-            (t, s, c) for t in arguments.trace for s in range(arguments.seeds) for c in contestants
+        _Cell(number, entry, trace, seed, is_drawn=trace == arguments.trace[0] and seed == 0)
+        for number, (trace, seed, entry) in enumerate(
+            (t, s, c) for t in arguments.trace for s in range(arguments.seeds) for c in entries
         )
     ]
     files: dict[str, str | bytes] = {}
-    played: list[PolicyRun] = []
-    for one, pictures in _played(cells, arguments):
-        played.append(one)
+    runs: list[PolicyRun] = []
+    for one, pictures in _run_cells(cells, arguments):
+        runs.append(one)
         files |= pictures
-    rows = table(played)
-    files |= {"table.csv": csv_of(rows), "table.md": markdown_of(rows), "runs.csv": csv_of(_runs(played))}
-    files |= {"jobs.csv": csv_of([{**_marks(one), **row} for one in played for row in one.rows])}
-    files |= {"curves.csv": csv_of([_marks(one) | row for one in played for row in curve_rows(one.curves)])}
+    rows = table(runs)
+    files |= {"table.csv": csv_of(rows), "table.md": markdown_of(rows), "runs.csv": csv_of(_runs(runs))}
+    files |= {"jobs.csv": csv_of([{**_marks(one), **row} for one in runs for row in one.rows])}
+    files |= {"curves.csv": csv_of([_marks(one) | row for one in runs for row in curve_rows(one.curves)])}
     if has_matplotlib():
-        first = {one.label: one.curves for one in reversed(played)}
-        files |= compared({c.label: first[c.label] for c in contestants})
+        first = {one.label: one.curves for one in reversed(runs)}
+        files |= compared({c.label: first[c.label] for c in entries})
         files |= averages([(row["policy"], row["avg_jct_s"], row["sd_s"]) for row in rows])
     fill(arguments.out, files)
     print(files["table.md"])
@@ -83,12 +90,12 @@ def _marks(one: PolicyRun) -> dict[str, Any]:
     return {"policy": one.label, "trace": one.trace, "seed": one.seed}
 
 
-def _runs(played: Sequence[PolicyRun]) -> list[dict[str, Any]]:
+def _runs(runs: Sequence[PolicyRun]) -> list[dict[str, Any]]:
     return [
         _marks(one)
         | {key: value for key, value in one.figures.items() if not isinstance(value, Mapping)}
         | {"decision_ms": one.figures["decision_ms"]["mean"], "decision_p99_ms": one.figures["decision_ms"]["p99"]}
-        for one in played
+        for one in runs
     ]
 
 
@@ -97,7 +104,7 @@ def _runs(played: Sequence[PolicyRun]) -> list[dict[str, Any]]:
 _Found = tuple[PolicyRun, dict[str, bytes]]
 
 
-def _played(cells: Sequence[_Cell], arguments: argparse.Namespace) -> Iterator[_Found]:
+def _run_cells(cells: Sequence[_Cell], arguments: argparse.Namespace) -> Iterator[_Found]:
     """In the order of the cells."""
     n_processes = min(arguments.processes, len(cells))
     progress = multiprocessing.Array("q", 2 * len(cells), lock=False)  # done and all jobs of every cell
@@ -135,9 +142,9 @@ def _begin(arguments: argparse.Namespace, progress: Any) -> None:
 
 def _play(cell: _Cell, draw: Any = None) -> _Found:
     arguments, progress = _Process.arguments, _Process.progress
-    kind = ENVIRONMENTS[arguments.world]
+    kind = ENVIRONMENTS[arguments.environment]
     period_s = kind.period_s if arguments.period is None else arguments.period
-    setting: Setting = setting_of(arguments, policy=cell.contestant.policy, trace=cell.trace, seed=cell.seed)
+    setting: Setting = setting_of(arguments, policy=cell.entry.policy, trace=cell.trace, seed=cell.seed)
     key = (cell.trace, cell.seed)
     if key not in _Process.alone:
         _Process.alone[key] = alone_times(kind, setting, period_s=period_s)
@@ -150,12 +157,12 @@ def _play(cell: _Cell, draw: Any = None) -> _Found:
     one, outcome = play(
         kind,
         setting,
-        cell.contestant,
+        cell.entry,
         period_s=period_s,
         alone=_Process.alone[key],
         stopwatch=time.perf_counter,
         on_progress=on_progress,
     )
-    name = f"gantt_{cell.contestant.label}"
+    name = f"gantt_{cell.entry.label}"
     pictures = gantt(outcome, nodes=setting.cluster.nodes, name=name) if cell.is_drawn and can_draw() else {}
     return one, pictures

@@ -12,11 +12,11 @@ from scheduler.commands.files import read_text
 from scheduler.commands.options import seconds
 from scheduler.simulator.environments.environment import Environment
 from scheduler.simulator.environments.failing import CHECKPOINT_EVERY_S, FailingEnvironment, Rewindable
-from scheduler.simulator.failures import Failure, Odds, drawn, mishaps_in
+from scheduler.simulator.failures import Failure, FailureRates, drawn_failures, failures_in
 from scheduler.simulator.traces.trace import BadInput
 
 
-def add_mishaps(parser: argparse.ArgumentParser) -> None:
+def add_failures(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("failures", "jobs on a lost node go back to their last checkpoint and wait again")
     group.add_argument("--failures", metavar="FILE", help="YAML: lost: and slow:, each a list of {node, at_s, for_s}")
     group.add_argument("--node-mtbf-s", type=seconds, metavar="S", help="mean time between two losses of a node")
@@ -40,35 +40,37 @@ def pace(text: str) -> float:
     return value
 
 
-def struck_by(arguments: argparse.Namespace, world: Environment, *, name: str) -> Environment:
-    """The world with the mishaps that add_mishaps' options ask for; itself if they ask for none.
+def with_failures(arguments: argparse.Namespace, environment: Environment, *, name: str) -> Environment:
+    """The environment with the failures that add_failures' options ask for; itself if they ask for none.
 
-    Raises BadInput for a world that cannot take progress back, or a file that cannot be used.
+    Raises BadInput for an environment that cannot take progress back, or a file that cannot be used.
     """
-    nodes = [node.name for node in world.nodes]
-    mishaps: Iterable[Failure]
+    nodes = [node.name for node in environment.nodes]
+    failures: Iterable[Failure]
     if arguments.failures:
         if arguments.node_mtbf_s or arguments.slow_every_s:
-            raise BadInput(arguments.failures, None, "failures are told or drawn, not both; leave one of them out")
-        mishaps = _read(arguments.failures, nodes)
+            raise BadInput(arguments.failures, None, "failures come from a file or are drawn, not both; leave one out")
+        failures = _read(arguments.failures, nodes)
     elif arguments.node_mtbf_s or arguments.slow_every_s:
-        odds = Odds(
+        rates = FailureRates(
             arguments.node_mtbf_s,
             arguments.node_mttr_s,
             arguments.slow_every_s,
             arguments.slow_for_s,
             arguments.slow_pace,
         )
-        mishaps = drawn(odds, nodes, seed=arguments.seed)
+        failures = drawn_failures(rates, nodes, seed=arguments.seed)
     else:
-        return world
-    if not hasattr(world, "rewind"):
-        raise BadInput(name, None, f"the {arguments.world} world knows no failures; take another one")
-    return FailingEnvironment(cast("Rewindable", world), mishaps, checkpoint_every_s=arguments.checkpoint_every_s)
+        return environment
+    if not hasattr(environment, "rewind"):
+        raise BadInput(name, None, f"the {arguments.environment} environment knows no failures; take another one")
+    return FailingEnvironment(
+        cast("Rewindable", environment), failures, checkpoint_every_s=arguments.checkpoint_every_s
+    )
 
 
 def _read(path: str, nodes: list[str]) -> list[Failure]:
     try:
-        return mishaps_in(yaml.safe_load(read_text(path)), nodes, name=path)
+        return failures_in(yaml.safe_load(read_text(path)), nodes, name=path)
     except yaml.YAMLError as error:
         raise BadInput(path, None, f"not YAML: {' '.join(str(error).split())}") from error

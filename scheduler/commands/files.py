@@ -98,7 +98,7 @@ def read_cluster(path: str) -> Cluster:
 
 
 def data_in(path: str) -> Data:
-    """The folder's files by their names in it; read when a world asks for them."""
+    """The folder's files by their names in it; read when an environment asks for them."""
     folder = Path(path)
     if not folder.is_dir():
         raise BadInput(path, None, "there is no such folder; check --data")

@@ -1,4 +1,6 @@
-"""Options that several commands have, and what is made of them: policies with parameters, worlds, a progress bar."""
+"""Options that several commands have, and what is made of them: policies with parameters, environments, a progress
+bar.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from scheduler.simulator.traces.formats import read_trace
 
 def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
     parser.add_argument(
-        "--policy", required=required, default=default, metavar="NAME", help=", ".join(sorted(POLICIES))
+        "--policy",
+        required=required,
+        default=default,
+        metavar="NAME",
+        help=f"{', '.join(sorted(POLICIES))}; or module:Class",
     )
     parser.add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of the policy")
 
@@ -26,14 +32,19 @@ def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None
     parser.add_argument("--json", metavar="OUT", help=f"write {what} here; - is the terminal")
 
 
-def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """several: traces and seeds instead of one each."""
     parser.add_argument(
-        "--world", choices=sorted(ENVIRONMENTS), default="counting", help="what is true in the simulation"
+        "--environment",
+        "--world",
+        dest="environment",
+        choices=sorted(ENVIRONMENTS),
+        default="counting",
+        help="what is true in the simulation; --world is another name of the option",
     )
     parser.add_argument("--trace", required=True, metavar="FILE", nargs="+" if several else None)
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
-    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the worlds that are made of them")
+    parser.add_argument("--data", metavar="DIR", help="measured profiles, for the environments that are made of them")
     parser.add_argument(
         "--information",
         choices=[kind.value for kind in Information],
@@ -44,14 +55,16 @@ def add_world(parser: argparse.ArgumentParser, *, several: bool = False) -> None
     else:
         parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument(
-        "--period", type=seconds, metavar="S", help="decide every S seconds only (else as the world does)"
+        "--period", type=seconds, metavar="S", help="decide every S seconds only (else as the environment does)"
     )
 
 
 def setting_of(
     arguments: argparse.Namespace, *, policy: str, trace: str | None = None, seed: int | None = None
 ) -> Setting:
-    """What add_world's options say, for that policy; with one of several traces and seeds, if given."""
+    """The setting that add_environment's options describe, for that policy; with one of several traces and seeds, if
+    given.
+    """
     name = arguments.trace if trace is None else trace
     return Setting(
         read_trace(read_text(name), name=name),
@@ -115,7 +128,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def progress_bar() -> Callable[[int, int], None] | None:
-    """None where nobody watches."""
+    """None where standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
 

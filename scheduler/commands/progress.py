@@ -20,7 +20,7 @@ class Bars:
         self._is_watched = sys.stderr.isatty()
         self._n_drawn = 0
         self._drawn_at_s = 0.0
-        self._told: set[int] = set()
+        self._announced: set[int] = set()
         self._wide = max((len(title) for title in titles), default=0)
 
     def __enter__(self) -> Bars:
@@ -37,7 +37,7 @@ class Bars:
         self._drawn_at_s = time.monotonic()
         states = [(self._progress[2 * i], self._progress[2 * i + 1]) for i in range(len(self._titles))]
         if not self._is_watched:
-            self._tell(states)
+            self._announce(states)
             return
         running = [i for i, (done, most) in enumerate(states) if most and done < most]
         n_ended = sum(bool(most) and done == most for done, most in states)
@@ -51,9 +51,9 @@ class Bars:
         filled = _WIDTH * n_done // max(1, n_all)
         return f"{title:<{self._wide}} {'█' * filled}{'·' * (_WIDTH - filled)} {n_done}/{n_all} {what}"
 
-    def _tell(self, states: Sequence[tuple[int, int]]) -> None:
+    def _announce(self, states: Sequence[tuple[int, int]]) -> None:
         for i, (done, most) in enumerate(states):
-            if most and done == most and i not in self._told:
-                self._told.add(i)
-                n, of = len(self._told), len(self._titles)
+            if most and done == most and i not in self._announced:
+                self._announced.add(i)
+                n, of = len(self._announced), len(self._titles)
                 print(f"{n}/{of} {self._titles[i]}: {done} jobs", file=sys.stderr, flush=True)

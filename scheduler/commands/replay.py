@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.api.records import plan_to_json
 from scheduler.commands.files import check_can_write, read_rounds, write_json
 from scheduler.commands.options import add_json, parameters_in
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
 from scheduler.simulator.recorded_rounds import replay_round
 
 
@@ -25,14 +25,14 @@ def _replay(arguments: argparse.Namespace) -> int:
     """Exit status 1 if a round comes out otherwise than recorded."""
     check_can_write(arguments.json)
     rounds = read_rounds(arguments.rounds)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param)) if arguments.policy else None
+    policy = load_policy(arguments.policy, parameters_in(arguments.param)) if arguments.policy else None
     plans, n_other = [], 0
     for number, one in enumerate(rounds, start=1):
         plan = replay_round(one, policy=policy)
         plans.append(plan_to_json(plan))
         differing = [d.job for d in plan.decisions if one.plan is not None and d not in one.plan.decisions]
         n_other += bool(differing)
-        same = "as recorded" if one.plan and not differing else f"otherwise for {', '.join(differing) or 'nobody'}"
+        same = "as recorded" if one.plan and not differing else f"otherwise for {', '.join(differing) or 'no job'}"
         print(f"round {number}: {len(plan.decisions)} jobs, {plan.policy}: {same if one.plan else 'not recorded'}")
     if arguments.json:
         write_json(arguments.json, plans)

@@ -7,10 +7,10 @@ import json
 import time
 from typing import Any
 
-from scheduler.commands.failures import add_mishaps, struck_by
+from scheduler.commands.failures import add_failures, with_failures
 from scheduler.commands.files import check_can_fill, check_can_write, fill, has_matplotlib, write_json
-from scheduler.commands.options import add_json, add_policy, add_world, parameters_in, progress_bar, setting_of
-from scheduler.policies import policy_named
+from scheduler.commands.options import add_environment, add_json, add_policy, parameters_in, progress_bar, setting_of
+from scheduler.policies.loading import load_policy
 from scheduler.simulator import simulate
 from scheduler.simulator.environments.registry import ENVIRONMENTS
 from scheduler.simulator.reports.broken_guarantees import BROKEN_COLUMNS, broken_guarantees, guarantees_of
@@ -22,8 +22,8 @@ from scheduler.simulator.reports.summary import csv_of, curve_rows, curves_of, j
 def add(commands: Any) -> None:
     parser = commands.add_parser("simulate", help="replay a trace through a policy")
     add_policy(parser, required=True)
-    add_world(parser)
-    add_mishaps(parser)
+    add_environment(parser)
+    add_failures(parser)
     add_json(parser)
     parser.add_argument(
         "--report", metavar="DIR", help="write a table of the jobs, curves and figures into this folder"
@@ -35,14 +35,14 @@ def add(commands: Any) -> None:
 def _simulate(arguments: argparse.Namespace) -> int:
     check_can_write(arguments.json)
     check_can_fill(arguments.report)
-    policy = policy_named(arguments.policy, parameters_in(arguments.param))
-    kind = ENVIRONMENTS[arguments.world]
+    policy = load_policy(arguments.policy, parameters_in(arguments.param))
+    kind = ENVIRONMENTS[arguments.environment]
     setting = setting_of(arguments, policy=arguments.policy)
-    world = struck_by(arguments, kind.make(setting), name=setting.trace.name)
-    nodes = world.nodes
+    environment = with_failures(arguments, kind.make(setting), name=setting.trace.name)
+    nodes = environment.nodes
     period_s = kind.period_s if arguments.period is None else arguments.period
     outcome = simulate(
-        world,
+        environment,
         policy=policy,
         period_s=period_s,
         seed=arguments.seed,
@@ -58,7 +58,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
             "jobs.csv": csv_of(job_rows(outcome, rho=rho)),
             "curves.csv": csv_of(curve_rows(curves)),
         }
-        if guaranteed := guarantees_of(world.tenants):
+        if guaranteed := guarantees_of(environment.tenants):
             broken = broken_guarantees(outcome, guarantees=guaranteed)
             files["broken.csv"] = csv_of([vars(one) for one in broken], names=BROKEN_COLUMNS)
         if not arguments.no_figures and has_matplotlib():

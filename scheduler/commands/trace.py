@@ -9,13 +9,13 @@ import yaml
 
 from scheduler.commands.files import check_can_write, data_in, write_text
 from scheduler.commands.options import count, natural
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE
 from scheduler.simulator.environments.registry import sharing_tables
 from scheduler.simulator.traces.clusters import cluster_to_mapping, uniform_cluster
 from scheduler.simulator.traces.formats import trace_to_csv
+from scheduler.simulator.traces.gavel_tables import STANDARD_TYPE
 from scheduler.simulator.traces.synthetic import FAMILIES, SIZES, DayTenant, made_up_day, measured_families, quota_of
 
-_TENANTS = ["research:3:24", "product:2:24", "students:2:8", "partners:1:8"]
+_TENANTS = (("research", 3, 3), ("product", 2, 3), ("students", 2, 1), ("partners", 1, 1))  # share, eighths of the GPUs
 
 
 def add(commands: Any) -> None:
@@ -23,9 +23,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--tenants",
         nargs="+",
-        default=_TENANTS,
         metavar="NAME:SHARE:GPUS",
-        help=f"its share of the submissions, and its guaranteed GPUs; {' '.join(_TENANTS)} if not given",
+        help="its share of the submissions, and its guaranteed GPUs; four tenants that share all GPUs if not given",
     )
     parser.add_argument("--n-jobs", type=count, default=300)
     parser.add_argument("--nodes", type=count, default=8)
@@ -41,7 +40,9 @@ def add(commands: Any) -> None:
         help="shares of the submissions that ask for so many GPUs; 1:0.5 2:0.18 4:0.16 8:0.11 16:0.05 if not given",
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="the sharing world's profiles: jobs of the types measured there on a V100, rigid"
+        "--data",
+        metavar="DIR",
+        help="profiles of the sharing environment: jobs of the types measured on a V100, rigid",
     )
     parser.add_argument("--seed", type=natural, default=0)
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace, in MLHub's own format")
@@ -52,8 +53,9 @@ def add(commands: Any) -> None:
 def _trace(arguments: argparse.Namespace) -> int:
     check_can_write(arguments.out)
     check_can_write(arguments.cluster_out)
-    tenants = [_tenant(text, i, len(arguments.tenants)) for i, text in enumerate(arguments.tenants)]
     n_gpus = arguments.nodes * arguments.gpus
+    named = arguments.tenants or [f"{name}:{share}:{n_gpus * eighths // 8}" for name, share, eighths in _TENANTS]
+    tenants = [_tenant(text, i, len(named)) for i, text in enumerate(named)]
     day = made_up_day(
         tenants=tenants,
         n_jobs=arguments.n_jobs,
@@ -70,7 +72,7 @@ def _trace(arguments: argparse.Namespace) -> int:
             n_nodes=arguments.nodes,
             n_gpus=arguments.gpus,
             n_racks=arguments.racks,
-            gpu_type=USUAL_TYPE if arguments.data else "gpu",
+            gpu_type=STANDARD_TYPE if arguments.data else "gpu",
             uplink_bps=100e9,
             nic_bps=25e9,
         )

@@ -24,7 +24,7 @@ class TargetPrediction:
 
 
 def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: bool) -> TargetPrediction | None:
-    """When the curve reaches the target; None when the points do not say: too few, too noisy, or never.
+    """When the curve reaches the target; None when the points do not tell it: too few, too noisy, or never.
 
     points: (step, value), steps rising. falls: lower is better.
     """
@@ -42,7 +42,7 @@ def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: boo
     if best is None or spread <= 0 or best[0] > (0.25 * spread) ** 2:
         return None
     now = float(steps_P[-1])
-    # limits that fit nearly as well say how sure this is
+    # limits that fit nearly as well give the uncertainty
     good = [_step_at(goal, fit) for fit in fits if fit[0] <= 1.5 * best[0] + 1e-12]
     known = [step for step in good if step is not None]
     expected = _step_at(goal, best)

@@ -19,7 +19,7 @@ from statistics import median
 from scheduler.api.snapshot import JobSnapshot
 
 NEWEST = 20  # observations of a family and a kind count; what they cost changes with code and images
-FEWEST = 3  # of its own, below which a family's estimate says that it has few
+FEWEST = 3  # of its own, below which a family's estimate counts as resting on few
 OFFSET_S = 0.1  # added before logarithms: nothing was ever lost in most stops
 PRIOR_S = {"start": 15.0, "leave": 2.0, "loss": 0.0}
 _PRIOR_WITHIN, _PRIOR_BETWEEN = 0.3**2, 0.8**2  # variances of logarithms, each worth _WORTH observations
@@ -45,7 +45,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class CostObservation:
-    """Seconds that one attempt took, as its pods told; newest first where order matters."""
+    """Seconds that one attempt took, as its pods reported; newest first where order matters."""
 
     family: str
     kind: CostKind
@@ -54,7 +54,9 @@ class CostObservation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """seconds: expected of the next one (a median). low_s to high_s: two of three lie there. n: of the family's own."""
+    """seconds: expected of the next one (a median). low_s to high_s: two of three are expected there. n: of the
+    family's own.
+    """
 
     seconds: float
     low_s: float
@@ -64,7 +66,7 @@ class Estimate:
 
     @property
     def error_s(self) -> float:
-        """Half of what two of three lie within."""
+        """Half of the interval of two in three."""
         return (self.high_s - self.low_s) / 2
 
     @property
@@ -102,17 +104,17 @@ class Costs:
 
     @property
     def preempt_s(self) -> float:
-        """Before the GPUs are somebody else's, and to be done again."""
+        """Seconds of leaving, and of work that is done again."""
         return self.leave.seconds + self.loss.seconds
 
     @property
     def resize_s(self) -> float:
-        """Of a move, too."""
+        """Seconds of a resize, and of a move."""
         return self.preempt_s + self.start.seconds
 
     @property
     def restart(self) -> Estimate:
-        """Of leave, loss and start together; their errors are independent. It rests on what the weakest rests on.
+        """Of leave, loss and start together; their errors are independent. Its basis is the weakest of theirs.
 
         Where nothing of its own was lost so far, or nothing left yet, n counts none, though starts were measured.
         """

@@ -34,6 +34,11 @@ def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  #
     return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))
 
 
+def adapts_batch(job: JobSnapshot) -> bool:
+    """Whether the scheduler chooses the job's batch: its user allows a range, and its noise scale is known."""
+    return job.max_batch_size is not None and job.noise_scale is not None
+
+
 def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
     """The declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
 
@@ -56,7 +61,7 @@ def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
 
 @lru_cache(maxsize=1 << 14)
 def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> BatchSizes:
-    """One and the same for all who have it: not to be changed."""
+    """The object is shared by all callers: it must not be changed."""
     local = max(batch_size / n_workers, 1.0)
     passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
     return BatchSizes(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
@@ -83,7 +88,7 @@ class BatchSchedule:
         return float(np.interp(steps, self.steps_K, self.seconds_K)) + beyond * self.last_step_s
 
 
-def course_of(
+def batch_schedule(
     noise_ahead: Sequence[tuple[float, float]],
     *,
     size_B: Floats,

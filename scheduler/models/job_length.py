@@ -1,6 +1,6 @@
-"""How much is left of jobs whose length nobody told: learnt from how long others turned out to be.
+"""The remaining work of jobs of unknown length, learnt from how long other jobs turned out to be.
 
-Pure: who was seen how far, and who ended how far, travels in the plan's memory from round to round. Work is counted in
+Pure: the work of running and of ended jobs travels in the plan's memory from round to round. Work is counted in
 GPU-seconds of training alone. Axis B: bins of work, each 2^(1/2) times as wide as the one before.
 """
 
@@ -46,9 +46,9 @@ class JobLengthModel:
     def see(
         self, done: Mapping[str, tuple[str, float, float]], *, withdrawn: Collection[str] = (), now_s: float
     ) -> None:
-        """Who is here: (family, work done, work it does in a second at most). Who is gone ended, just now.
+        """Records present jobs: (family, work done, work per second at most). Absent ones ended just now.
 
-        Withdrawn ones, who were cancelled, would have gone on: they count as longer than they came.
+        Withdrawn (cancelled) jobs count as censored: longer than they came.
         """
         for job_id in [job_id for job_id in self._open if job_id not in done]:
             family, work, pace, at_s = self._open.pop(job_id)
@@ -83,7 +83,7 @@ class JobLengthModel:
         return kept
 
     def _chance_B(self, family: str) -> Floats:  # noqa: N802 (arrays wear their axes)
-        """The chance to end within each bin of who comes to it."""
+        """The chance of a job that reaches a bin to end within it, for each bin."""
         if self._bins is None:
             there = [(seen[0], float(seen[1])) for seen in self._open.values()]
             self._bins = _counts(self._ended), _counts([*there, *self._cut_short])
@@ -124,21 +124,21 @@ def _counts(works: Iterable[tuple[str, float]]) -> Counts:
 
 
 def _chance_B(ended_B: Ints, there_B: Ints, prior_B: Floats, prior_jobs: float) -> Floats:  # noqa: N802
-    """Of those that came to a bin, the part that ended in it; who is in it still counts as half."""
+    """Of those that came to a bin, the part that ended in it; a job that is still in it counts as half."""
     came_B = (ended_B + there_B)[::-1].cumsum()[::-1] - there_B / 2
     return np.asarray((ended_B + prior_jobs * prior_B) / (came_B + prior_jobs))
 
 
 @lru_cache(maxsize=1 << 12)
 def _left_B(chances: bytes) -> Floats:  # noqa: N802
-    """1 / the Gittins index at the beginning of each bin; who ends in a bin does so in its middle on average.
+    """1 / the Gittins index at the beginning of each bin; jobs end in the middle of a bin on average.
 
     chances: to end in each bin, as bytes: they change seldom, so that the same ones are looked up.
     """
     chance_B = np.frombuffer(chances)
     stays_B = 1 - chance_B
     before_BB = np.where(_IS_LATER_BB, np.concatenate(([1.0], stays_B[:-1])), 1.0)
-    reaches_BB = before_BB.cumprod(axis=1)  # the later bin, of who is at the beginning of the earlier one
+    reaches_BB = before_BB.cumprod(axis=1)  # reaches the later bin, from the beginning of the earlier one
     spent_BB = np.where(_IS_BEFORE_BB, 0.0, reaches_BB * np.diff(EDGE_B) * (1 - chance_B / 2)).cumsum(axis=1)
     ended_BB = np.where(_IS_BEFORE_BB, 1.0, 1 - reaches_BB * stays_B)
     return np.asarray(np.where(_IS_BEFORE_BB, np.inf, spent_BB / ended_BB).min(axis=1))

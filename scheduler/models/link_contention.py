@@ -9,42 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.network.flows import Flow, Links
-from scheduler.models.speed.fitting import ALWAYS_EXPOSED, HIDING
+from scheduler.models.speed.fitting import HIDING
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.models.speed.link_demand import LinkDemand
+from scheduler.models.speed.step_time_cache import batch_key
 
 MOST_MET = 32  # gangs on a place's links that are looked at; with more, all of them have next to nothing
-
-
-@dataclass(frozen=True)
-class LinkDemand:
-    """A gang on a place, alone: step_s of which compute_s hides traffic, latency_s and wire_s of synchronisation.
-
-    worth: declared steps that one step here counts for, less than 1 where its batch is smaller.
-    """
-
-    flow: Flow
-    step_s: float
-    compute_s: float
-    latency_s: float
-    wire_s: float
-    hides: float
-    worth: float = 1.0
-
-    def slower_step_s(self, wire_s: float) -> float:
-        """The step where the bytes take that long instead."""
-        more_s = self._exposed_s(self.latency_s + wire_s) - self._exposed_s(self.latency_s + self.wire_s)
-        return self.step_s + max(0.0, more_s)
-
-    def duty(self, wire_s: float) -> float:
-        """The part of the time in which it sends, then."""
-        return min(1.0, wire_s / max(self.slower_step_s(wire_s), 1e-9))
-
-    def _exposed_s(self, sync_s: float) -> float:
-        return max(ALWAYS_EXPOSED * sync_s, sync_s - self.hides * self.compute_s) if self.hides else sync_s
 
 
 @dataclass(frozen=True)
@@ -96,17 +69,15 @@ class LinkContention:
         """What the gang would ask of the links; None where nothing leaves its node. Remembered with its speed model."""
         if len(allocation.shares) < 2:
             return None
-        memo = self._speeds.model(job).memo
-        batch = (job.batch_size, job.max_local_batch, job.max_batch_size, job.noise_scale)
-        key = ("demand", self._speeds.terrain.serial, allocation, batch)
-        if key not in memo:
-            memo[key] = self._work_out(job, allocation)
-        return cast("LinkDemand | None", memo[key])
+        table, key = self._speeds.tables(job).link_demands, (allocation, batch_key(job), job.noise_scale)
+        if key not in table:
+            table.store(key, self._demand(job, allocation))
+        return table[key]
 
     def alone_step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The step there, were nobody else on the links: no effect has a shorter one."""
+        """The step there with the links to itself: no effect has a shorter one."""
         demand = self.demand(job, allocation)
-        return self._speeds.step_s_on(job, allocation) if demand is None else demand.step_s / demand.worth
+        return self._speeds.step_s_on(job, allocation) if demand is None else demand.step_s / demand.declared_per_step
 
     def effect(self, job: JobSnapshot, allocation: GangAllocation) -> PlacementEffect:
         """Were the gang there (and nowhere else): its step, and what becomes of those that it meets.
@@ -124,8 +95,8 @@ class LinkContention:
         link = self._links.index(kind, name)
         return self._load(link) if link is not None else 0.0
 
-    def _work_out(self, job: JobSnapshot, allocation: GangAllocation) -> LinkDemand | None:
-        layout, mode = self._speeds.terrain.layout_of(allocation), allocation.mode
+    def _demand(self, job: JobSnapshot, allocation: GangAllocation) -> LinkDemand | None:
+        layout, mode = self._speeds.topology.layout_of(allocation), allocation.mode
         flow = self._links.flow(allocation, layout, parameters_bytes=job.parameters_bytes)
         latency_s, wire_s = self._speeds.model(job).sync_parts_s(layout, mode)
         if flow is None or wire_s <= 0:
@@ -134,8 +105,8 @@ class LinkContention:
         nominal_s = max(bits / self._capacity[link] for link, bits in zip(flow.links, flow.bits, strict=True))
         fitted = Flow(flow.links, tuple(bits * wire_s / nominal_s for bits in flow.bits))
         hides = 0.0 if mode is Mode.PARAMETER_SERVER else HIDING
-        worth = step_s / self._speeds.step_s_on(job, allocation)
-        return LinkDemand(fitted, step_s, compute_s, latency_s, wire_s, hides, worth)
+        declared_per_step = step_s / self._speeds.step_s_on(job, allocation)
+        return LinkDemand(fitted, step_s, compute_s, latency_s, wire_s, hides, declared_per_step)
 
     def _work_out_effect(self, job: JobSnapshot, allocation: GangAllocation) -> PlacementEffect:
         demand = self.demand(job, allocation)
@@ -144,7 +115,7 @@ class LinkContention:
         bits = max(demand.flow.bits)
         met = [other for other in self._met(demand.flow.links) if other != job.id]
         if not met:
-            return PlacementEffect(demand.step_s / demand.worth, bits / demand.wire_s)
+            return PlacementEffect(demand.step_s / demand.declared_per_step, bits / demand.wire_s)
         loads = {link: self._load(link) - self._duty(link, job.id) for link in demand.flow.links}
         own_duty = demand.duty(self._wire_s(demand, loads))  # 1
         slowed = []
@@ -162,7 +133,7 @@ class LinkContention:
             if after_s > before_s:
                 slowed.append((other, before_s, after_s))
         wire_s = self._wire_s(demand, loads)  # 3
-        return PlacementEffect(demand.slower_step_s(wire_s) / demand.worth, bits / wire_s, tuple(slowed))
+        return PlacementEffect(demand.slower_step_s(wire_s) / demand.declared_per_step, bits / wire_s, tuple(slowed))
 
     def _wire_s(self, demand: LinkDemand, loads: Mapping[int, float]) -> float:
         """Seconds of its bytes on its slowest link. loads: by link, the sum of the others' duty cycles."""

@@ -10,7 +10,7 @@ P90_SIGMAS = 1.2816
 
 
 def steps_left(job: JobSnapshot) -> float:
-    """Optimiser steps to go. At least one: a job that has done all its steps still has to say so.
+    """Optimiser steps to go. At least one: a job that has done all its steps still has to report it.
 
     Of a job of unknown length, what others like it suggest (lengths.py); where nothing was learnt, as many as it has
     done: the median where any length is as likely as its double.

@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.api.arrays import Ints
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, NodeAllocation
 from scheduler.api.topology import Node
-from scheduler.placement.node_arrays import ground_of
+from scheduler.placement.node_arrays import NodeArrays
 
 _CPU_GRAIN = 1e-9  # CPUs are sums of floats
 
@@ -37,7 +37,7 @@ class FreeResources:
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self.ground = ground_of(tuple(nodes))
+        self.ground = NodeArrays(tuple(nodes))
         self.nodes: Mapping[str, Node] = self.ground.nodes
         self._gpus = dict(self.ground.whole)
         self._n_free_N = self.ground.n_gpus_N.copy()

@@ -12,24 +12,11 @@ import numpy as np
 from scheduler.api.arrays import Ints
 from scheduler.api.topology import Node
 
-_NEWEST: list[NodeArrays] = []
-_MOST_GROUNDS = 4
-
-
-def ground_of(nodes: tuple[Node, ...]) -> NodeArrays:
-    """That of the rounds before, as long as nothing changed."""
-    for known in _NEWEST:
-        if known.node_N == nodes:
-            return known
-    _NEWEST.insert(0, NodeArrays(nodes))
-    del _NEWEST[_MOST_GROUNDS:]
-    return _NEWEST[0]
-
 
 class NodeArrays:
     """node_N: the nodes. nodes, place: a node and its index by name. rank_N: by name. rack_N: index into racks.
 
-    whole: the GPUs of each node, by name. most_gpus: of one node. memo: for those who work out more of the nodes alone.
+    whole: the GPUs of each node, by name. most_gpus: of one node.
     """
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
@@ -48,7 +35,6 @@ class NodeArrays:
         self.is_open_N = np.array([node.is_schedulable for node in nodes], dtype=np.bool_)
         self.whole: dict[str, frozenset[int]] = {node.name: _first(node.n_gpus) for node in nodes}
         self.most_gpus = int(self.n_gpus_N.max(initial=0))
-        self.memo: dict[object, object] = {}
         kind_N = np.array([self.types.index(node.gpu_type) for node in nodes], dtype=np.int64)
         self._open_of = {t: np.flatnonzero(self.is_open_N & (kind_N == i)) for i, t in enumerate(self.types)}
 

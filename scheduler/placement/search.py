@@ -55,7 +55,7 @@ class PlacementSearch:
             return None
         best_s = self.step_s(job, found)
         expected_s = self.expected_s(job, grant)
-        per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
+        per_node = self.speeds.topology.gpus_per_node(grant.gpu_type)
         n = grant.n_workers
         while best_s > expected_s * (1 + SCATTERED) and n > least:
             n = max(least, n - 1 if n <= per_node else n // 2)
@@ -83,7 +83,7 @@ class PlacementSearch:
         if found is None:
             return False
         loads = [len(share.gpus) for share in found.shares if share.gpus]
-        per_node = self.speeds.terrain.gpus_per_node(grant.gpu_type)
+        per_node = self.speeds.topology.gpus_per_node(grant.gpu_type)
         n_nodes = grant.n_nodes or -(-grant.n_workers // per_node)
         return len(loads) <= n_nodes and (not grant.n_nodes or max(loads) <= -(-grant.n_workers // n_nodes))
 
@@ -127,7 +127,7 @@ class PlacementSearch:
         self, free: FreeResources, job: JobSnapshot, spots: tuple[NodeWorkers, ...], keep: GangAllocation | None
     ) -> GangAllocation | None:
         """The mode that is fastest on these spots, and as many servers as find room."""
-        layout = self.speeds.terrain.layout_on({node.name: k for node, k in spots})
+        layout = self.speeds.topology.layout_on({node.name: k for node, k in spots})
         mode, n_servers = self.speeds.best_mode(job, layout)
         allocation: GangAllocation | None
         allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)

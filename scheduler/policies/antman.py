@@ -1,4 +1,4 @@
-"""AntMan: guaranteed jobs have GPUs of their own, opportunistic ones run beside them on what is left; nobody is moved.
+"""AntMan: guaranteed jobs have GPUs of their own, opportunistic ones share them on what is left; no job is moved.
 
 Source: Xiao et al., AntMan (OSDI '20), sec. 4, as simplified in the simulator of Muri (SIGCOMM '22).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
@@ -21,7 +21,7 @@ class Antman:
     """Jobs of a priority above 0 are guaranteed, the others opportunistic; inside a class in order of submission.
 
     1. those that run stay; 2. guaranteed jobs get GPUs without a guaranteed job, opportunistic ones get GPUs without an
-    opportunistic one: first those with nobody at all, then those beside the other class.
+    opportunistic one: first those with no job at all, then those with the other class.
     reserves: a guaranteed job that does not fit sets GPUs without a guaranteed one aside for itself, piece by piece: as
     many as come free on the one node that had most of them, or whole nodes, if it is larger than one. Opportunistic
     jobs may run there meanwhile.
@@ -29,6 +29,7 @@ class Antman:
 
     reserves: bool = True
     name: str = "antman"
+    is_opportunistic: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         case = _Case(view, budget, memory.get("reserved", {}) if self.reserves else None)
@@ -108,7 +109,7 @@ class _Case:
         return pieces
 
     def confirm(self, job: JobSnapshot) -> None:
-        """It stays where it is, beside whoever of the other class is there."""
+        """It stays where it is, with the jobs of the other class that are there."""
         n, why = n_held(job), (Explanation(Reason.UNCHANGED),)
         others = tuple(self.there[not _is_guaranteed(job)]) if self.may_share else ()
         if not others and self.budget.reserve(job, n):
@@ -127,7 +128,7 @@ class _Case:
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
         elif others and self.may_share and job.profile is not None:
-            gpu_type = self.view.speeds.usual_type(job)
+            gpu_type = self.view.speeds.standard_type(job)
             if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"

@@ -1,4 +1,4 @@
-"""Backfill: in order of submission, but who does not fit lets the next ones pass. Three strictnesses."""
+"""Backfill: in order of submission, but a job that does not fit lets the next ones pass. Three strictnesses."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ class Capacity:
 
     A queue is guaranteed its weight's part of its parent's GPUs; the parents' parts are shared among those queues that
     have jobs. It may have more while others leave it idle, up to its quota (elasticity).
-    inside: "fifo" = by priority and submission, and who does not fit holds up those behind; "fair" = who got least
-    GPU-time first, and nobody is held up. reclaims: jobs above their queue's guarantee leave for those below theirs.
+    inside: "fifo" = by priority and submission, a job that does not fit holds up those behind; "fair" = least
+    GPU-time first, and no job is held up. reclaims: jobs above their queue's guarantee leave for those below theirs.
 
     1. those that run within their queue's guarantee are confirmed, the longest running first;
     2. those that wait, where their queue stays within its guarantee with all that runs in it, the least served queue
@@ -55,7 +55,7 @@ class Capacity:
 
 
 class _Queues:
-    """Who has what, who is next. used: GPUs granted by queue, with those of settled jobs."""
+    """The GPUs of each queue, and the order. used: GPUs granted by queue, with those of settled jobs."""
 
     def __init__(self, policy: Capacity, view: View, budget: Budget) -> None:
         self.budget = budget
@@ -111,7 +111,9 @@ class _Queues:
         return Explanation(Reason.RECLAIMED, facts)
 
     def is_within(self, job: JobSnapshot) -> bool:
-        """Is its queue within its guarantee with the job? Who waits counts after all that runs in the same queue."""
+        """Whether its queue is within its guarantee with the job; a waiting job counts after the queue's running
+        ones.
+        """
         used = self.used[job.tenant] + (n_held(job) or job.fixed_workers)
         if not n_held(job):
             used += sum(n_held(other) for other in self.running.get(job.tenant, ()))
@@ -158,7 +160,7 @@ def guarantees(tenants: Iterable[TenantSnapshot], present: Iterable[str], n_gpus
 
     def share_out(parent: str | None, gpus: float) -> None:
         claims = children.get(parent, [])
-        own = parent is not None and parent in queues  # its own jobs stand beside its children's
+        own = parent is not None and parent in queues  # its own jobs compete with its children's
         parts = _by_weight(claims, gpus, extra_weight=by_id[parent].weight if own and parent is not None else 0.0)
         if parent is not None and own:
             found[parent] = gpus - sum(parts.values())
@@ -170,7 +172,7 @@ def guarantees(tenants: Iterable[TenantSnapshot], present: Iterable[str], n_gpus
 
 
 def _by_weight(claims: list[TenantSnapshot], gpus: float, *, extra_weight: float) -> dict[str, float]:
-    """Parts by weight; who is capped by its quota takes that, and the others share the rest."""
+    """Parts by weight; a queue takes at most its quota, and the others share the rest."""
     parts: dict[str, float] = {}
     left, open_claims = gpus, sorted(claims, key=lambda tenant: tenant.id)
     while open_claims:

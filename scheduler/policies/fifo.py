@@ -1,4 +1,4 @@
-"""First in, first out: by priority, then submission; nobody is preempted, nobody overtakes for want of GPUs."""
+"""First in, first out: by priority, then submission; no job is preempted, none overtakes for want of GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduler.quota.budget import Budget
 class Fifo:
     """Running jobs stay; then waiting jobs in order, each at its fixed size, until one does not fit.
 
-    A job that its tenant's quota refuses is passed over: it holds up nobody of other tenants.
+    A job that its tenant's quota refuses is skipped: it holds up no job of other tenants.
     """
 
     name: str = "fifo"

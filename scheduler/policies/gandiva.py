@@ -17,8 +17,8 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Gandiva:
-    """1. who runs stays, pairs that were measured to do less than least_times the work of one are parted; 2. who waits
-    takes free GPUs in order of submission; 3. the rest is packed beside running jobs of as many GPUs, the least used
+    """1. running jobs stay, pairs measured to do less than least_times the work of one are separated; 2. waiting jobs
+    take free GPUs in order of submission; 3. the rest is co-located with running jobs of as many GPUs, the least used
     first, two a GPU, unless such a pair of families was measured and lost; 4. while somebody waits, jobs that had a
     slice of slice_s make room for those that waited longest.
 
@@ -43,7 +43,7 @@ class Gandiva:
 
 
 class _Case:
-    """One round's scratch board. single: granted jobs that share with nobody, by id."""
+    """One round's scratch board. single: granted jobs that have their GPUs alone, by id."""
 
     def __init__(self, policy: Gandiva, view: View, budget: Budget) -> None:
         self.policy, self.view, self.budget = policy, view, budget
@@ -62,7 +62,7 @@ class _Case:
         """Beside its partner if that gains; those whose slice is over go last, and only if there is room."""
         host = next((one for one in self.single.values() if one.allocation == job.allocation), None)
         if host is not None and self._gains(host, job):
-            self._beside(host, job)
+            self._colocate(host, job)
         elif self._is_over(job) and self.budget.n_left() - n_held(job) < self.reserved:
             return
         else:
@@ -83,7 +83,7 @@ class _Case:
             and self._gains(one, job)
         ]
         if fitting:
-            self._beside(min(fitting, key=lambda one: (-self._times(one, job), one.submitted_at_s, one.id)), job)
+            self._colocate(min(fitting, key=lambda one: (-self._times(one, job), one.submitted_at_s, one.id)), job)
 
     def next_slice_s(self) -> float | None:
         """When the next slice is over, if somebody waits for one."""
@@ -97,7 +97,7 @@ class _Case:
             self.grants.append(Grant(job.id, _size(job), self.budget.gpu_type(job), (why,)))
             self.single[job.id] = job
 
-    def _beside(self, host: JobSnapshot, job: JobSnapshot) -> None:
+    def _colocate(self, host: JobSnapshot, job: JobSnapshot) -> None:
         gpu_type = self.budget.gpu_type(host)
         if not self.budget.reserve_colocated(job, _size(job), gpu_type=gpu_type):
             return
@@ -120,13 +120,13 @@ class _Case:
         return self.view.now_s - since_s >= self.policy.slice_s
 
     def _rank(self, job: JobSnapshot) -> tuple[float, int, float, str]:
-        """Those whose slice is over last, who ran longest the very last."""
+        """Jobs whose slice is over last, the longest-running ones at the very end."""
         over = self._is_over(job)
         since_s = job.allocated_at_s or 0.0
         return (-float(job.priority), int(over), -since_s if over else since_s, job.id)
 
     def _reserved(self) -> int:
-        """GPUs that those who wait need."""
+        """GPUs that waiting jobs need."""
         return sum(job.fixed_workers for job in self.waiting)
 
 

@@ -116,7 +116,7 @@ class _Case:
         return [group for group in groups if group]
 
     def grants(self, groups: Sequence[Group]) -> list[Grant]:
-        """The host of a group is one that is where the group is to be; the others go beside it."""
+        """The host of a group is one that is where the group is to be; the others are co-located with it."""
         grants: list[Grant] = []
         deciding = set(self.rank)
         places = self._places(groups)
@@ -202,7 +202,7 @@ class _Case:
 
 
 def _kind(job: JobSnapshot) -> tuple[Any, ...]:
-    """Who may share: as many GPUs, of the same types; a job without a profile is a kind of its own."""
+    """A key of jobs that may share: as many GPUs, the same types; a job without a profile has its own."""
     may_share = stages_of(job) is not None and job.mode is not Mode.PARAMETER_SERVER
     return _size(job), job.gpu_types, job.shares_within, "" if may_share else job.id
 

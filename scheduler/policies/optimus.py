@@ -1,4 +1,6 @@
-"""Optimus: workers one by one to whoever's completion time falls most by one more; after Peng et al., EuroSys '18."""
+"""Optimus: workers one by one to the job whose completion time falls most by one more; after Peng et al., EuroSys
+'18.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,14 @@ class Optimus:
     """Everybody's least size first, in order of submission; then each next worker where it saves most time.
 
     The gain of a worker is (step time now - step time with it) x remaining steps. Fewest workers are placed first, on
-    the emptiest nodes; who changes is placed anew, at once if the world allows (moves_at_once).
+    the emptiest nodes; jobs that change are placed anew, at once with moves_at_once.
     Source: sec. 4.1, 4.2. Deviation: the speed model is MLHub's, which chooses mode and number of servers, too.
     """
 
     moves_at_once: bool = False
     name: str = "optimus"
     is_elastic: ClassVar[bool] = True
+    knows_true_speeds: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         order = sorted(view.jobs, key=by_submission)

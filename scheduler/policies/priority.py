@@ -23,8 +23,8 @@ class Priority:
     spread: the emptiest GPU type and nodes instead of the best fit, as Borg's earlier worst fit (sec. 3.2).
 
     1. in a band, those that run are confirmed;
-    2. those that wait are scanned by priority, and inside a priority the tenants take turns (sec. 3.2); who is over
-       quota is not admitted, and holds nobody up; who does not fit lets the next ones pass.
+    2. those that wait are scanned by priority, and inside a priority the tenants take turns (sec. 3.2); a tenant over
+       quota is not admitted and holds up no other; a job that does not fit lets the next ones pass.
     """
 
     bands: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""Shortest remaining service first, with preemption: remaining time times GPUs decides who goes first."""
+"""Shortest remaining service first, with preemption: the least remaining time times GPUs goes first."""
 
 from __future__ import annotations
 

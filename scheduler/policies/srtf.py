@@ -1,4 +1,4 @@
-"""Shortest remaining time first, with preemption: whoever is done soonest at its fixed size goes first."""
+"""Shortest remaining time first, with preemption: the job that ends soonest at its fixed size goes first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Srtf:
-    """Jobs in order of remaining time; who does not fit is passed over. Running jobs without a turn are preempted.
+    """Jobs in order of remaining time; a job that does not fit is skipped. Running jobs without a turn are preempted.
 
     A running job's remaining time is counted without its restart cost, a waiting one's with its start: equal jobs do
     not take turns.

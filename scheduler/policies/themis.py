@@ -1,4 +1,6 @@
-"""Finish-time fairness by leases and auctions among those who are worst off; after Mahajan et al., Themis, NSDI '20."""
+"""Finish-time fairness by leases and auctions among the jobs that are worst off; after Mahajan et al., Themis, NSDI
+'20.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ class Themis:
         )
 
     def _auction(self, bidders: list[JobSnapshot], books: _Books, budget: Budget) -> None:
-        """The greedy split, then everybody's price: both of the budget that is left."""
+        """The greedy split, then each job's price: both of the budget that is left."""
         sizes = {job.id: books.sizes(job) for job in bidders}
         won = budget.copy()
         waterfill(bidders, budget=won, sizes=sizes, value=books.bid, min_gain=0.0)
@@ -138,7 +140,7 @@ class _Books:
         return Explanation(Reason.LEASE_ENDED, {"rho": self.rho[job.id], "worst": worst})
 
     def memory(self, granted: list[JobSnapshot]) -> dict[str, Any]:
-        """Who is granted GPUs without a running lease gets one now."""
+        """Jobs that are granted GPUs without a running lease get one now."""
         new_s = self.view.now_s + self.policy.lease_s
         leases = {job.id: self.leases[job.id] if self.has_lease(job) else new_s for job in granted}
         kept = {job.id: self.leases[job.id] for job in self.view.settled if job.id in self.leases}

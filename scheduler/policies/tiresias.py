@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.las import Las, Queues
+from scheduler.policies.toolkit.attained_service import AttainedService, ServiceQueues
 from scheduler.policies.toolkit.policy import Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
@@ -17,22 +17,22 @@ MOST_SAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Tiresias(Las):
-    """rule: "las" as policies/las.py has it; "gittins": inside a queue, who is likeliest to end by its next stretch of
-    GPU-time (the first limit), for what that stretch will cost on average, goes first (sec. 3.3).
+class Tiresias(AttainedService):
+    """rule: "las" is the rule of AttainedService; "gittins": inside a queue, the job that is likeliest to end by its
+    next stretch of GPU-time (the first limit), for what that stretch will cost on average, goes first (sec. 3.3).
 
     samples: GPU-seconds of whole jobs, for Gittins; where none are given, those of the jobs that ended so far, from
-    30 of them on, and until then it is LAS. The other parameters are those of las.
+    30 of them on, and until then it is LAS. The other parameters are those of AttainedService.
     """
 
     rule: str = "las"
     samples: tuple[float, ...] = ()
     name: str = "tiresias"
 
-    def queues(self, view: View, memory: Mapping[str, Any]) -> Queues:
+    def queues(self, view: View, memory: Mapping[str, Any]) -> ServiceQueues:
         samples = sorted(self.samples or memory.get("ended", ()))
         if self.rule != "gittins" or len(samples) < LEAST_SAMPLES:
-            return Queues(self, view, memory)
+            return ServiceQueues(self, view, memory)
         return _ByIndex(self, view, memory, samples)
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
@@ -48,10 +48,12 @@ class Tiresias(Las):
         return replace(proposal, memory={**proposal.memory, "served": served, "ended": ended})
 
 
-class _ByIndex(Queues):
-    """Inside a queue by Gittins index, of equals who runs, then who came first."""
+class _ByIndex(ServiceQueues):
+    """Inside a queue by Gittins index, of equals the running one, then the first submitted."""
 
-    def __init__(self, policy: Las, view: View, memory: Mapping[str, Any], samples: Sequence[float]) -> None:
+    def __init__(
+        self, policy: AttainedService, view: View, memory: Mapping[str, Any], samples: Sequence[float]
+    ) -> None:
         super().__init__(policy, view, memory)
         self.samples = samples
 

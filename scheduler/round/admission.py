@@ -12,22 +12,22 @@ from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.budget import Budget
 from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.ledger import Ledger
-from scheduler.round.feasibility import EmptyCluster, empty_cluster
+from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
 
 _REASONS = frozenset(Reason)
 
 
-def admit(snapshot: ClusterSnapshot, memory: RoundMemory) -> RoundState:
-    """The state of a new round.
+def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyCluster) -> RoundState:
+    """The state of a new round on that cluster.
 
     1. what is held is reserved; 2. jobs on hold, on their way in or out, or that can never run are settled, all others
     are candidates; 3. settled jobs keep what they hold, and resized jobs get what they were promised; 4. the rest is
     the budget. Raises ValueError for a snapshot that contradicts itself.
     """
     _check(snapshot)
-    state = _initial_state(snapshot, memory.resizing)  # 1
-    staying = _settle(state, memory.resizing)  # 2
+    state = _initial_state(snapshot, memory.resizing, cluster)  # 1
+    staying = _settle(state, memory.resizing, cluster)  # 2
     ledger_later = _initial_ledger(snapshot)  # 3
     counter = SharedGpuCounter()
     for job, held in staying:
@@ -43,8 +43,10 @@ def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
     return Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
 
 
-def _initial_state(snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise]) -> RoundState:
-    free_now, ledger_now, counter = FreeResources(snapshot.nodes), _initial_ledger(snapshot), SharedGpuCounter()
+def _initial_state(
+    snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+) -> RoundState:
+    free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
     for job in snapshot.jobs:
         if (held := job.held) is not None:
             free_now.reserve(job, held)
@@ -53,7 +55,7 @@ def _initial_state(snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromi
         snapshot=snapshot,
         physically_free=free_now.copy(),
         free_now=free_now,
-        free_later=FreeResources(snapshot.nodes),
+        free_later=cluster.free(),
         ledger_now=ledger_now,
         ledger_before=ledger_now.copy(),
         budget=Budget({}, ledger_now, present={}),  # replaced as soon as the rest is known
@@ -61,9 +63,11 @@ def _initial_state(snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromi
     )
 
 
-def _settle(state: RoundState, promises: Mapping[str, ResizePromise]) -> list[tuple[JobSnapshot, GangAllocation]]:
+def _settle(
+    state: RoundState, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+) -> list[tuple[JobSnapshot, GangAllocation]]:
     """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold."""
-    cluster, runnable = empty_cluster(state.free_later), set[Needs]()
+    runnable = set[Needs]()
     staying: list[tuple[JobSnapshot, GangAllocation]] = []
     for job in state.snapshot.jobs:
         held = job.held

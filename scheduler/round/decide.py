@@ -9,12 +9,14 @@ from scheduler.api.plan import Plan
 from scheduler.api.snapshot import ClusterSnapshot
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.prediction_intervals import PredictionIntervals
+from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.job_length import JobLengthModel, with_likely_lengths
-from scheduler.models.layout import terrain_of
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.policies.abilities import abilities_of
 from scheduler.policies.toolkit.policy import Policy, View
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.admission import admit
+from scheduler.round.cache import RoundCache
 from scheduler.round.diff import diff, resume_resized
 from scheduler.round.entitlement import entitle
 from scheduler.round.explanation import why_it_leaves, why_it_waits
@@ -25,7 +27,14 @@ from scheduler.round.proposal import propose
 from scheduler.round.state import RoundState
 
 
-def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: RoundMemory, explain: bool = True) -> Plan:
+def decide(
+    snapshot: ClusterSnapshot,
+    *,
+    policy: Policy,
+    memory: RoundMemory,
+    explain: bool = True,
+    cache: RoundCache | None = None,
+) -> Plan:
     """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
 
     1. admission: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates;
@@ -37,20 +46,23 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: RoundMemory, ex
     7. memory: promised allocations, what was learnt, what tenants used.
 
     explain: False = waiting and leaving jobs get no explanations and no job a prediction; what is decided is the same.
+    cache: what earlier rounds worked out; a caller that decides round after round passes the same one. It changes no
+    plan.
     A resized job is stopped first; its new allocation is reserved for it (memory) until it is launched there.
     Raises ValueError for a snapshot that contradicts itself.
     """
-    speeds = JobSpeeds(terrain_of(snapshot.nodes, snapshot.racks))
+    cache = cache or RoundCache()
+    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times)
     lengths = JobLengthModel(memory.job_lengths)
     intervals, arrivals = PredictionIntervals(memory.prediction_intervals), ArrivalEffects(memory.arrival_effects)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
-    is_elastic = getattr(policy, "is_elastic", False)
+    is_elastic = abilities_of(policy).is_elastic
 
     snapshot = with_likely_lengths(snapshot, lengths, speeds)
-    state = admit(snapshot, memory)  # 1
+    state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes))  # 1
     resumed = resume_resized(state)
     entitle(state, is_elastic=is_elastic, usage=usage)  # 2
-    view = _view(state, speeds, explain=explain)
+    view = _view(state, speeds, cache.interference, explain=explain)
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4
     decisions = {**state.settled, **resumed, **diff(state, targets)}  # 5
@@ -76,7 +88,7 @@ def decide(snapshot: ClusterSnapshot, *, policy: Policy, memory: RoundMemory, ex
     return Plan(ordered, remembered, policy.name, wake_at_s, tuple(proposal.order))
 
 
-def _view(state: RoundState, speeds: JobSpeeds, *, explain: bool) -> View:
+def _view(state: RoundState, speeds: JobSpeeds, interference: InterferenceCache, *, explain: bool) -> View:
     """What the policy sees of the round."""
     snapshot, is_settled = state.snapshot, state.settled.keys() | state.resuming.keys()
     return View(
@@ -91,4 +103,5 @@ def _view(state: RoundState, speeds: JobSpeeds, *, explain: bool) -> View:
         max((node.max_jobs_per_gpu for node in snapshot.nodes if node.is_schedulable), default=1),
         state.free_by_node,
         explain,
+        interference,
     )

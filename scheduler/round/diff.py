@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
@@ -51,9 +49,7 @@ def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
     return decisions
 
 
-@lru_cache(maxsize=1 << 16)
 def _wait(job_id: str) -> Wait:
-    """A job that waits in one round mostly waits in the next ones, too."""
     return Wait(job_id, ())
 
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.api.topology import Node
 from scheduler.placement.free_resources import FreeResources
-
-
-def empty_cluster(free: FreeResources) -> EmptyCluster:
-    """Of these nodes; that of the rounds before, as long as no node changed."""
-    memo = free.ground.memo
-    if "empty" not in memo:
-        memo["empty"] = EmptyCluster(FreeResources(free.ground.node_N))
-    return cast("EmptyCluster", memo["empty"])
 
 
 class EmptyCluster:
     """The cluster without jobs. GPU types are counted once; jobs with equal needs are looked up."""
 
-    def __init__(self, free: FreeResources) -> None:
-        self._free = free
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self._free = free = FreeResources(nodes)
         self._n_gpus: dict[str, int] = {}  # by type
         self._n_schedulable: dict[str, int] = {}  # of nodes that accept new jobs
         for node in free.nodes.values():
@@ -31,6 +23,10 @@ class EmptyCluster:
         self._total = sum(self._n_gpus.values())
         self._n_cordoned = sum(not node.is_schedulable for node in free.nodes.values())
         self._most: dict[tuple[object, ...], int] = {}
+
+    def free(self) -> FreeResources:
+        """All of its resources, in an object of the caller's own."""
+        return self._free.copy()
 
     def refusal(self, job: JobSnapshot) -> Explanation | None:
         """Why the job can never run at its least size; None if it can."""

@@ -62,7 +62,7 @@ def _with_intervals(
         p90_s = intervals.p90_s(forecast)
         finish_p50_s = min(plain.finish_p50_s, now_s + p90_s)
         found[job_id] = replace(plain, finish_p50_s=finish_p50_s, finish_p90_s=now_s + p90_s)
-        intervals.say(job_id, forecast, p90_s=p90_s, now_s=now_s)
+        intervals.record(job_id, forecast, p90_s=p90_s, now_s=now_s)
     return found
 
 
@@ -105,7 +105,7 @@ class RoundForecast:
             for job_id, prediction in predictions.items()
             if prediction.finish_p50_s is not None and prediction.finish_p90_s is not None
         }
-        arrivals.come((depths[job_id] for job_id in plain_s if job_id not in known), now_s=self._now_s)
+        arrivals.record((depths[job_id] for job_id in plain_s if job_id not in known), now_s=self._now_s)
         if not plain_s:
             return {}
         left_J, most_J = np.array(list(plain_s.values())).T
@@ -166,15 +166,17 @@ class RoundForecast:
         if not in_line:
             return {}
         sizes = {j: self._proposal.sizes.get(j) or (jobs[j].fixed_workers,) for j in jobs}
-        in_turn = self._proposal.strict_order
-        forecast = ForwardSimulation(self._speeds, sizes=lambda job: sizes[job.id], regrow=False, in_turn=in_turn)
-        courses = forecast.courses(running, [jobs[j] for j in in_line], free=max(0, self._n_gpus - held))
+        strict_order = self._proposal.strict_order
+        forecast = ForwardSimulation(
+            self._speeds, sizes=lambda job: sizes[job.id], regrow=False, strict_order=strict_order
+        )
+        progress = forecast.run(running, [jobs[j] for j in in_line], free=max(0, self._n_gpus - held))
         return {
             j: Prediction(
-                start_p50_s=self._now_s + courses[j].start_s,
-                finish_p50_s=self._now_s + courses[j].finish_s,
-                finish_p90_s=self._now_s + p90_s(courses[j].finish_s, error=QUEUE_ERROR),
+                start_p50_s=self._now_s + progress[j].start_s,
+                finish_p50_s=self._now_s + progress[j].finish_s,
+                finish_p90_s=self._now_s + p90_s(progress[j].finish_s, error=QUEUE_ERROR),
             )
             for j in in_line
-            if j in courses
+            if j in progress
         }

@@ -1,4 +1,4 @@
-"""Replays traces through the same decide() as the live platform: traces, clusters, worlds, the engine, reports.
+"""Replays traces through the same decide() as the live platform: traces, clusters, environments, the engine, reports.
 
 Reads no files: texts come in, results go out; scheduler/commands/ touches the disk.
 """

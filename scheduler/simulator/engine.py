@@ -8,6 +8,7 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, Phase
 from scheduler.policies import Policy
+from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 from scheduler.simulator.environments.environment import Arrival, Environment
 from scheduler.simulator.environments.failing import FailingEnvironment
@@ -20,7 +21,7 @@ MOST_IDLE_ROUNDS = 10_000  # periodic rounds in which nothing at all happens: th
 
 
 def simulate(
-    world: Environment,
+    environment: Environment,
     *,
     policy: Policy,
     period_s: float | None = None,
@@ -29,20 +30,20 @@ def simulate(
     on_round: Callable[[ClusterSnapshot, Plan], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> SimulationOutcome:
-    """Play the world's arrivals to the end under the policy.
+    """Play the environment's arrivals to the end under the policy.
 
     period_s: None decides at every event; otherwise at whole multiples of the period only, and things that happen in
     between are seen at the next one. stopwatch: measures rounds; without one their times are 0. on_progress: called
     with the numbers of completed and submitted jobs. Raises RuntimeError if the policy never comes to rest at one
     instant, or jobs are left that never run.
     """
-    return _Engine(world, policy, period_s, seed, stopwatch, on_round, on_progress).play()
+    return _Engine(environment, policy, period_s, seed, stopwatch, on_round, on_progress).play()
 
 
 class _Engine:
     def __init__(
         self,
-        world: Environment,
+        environment: Environment,
         policy: Policy,
         period_s: float | None,
         seed: int,
@@ -50,16 +51,16 @@ class _Engine:
         on_round: Callable[[ClusterSnapshot, Plan], None] | None,
         on_progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.world, self.policy, self.period_s, self.seed = world, policy, period_s, seed
+        self.environment, self.policy, self.period_s, self.seed = environment, policy, period_s, seed
         self.stopwatch, self.on_round, self.on_progress = stopwatch or (lambda: 0.0), on_round, on_progress
-        self.arrivals: list[Arrival] = sorted(world.arrivals, key=lambda arrival: arrival.at_s)
+        self.arrivals: list[Arrival] = sorted(environment.arrivals, key=lambda arrival: arrival.at_s)
         self.agenda = EventQueue()
-        self.training = JobExecution(world, self.agenda)
-        self.memory = RoundMemory()
+        self.training = JobExecution(environment, self.agenda)
+        self.memory, self.cache = RoundMemory(), RoundCache()
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0
-        self.failing = world if isinstance(world, FailingEnvironment) else None
+        self.failing = environment if isinstance(environment, FailingEnvironment) else None
         self.n_failures, self.lost_gpu_s = 0, 0.0
 
     def play(self) -> SimulationOutcome:
@@ -67,20 +68,20 @@ class _Engine:
         for i, arrival in enumerate(self.arrivals):
             agenda.push(arrival.at_s, EventKind.SUBMITTED, arrival.job.id, i)
         now_s = 0.0
-        self._await_mishap()
+        self._schedule_failure()
         while agenda and (self.failing is None or self.n_done < len(self.arrivals)):
             now_s = agenda.next_at_s
             is_due = False
             for event in agenda.pop_instant():
                 is_due |= self._happens(event)
             if is_due:
-                if self.world.is_disturbed:
+                if self.environment.is_disturbed:
                     self.training.new_speeds(now_s)
                 self._rounds(now_s)
             if not agenda and jobs:
                 raise RuntimeError(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")
         n_rounds, decision_s = len(self.decision_s), tuple(self.decision_s)
-        return SimulationOutcome(self.training.lives, n_rounds, decision_s, now_s, self.n_failures, self.lost_gpu_s)
+        return SimulationOutcome(self.training.histories, n_rounds, decision_s, now_s, self.n_failures, self.lost_gpu_s)
 
     # events
 
@@ -89,14 +90,14 @@ class _Engine:
         now_s, kind, job_id = event.at_s, event.kind, event.job_id
         if kind is EventKind.TICK:
             return self.period_s is not None or event.version == len(self.decision_s)
-        if kind is EventKind.MISHAP:
-            self._strike(now_s)
+        if kind is EventKind.FAILURE:
+            self._fail_nodes(now_s)
         elif kind is EventKind.SUBMITTED:
             self.training.submit(self.arrivals[event.version])
         elif self.training.is_void(job_id, event.version):
             return False
-        elif kind is EventKind.LEG:
-            if not self.training.finish_leg(job_id):
+        elif kind is EventKind.SEGMENT:
+            if not self.training.finish_segment(job_id):
                 return False
             self._count_end()
         elif kind is EventKind.LEFT:
@@ -115,26 +116,26 @@ class _Engine:
         if self.on_progress is not None:
             self.on_progress(self.n_done, len(self.arrivals))
 
-    # mishaps
+    # failures
 
-    def _await_mishap(self) -> None:
+    def _schedule_failure(self) -> None:
         if self.failing is not None and self.failing.next_at_s is not None:
-            self.agenda.push(self.failing.next_at_s, EventKind.MISHAP)
+            self.agenda.push(self.failing.next_at_s, EventKind.FAILURE)
 
-    def _strike(self, now_s: float) -> None:
-        """Nodes go, come back, or change their pace; who lies on a lost one waits again, from its last checkpoint."""
+    def _fail_nodes(self, now_s: float) -> None:
+        """Nodes fail, return, or change their pace; jobs on a lost one wait again, from their last checkpoints."""
         assert self.failing is not None
-        struck = self.failing.strike(now_s)
-        self.n_failures += len(struck.lost)
+        changes = self.failing.apply_due(now_s)
+        self.n_failures += len(changes.lost)
         for job_id, job in list(self.training.jobs.items()):
             nodes = {share.node for share in job.allocation.shares} if job.allocation is not None else set()
-            if nodes & struck.lost:
+            if nodes & changes.lost:
                 self.lost_gpu_s += self.training.evict(job_id, now_s, self.failing)
-            elif nodes & struck.changed and job.phase is Phase.RUNNING:
+            elif nodes & changes.changed and job.phase is Phase.RUNNING:
                 self.training.new_speeds(now_s, only=job_id)
-        if struck.lost:
+        if changes.lost:
             self.training.new_speeds(now_s)
-        self._await_mishap()
+        self._schedule_failure()
 
     # rounds
 
@@ -154,16 +155,18 @@ class _Engine:
     def _decide(self, now_s: float) -> Plan:
         snapshot = ClusterSnapshot(
             now_s=now_s,
-            nodes=tuple(self.world.nodes),
-            racks=tuple(self.world.racks),
+            nodes=tuple(self.environment.nodes),
+            racks=tuple(self.environment.racks),
             jobs=self.training.seen(now_s),
-            tenants=tuple(self.world.tenants),
+            tenants=tuple(self.environment.tenants),
             seed=self.seed,
             round_number=len(self.decision_s),
-            pairs=tuple(self.world.pairs),
+            pairs=tuple(self.environment.pairs),
         )
         began_s = self.stopwatch()
-        plan = decide(snapshot, policy=self.policy, memory=self.memory, explain=self.on_round is not None)
+        plan = decide(
+            snapshot, policy=self.policy, memory=self.memory, explain=self.on_round is not None, cache=self.cache
+        )
         self.decision_s.append(self.stopwatch() - began_s)
         self.memory = plan.memory
         if self.on_round is not None:

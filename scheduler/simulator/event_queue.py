@@ -11,16 +11,16 @@ from typing import NamedTuple
 class EventKind(IntEnum):
     """In the order in which simultaneous events happen."""
 
-    LEG = 0  # a leg of training ends
-    LEFT = 1  # a job that was told to leave has left
+    SEGMENT = 0  # a segment of training ends
+    LEFT = 1  # a job that was stopped has left
     TRAINS = 2  # a job that was launched trains
     SUBMITTED = 3
-    MISHAP = 4
+    FAILURE = 4
     TICK = 5  # a round is due
 
 
 class SimulationEvent(NamedTuple):
-    """version: of the job's life (or what tells a submission or a round); an event of an older one is void."""
+    """version: of the job's history (or what tells a submission or a round); an event of an older one is void."""
 
     at_s: float
     kind: EventKind
@@ -30,7 +30,7 @@ class SimulationEvent(NamedTuple):
 
 
 class EventQueue:
-    """Events to come; of simultaneous ones by kind, then as they were foretold."""
+    """Events to come; simultaneous ones by kind, then in the order in which they were scheduled."""
 
     def __init__(self) -> None:
         self._heap: list[SimulationEvent] = []

@@ -1,4 +1,6 @@
-"""Nodes that are lost and come back, and nodes that are slow for a while: told by a file, or drawn by a seed."""
+"""Nodes that are lost and come back, and nodes that are slow for a while: told by a file, or drawn by a
+seed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Odds:
+class FailureRates:
     """Mean times, exponentially distributed, of each node: between losses and until it is back, between slow spells
     and of such a spell. None: that never happens. pace: of a slow node, 1 or more."""
 
@@ -44,27 +46,27 @@ class Odds:
     pace: float = 2.0
 
 
-def drawn(odds: Odds, nodes: Sequence[str], *, seed: int) -> Iterator[Failure]:
-    """Without end, in order of time. Each node has its own dice: one more node changes nothing for the others."""
+def drawn_failures(rates: FailureRates, nodes: Sequence[str], *, seed: int) -> Iterator[Failure]:
+    """Without end, in order of time. Each node has its own generators: one more node changes nothing for the others."""
     heap: list[tuple[float, int, int, Failure]] = []
-    spells = [(FailureKind.LOST, FailureKind.BACK, odds.mtbf_s, odds.mttr_s, 1.0)]
-    spells += [(FailureKind.SLOW, FailureKind.WELL, odds.slow_every_s, odds.slow_for_s, odds.pace)]
-    dice = {(i, j): np.random.default_rng([seed, i, j]) for i in range(len(nodes)) for j in range(2)}
+    spells = [(FailureKind.LOST, FailureKind.BACK, rates.mtbf_s, rates.mttr_s, 1.0)]
+    spells += [(FailureKind.SLOW, FailureKind.WELL, rates.slow_every_s, rates.slow_for_s, rates.pace)]
+    generators = {(i, j): np.random.default_rng([seed, i, j]) for i in range(len(nodes)) for j in range(2)}
     for i, node in enumerate(nodes):
         for j, (begins, _, every_s, _, pace) in enumerate(spells):
             if every_s is not None:
-                heapq.heappush(heap, (_draw(dice[i, j], every_s), i, j, Failure(0.0, node, begins, pace)))
+                heapq.heappush(heap, (_draw(generators[i, j], every_s), i, j, Failure(0.0, node, begins, pace)))
     while heap:
-        at_s, i, j, mishap = heapq.heappop(heap)
-        yield Failure(at_s, mishap.node, mishap.kind, mishap.pace)
+        at_s, i, j, failure = heapq.heappop(heap)
+        yield Failure(at_s, failure.node, failure.kind, failure.pace)
         begins, ends, every_s, for_s, pace = spells[j]
-        is_over = mishap.kind is ends
-        follows = Failure(0.0, mishap.node, begins if is_over else ends, pace if is_over else 1.0)
+        is_over = failure.kind is ends
+        follows = Failure(0.0, failure.node, begins if is_over else ends, pace if is_over else 1.0)
         assert every_s is not None
-        heapq.heappush(heap, (at_s + _draw(dice[i, j], every_s if is_over else for_s), i, j, follows))
+        heapq.heappush(heap, (at_s + _draw(generators[i, j], every_s if is_over else for_s), i, j, follows))
 
 
-def mishaps_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Failure]:
+def failures_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Failure]:
     """Of a file: {lost: [{node, at_s, for_s}], slow: [{node, at_s, for_s, pace}]}; without for_s it is for ever.
 
     Raises BadInput that names the entry and what is wrong with it.
@@ -93,7 +95,7 @@ def mishaps_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Failure]:
             if "for_s" in entry:
                 ended[node] = at_s + _number(entry, "for_s", kind, name, least=1e-9)
                 found.append(Failure(ended[node], node, ends))
-    return sorted(found, key=lambda mishap: mishap.at_s)
+    return sorted(found, key=lambda failure: failure.at_s)
 
 
 def _number(entry: Mapping[str, Any], key: str, kind: str, name: str, *, least: float) -> float:
@@ -103,5 +105,5 @@ def _number(entry: Mapping[str, Any], key: str, kind: str, name: str, *, least: 
     return float(value)
 
 
-def _draw(dice: np.random.Generator, mean_s: float) -> float:
-    return max(1.0, float(dice.exponential(mean_s)))
+def _draw(generators: np.random.Generator, mean_s: float) -> float:
+    return max(1.0, float(generators.exponential(mean_s)))

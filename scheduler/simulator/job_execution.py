@@ -1,4 +1,6 @@
-"""The jobs that are there in a simulation: launched, trained leg by leg, stopped, thrown out, as the world has it."""
+"""The jobs that are there in a simulation: launched, trained segment by segment, stopped, thrown out, as the
+environment has it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from bisect import bisect_left, insort
 
 from scheduler.api.plan import Launch, Preempt, Resize
 from scheduler.api.snapshot import JobSnapshot, Phase
-from scheduler.simulator.environments.environment import Arrival, Environment, Leg, SimulatedGang
+from scheduler.simulator.environments.environment import Arrival, Environment, Segment, SimulatedGang
 from scheduler.simulator.environments.failing import FailingEnvironment
 from scheduler.simulator.event_queue import EventKind, EventQueue
 from scheduler.simulator.outcome import JobHistory
@@ -16,12 +18,12 @@ _LATE_S = 1e-6
 
 
 class JobExecution:
-    """jobs: those that are there, by id, as they were at their last event. lives: of all that ever were."""
+    """jobs: those that are there, by id, as they were at their last event. histories: of all that ever were."""
 
-    def __init__(self, world: Environment, agenda: EventQueue) -> None:
-        self._world, self._agenda = world, agenda
+    def __init__(self, environment: Environment, agenda: EventQueue) -> None:
+        self._environment, self._agenda = environment, agenda
         self.jobs: dict[str, JobSnapshot] = {}
-        self.lives: dict[str, JobHistory] = {}
+        self.histories: dict[str, JobHistory] = {}
         self._numbers: dict[str, int] = {}  # in the order of submission
         self._running: list[tuple[int, str]] = []  # those that train, in that order
         self._shown: dict[str, JobSnapshot] = {}  # all that are there, as last seen
@@ -30,58 +32,58 @@ class JobExecution:
 
     def submit(self, arrival: Arrival) -> None:
         self.jobs[arrival.job.id] = arrival.job
-        self._numbers[arrival.job.id] = len(self.lives)
+        self._numbers[arrival.job.id] = len(self.histories)
         self._shown[arrival.job.id] = arrival.job
         self._newly_waiting.add(arrival.job.id)
-        self.lives[arrival.job.id] = JobHistory(arrival.job, arrival.at_s)
+        self.histories[arrival.job.id] = JobHistory(arrival.job, arrival.at_s)
 
     def is_void(self, job_id: str, version: int) -> bool:
-        """Was an event of that version foretold before something else happened to the job?"""
-        return self.lives[job_id].version != version or job_id not in self.jobs
+        """Whether an event of that version is outdated by something that happened to the job since."""
+        return self.histories[job_id].version != version or job_id not in self.jobs
 
     @property
     def n_running(self) -> int:
         return len(self._running)
 
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
-        """All jobs as the scheduler sees them at this moment. Who waits is the same object as before, if nothing is
+        """All jobs as the scheduler sees them at this moment. A waiting job is the same object as before, if nothing is
         learnt of it.
         """
         shown, jobs = self._shown, self.jobs
-        for job_id in jobs if self._world.is_learning else self._newly_waiting:
+        for job_id in jobs if self._environment.is_learning else self._newly_waiting:
             if job_id in jobs and jobs[job_id].phase is Phase.WAITING:
-                shown[job_id] = self._world.snapshot_of(jobs[job_id])
+                shown[job_id] = self._environment.snapshot_of(jobs[job_id])
         self._newly_waiting.clear()
         for job_id in self._on_gpus:
             shown[job_id] = self._seen(job_id, jobs[job_id], now_s)
         return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:
-        job, life = self.jobs[decision.job], self.lives[decision.job]
-        delay_s = self._world.start_s(job, decision.allocation, restarts=life.n_restarts)
-        life.n_restarts += life.started_at_s is not None
-        life.started_at_s = now_s if life.started_at_s is None else life.started_at_s
-        life.version += 1
+        job, history = self.jobs[decision.job], self.histories[decision.job]
+        delay_s = self._environment.start_s(job, decision.allocation, restarts=history.n_restarts)
+        history.n_restarts += history.started_at_s is not None
+        history.started_at_s = now_s if history.started_at_s is None else history.started_at_s
+        history.version += 1
         self._on_gpus.add(job.id)
         self.jobs[job.id] = job.moved_on(phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
-            self._agenda.push(now_s + delay_s, EventKind.TRAINS, job.id, life.version)
+            self._agenda.push(now_s + delay_s, EventKind.TRAINS, job.id, history.version)
         else:
             self.train(job.id, now_s)
 
     def train(self, job_id: str, now_s: float) -> None:
-        """It has started."""
+        """Starts training."""
         self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
         insort(self._running, (self._numbers[job_id], job_id))
         self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
-        """It is told to leave; True if it has left at once."""
-        life = self.lives[decision.job]
+        """Stops the job; True if it has left at once."""
+        history = self.histories[decision.job]
         self._interrupt(decision.job, now_s)
         job = self.jobs[decision.job]
         assert job.allocation is not None
-        life.version += 1
+        history.version += 1
         self._rests(job.id)
         is_resize = isinstance(decision, Resize)
         self.jobs[job.id] = job.moved_on(
@@ -89,15 +91,15 @@ class JobExecution:
             last_resized_at_s=now_s if is_resize else job.last_resized_at_s,
             n_preemptions=job.n_preemptions + (not is_resize),
         )
-        delay_s = self._world.stop_s(job, job.allocation)
+        delay_s = self._environment.stop_s(job, job.allocation)
         if delay_s > 0:
-            self._agenda.push(now_s + delay_s, EventKind.LEFT, job.id, life.version)
+            self._agenda.push(now_s + delay_s, EventKind.LEFT, job.id, history.version)
             return False
         self.leave(job.id, now_s)
         return True
 
     def leave(self, job_id: str, now_s: float) -> None:
-        """What it held is free again."""
+        """Frees what it held."""
         job = self.jobs[job_id]
         self._rests(job_id)
         self._on_gpus.discard(job_id)
@@ -113,7 +115,7 @@ class JobExecution:
         )
 
     def evict(self, job_id: str, now_s: float, failing: FailingEnvironment) -> float:
-        """In no order: what was not saved is lost, and so is a start. Who was leaving had saved already.
+        """Ends the job without a checkpoint: unsaved work is lost, and a start. A leaving job had saved already.
 
         Returns the GPU-seconds that are lost.
         """
@@ -123,34 +125,34 @@ class JobExecution:
         steps, seconds = (0.0, 0.0) if job.phase is Phase.STOPPING else failing.lose(job_id)
         if job.phase is Phase.STARTING:
             seconds = now_s - (0.0 if job.allocated_at_s is None else job.allocated_at_s)
-        self.lives[job_id].version += 1
+        self.histories[job_id].version += 1
         self.jobs[job_id] = job.moved_on(steps_done=max(0.0, job.steps_done - steps))
         self.leave(job_id, now_s)
         return seconds * job.allocation.n_workers
 
-    def finish_leg(self, job_id: str) -> bool:
-        """True if that was the job's last, and it is gone."""
-        life = self.lives[job_id]
-        leg = life.leg
-        assert leg is not None
-        now_s = life.leg_at_s + leg.seconds
-        self._world.advance(job_id, leg, elapsed_s=leg.seconds)
+    def finish_segment(self, job_id: str) -> bool:
+        """Returns whether that was the job's last one, so that it is gone."""
+        history = self.histories[job_id]
+        segment = history.segment
+        assert segment is not None
+        now_s = history.segment_at_s + segment.seconds
+        self._environment.advance(job_id, segment, elapsed_s=segment.seconds)
         job = self.jobs[job_id]
-        self.jobs[job_id] = job.progressed(steps_done=leg.steps, executed_gpu_s=job.executed_gpu_s)
-        life.leg = None
-        if leg.is_last:
+        self.jobs[job_id] = job.progressed(steps_done=segment.steps, executed_gpu_s=job.executed_gpu_s)
+        history.segment = None
+        if segment.is_last:
             self._end(job_id, now_s)
             return True
         self.new_speeds(now_s, only=job_id)
         return False
 
     def new_speeds(self, now_s: float, *, only: str | None = None) -> None:
-        """Begin the next leg of a job; where jobs slow each other down, of all whose speed changed."""
-        if self._world.is_coupled:
+        """Begin the next segment of a job; where jobs slow each other down, of all whose speed changed."""
+        if self._environment.is_coupled:
             only = None
         elif only is None:
             return
-        jobs, lives, world = self.jobs, self.lives, self._world
+        jobs, histories, environment = self.jobs, self.histories, self._environment
         ids = [only] if only is not None else [job_id for _, job_id in self._running]
         training = {
             job_id: SimulatedGang(job, job.allocation)
@@ -158,66 +160,68 @@ class JobExecution:
             if job.phase is Phase.RUNNING and job.allocation is not None
         }
         for job_id, gang in training.items():
-            life = lives[job_id]
-            if life.leg is not None and world.goes_on(life.leg, gang, training):
+            history = histories[job_id]
+            if history.segment is not None and environment.goes_on(history.segment, gang, training):
                 continue
             self._interrupt(job_id, now_s)
-            leg = world.leg(gang, training)
-            life.leg, life.leg_at_s = leg, now_s
-            self._learn(job_id, gang, leg, now_s)
-            life.version += 1
-            self._agenda.push(now_s + leg.seconds + leg.is_late * _LATE_S, EventKind.LEG, job_id, life.version)
+            segment = environment.segment(gang, training)
+            history.segment, history.segment_at_s = segment, now_s
+            self._learn(job_id, gang, segment, now_s)
+            history.version += 1
+            self._agenda.push(
+                now_s + segment.seconds + segment.is_late * _LATE_S, EventKind.SEGMENT, job_id, history.version
+            )
 
     def _seen(self, job_id: str, job: JobSnapshot, now_s: float) -> JobSnapshot:
-        """With what it has done of the present leg."""
+        """The job with what it has done of the present segment."""
         assert job.allocation is not None
-        life = self.lives[job_id]
+        history = self.histories[job_id]
         held_gpu_s = (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers
         steps = job.steps_done
-        if life.leg is not None:
-            steps += (now_s - life.leg_at_s) * life.leg.steps_per_s
+        if history.segment is not None:
+            steps += (now_s - history.segment_at_s) * history.segment.steps_per_s
         executed_gpu_s = job.executed_gpu_s + held_gpu_s
-        return self._world.snapshot_of(job.progressed(steps_done=steps, executed_gpu_s=executed_gpu_s))
+        return self._environment.snapshot_of(job.progressed(steps_done=steps, executed_gpu_s=executed_gpu_s))
 
     def _end(self, job_id: str, now_s: float) -> None:
-        life = self.lives[job_id]
+        history = self.histories[job_id]
         job = self.jobs.pop(job_id)
         self._rests(job_id)
         self._on_gpus.discard(job_id)
         del self._shown[job_id]
-        life.ended_at_s = now_s
-        life.leg = None
+        history.ended_at_s = now_s
+        history.segment = None
         self._close_span(job, now_s)
-        life.job = job.moved_on(steps_done=float(job.steps_total))
+        history.job = job.moved_on(steps_done=float(job.steps_total))
         self.new_speeds(now_s)
 
     def _interrupt(self, job_id: str, now_s: float) -> None:
-        """Book what was done of the present leg."""
-        life = self.lives[job_id]
-        if life.leg is None:
+        """Counts what was done of the present segment."""
+        history = self.histories[job_id]
+        if history.segment is None:
             return
-        elapsed_s = now_s - life.leg_at_s
-        if life.leg.is_late:  # it has not quite ended at its end
-            elapsed_s = min(elapsed_s, math.nextafter(life.leg.seconds, -math.inf))
-        self._world.advance(job_id, life.leg, elapsed_s=elapsed_s)
+        elapsed_s = now_s - history.segment_at_s
+        if history.segment.is_late:  # it has not quite ended at its end
+            elapsed_s = min(elapsed_s, math.nextafter(history.segment.seconds, -math.inf))
+        self._environment.advance(job_id, history.segment, elapsed_s=elapsed_s)
         job = self.jobs[job_id]
-        steps_done = job.steps_done + elapsed_s * life.leg.steps_per_s
+        steps_done = job.steps_done + elapsed_s * history.segment.steps_per_s
         self.jobs[job_id] = job.progressed(steps_done=steps_done, executed_gpu_s=job.executed_gpu_s)
-        life.leg = None
+        history.segment = None
 
     def _rests(self, job_id: str) -> None:
-        """It does not train any more, if it did."""
+        """Ends its training, if it trains."""
         entry = (self._numbers[job_id], job_id)
         place = bisect_left(self._running, entry)
         if self._running[place : place + 1] == [entry]:
             del self._running[place]
 
-    def _learn(self, job_id: str, gang: SimulatedGang, leg: Leg, now_s: float) -> None:
-        seen = self._world.observe(gang, leg, now_s=now_s)
+    def _learn(self, job_id: str, gang: SimulatedGang, segment: Segment, now_s: float) -> None:
+        seen = self._environment.observe(gang, segment, now_s=now_s)
         if seen is not None:
             job = self.jobs[job_id]
             self.jobs[job_id] = job.moved_on(observations=(*job.observations, seen))
 
     def _close_span(self, job: JobSnapshot, now_s: float) -> None:
         if job.allocation is not None and job.allocated_at_s is not None:
-            self.lives[job.id].spans.append((job.allocated_at_s, now_s, job.allocation))
+            self.histories[job.id].spans.append((job.allocated_at_s, now_s, job.allocation))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
-from scheduler.simulator.environments.environment import Leg
+from scheduler.simulator.environments.environment import Segment
 
 
 @dataclass
 class JobHistory:
     """A job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
 
-    leg: what it trains on now, since leg_at_s. version: events that were foretold of an older one are void.
+    segment: what it trains on now, since segment_at_s. version: events scheduled for an older one are void.
     """
 
     job: JobSnapshot
@@ -21,8 +21,8 @@ class JobHistory:
     ended_at_s: float | None = None
     n_restarts: int = 0
     spans: list[tuple[float, float, GangAllocation]] = field(default_factory=list)
-    leg: Leg | None = None
-    leg_at_s: float = 0.0
+    segment: Segment | None = None
+    segment_at_s: float = 0.0
     version: int = 0
 
     @property
@@ -32,12 +32,12 @@ class JobHistory:
 
 @dataclass(frozen=True)
 class SimulationOutcome:
-    """What a simulation gave. lives by job id, in the order of submission; decision_s: seconds of every round.
+    """What a simulation gave. histories by job id, in the order of submission; decision_s: seconds of every round.
 
     n_failures: nodes that were lost; lost_gpu_s: GPU-seconds that jobs on them held since their last checkpoints.
     """
 
-    lives: dict[str, JobHistory]
+    histories: dict[str, JobHistory]
     n_rounds: int
     decision_s: tuple[float, ...]
     ended_at_s: float

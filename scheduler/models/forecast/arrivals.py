@@ -1,11 +1,11 @@
-"""How much later jobs end because others will still come and be put before them: learnt from where arrivals were put.
+"""How much later jobs end because of jobs that will still arrive and overtake them, learnt from earlier arrivals.
 
-Every arrival is noted with the work that stood before it in the policy's order, and its own. Work that is put before a
+Every arrival is recorded with the work that was before it in the policy's order, and its own. Work that is put before a
 job at a rate of rho (of what the cluster does) makes its time 1 / (1 - rho) times as long, as in queues that serve the
-shortest first (Schrage and Miller, 1966); rho grows with a job's depth in the order: nothing passes the first one, and
-under first come first served nobody. How long arrivals go on nobody knows; they went on for H seconds so far: as likely
-as not for H more, and in one of ten cases for nine times H (any length as likely as its double). Work is in
-GPU-seconds; axes: J jobs, A arrivals, by depth.
+shortest first (Schrage and Miller, 1966); rho grows with a job's depth in the order: no job overtakes the first
+one, and under first come, first served none is overtaken. How long arrivals go on is not known; they went on for H
+seconds so far: as likely as not for H more, and in one of ten cases for nine times H (any length as likely as its
+double). Work is in GPU-seconds; axes: J jobs, A arrivals, by depth.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ class ArrivalEffects:
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._newest: list[list[float]] = list(memory.get("newest", ()))
 
-    def come(self, arrivals: Iterable[tuple[float, float]], *, now_s: float) -> None:
-        """Of each: the work before it in the order, and its own."""
+    def record(self, arrivals: Iterable[tuple[float, float]], *, now_s: float) -> None:
+        """Keeps of each arrival the work before it in the order, and its own."""
         self._newest = [*self._newest, *([now_s, depth, work] for depth, work in arrivals)][-NEWEST:]
 
     def delayed(
         self, left_J: Floats, most_J: Floats, depth_J: Floats, *, n_gpus: int, now_s: float
     ) -> tuple[Floats, Floats]:
-        """left_J, most_J: seconds until a job ends, P50 and P90, if nobody came. depth_J: the work before its own half.
+        """left_J, most_J: seconds until a job ends, P50 and P90, without further arrivals. depth_J: the work before
+        its own half.
 
-        Returns both with those who will come. Arrivals of the oldest instant only say when the count began.
+        Returns both with the expected arrivals. Arrivals of the oldest instant only mark when the count began.
         """
         came = [one for one in self._newest if one[0] > self._newest[0][0]]
         if not came or n_gpus < 1:

@@ -1,4 +1,4 @@
-"""Plays a plan forward: who ends when, and who of the waiting starts when, if nobody else came. Counts GPUs only."""
+"""Simulates a plan forward: when each job starts and ends, if no other job arrived. Counts GPUs only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Active:
 class ForwardSimulation:
     """An event simulation on counts. sizes: the sizes a job may have, ascending (one only: it is not elastic).
 
-    in_turn: who waits and does not fit holds up those behind it.
+    strict_order: a waiting job that does not fit holds up those behind it.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class ForwardSimulation:
         *,
         sizes: Callable[[JobSnapshot], Sequence[int]],
         regrow: bool = True,
-        in_turn: bool = False,
+        strict_order: bool = False,
     ) -> None:
         self._speeds = speeds
         self._sizes = sizes
         self._regrow = regrow
-        self._in_turn = in_turn
+        self._strict_order = strict_order
 
-    def courses(
+    def run(
         self, running: Iterable[tuple[JobSnapshot, int, float]], queue: Sequence[JobSnapshot], *, free: int
     ) -> dict[str, JobProgress]:
         """Start and finish of every job that gets to run.
@@ -62,20 +62,20 @@ class ForwardSimulation:
         1. at each end, the freed GPUs go to the queue in order, each job as large as helps and fits;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
-        play = _Play(self._speeds, self._sizes, queue, free, self._in_turn)
+        state = _State(self._speeds, self._sizes, queue, free, self._strict_order)
         for job, n_workers, delay_s in running:
-            play.launch(job, n_workers, from_s=delay_s, now_s=0.0)
+            state.launch(job, n_workers, from_s=delay_s, now_s=0.0)
         now_s: float | None = 0.0
         while now_s is not None:
-            play.fill(now_s)  # 1
-            if self._regrow and play.free > 0 and not play.line and len(play.active) <= MAX_REGROWING:
-                play.grow(now_s)  # 2
-            now_s = play.next_end()
-        return play.done
+            state.fill(now_s)  # 1
+            if self._regrow and state.free > 0 and not state.line and len(state.active) <= MAX_REGROWING:
+                state.grow(now_s)  # 2
+            now_s = state.next_end()
+        return state.done
 
 
-class _Play:
-    """The state of one forecast: who trains, who waits, and when the next ones end."""
+class _State:
+    """The state of one forecast: training jobs, waiting jobs, and when the next ones end."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class _Play:
         sizes: Callable[[JobSnapshot], Sequence[int]],
         queue: Sequence[JobSnapshot],
         free: int,
-        in_turn: bool,
+        strict_order: bool,
     ) -> None:
         self._speeds, self._sizes = speeds, sizes
         self.free = free
         self.active: dict[str, _Active] = {}
         self.ends: list[tuple[float, str, int]] = []
         self.done: dict[str, JobProgress] = {}
-        self.line = _Line(queue, sizes, in_turn=in_turn)
+        self.line = _Line(queue, sizes, strict_order=strict_order)
         self._starts: dict[str, float] = {}
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
@@ -99,7 +99,7 @@ class _Play:
         heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
 
     def fill(self, now_s: float) -> None:
-        """The queue in order, each as large as helps and fits; who does not fit is passed over, or holds up all."""
+        """The queue in order, each as large as helps and fits; a job that does not fit is skipped, or holds up all."""
         while (job := self.line.next_that_fits(self.free)) is not None:
             n_workers = min(
                 (n for n in self._sizes(job) if n <= self.free), key=lambda n: (self._speeds.step_s(job, n), n)
@@ -122,7 +122,7 @@ class _Play:
             heapq.heappush(self.ends, (one.at_s + self._train_s(one.job, best, steps), one.job.id, one.version))
 
     def next_end(self) -> float | None:
-        """When the next jobs end, all at one instant; their GPUs are free then. None if nobody trains any more."""
+        """When the next jobs end, all at one instant; their GPUs are free then. None if no job trains any more."""
         end_s: float | None = None
         while self.ends and end_s in (None, self.ends[0][0]):
             at_s, job_id, version = heapq.heappop(self.ends)
@@ -140,12 +140,12 @@ class _Play:
 
 
 class _Line:
-    """The waiting jobs in order, apart by least size: the next one that fits is found without asking all the others."""
+    """The waiting jobs in order, by least size, so that the next one that fits is found quickly."""
 
     def __init__(
-        self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]], *, in_turn: bool
+        self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]], *, strict_order: bool
     ) -> None:
-        self._in_turn = in_turn
+        self._strict_order = strict_order
         self._by_least: dict[int, deque[tuple[int, JobSnapshot]]] = {}
         for place, job in enumerate(queue):
             self._by_least.setdefault(sizes(job)[0], deque()).append((place, job))
@@ -155,7 +155,7 @@ class _Line:
 
     def next_that_fits(self, free: int) -> JobSnapshot | None:
         """Taken out of the line."""
-        fitting = [n for n in self._by_least if n <= free or self._in_turn]
+        fitting = [n for n in self._by_least if n <= free or self._strict_order]
         least = min(fitting, key=lambda n: self._by_least[n][0][0], default=None)
         if least is None or not 0 < free >= least:
             return None

@@ -1,13 +1,13 @@
-"""How far off a run's own predictions were: the band around the next ones, learnt from those that came true or did not.
+"""Prediction intervals of finish times, calibrated on how far off the earlier predictions were.
 
 A prediction is a median and a spread (the logarithm of P90 / P50), as the models have them; its score is how many
 spreads later than the median the job ended. The P90 of the next ones lies where nine of ten scores lay: conformal
 prediction (Vovk, Gammerman and Shafer, 2005). Jobs that did not end yet, or that were cancelled, took at least so long:
 their scores are censored, and the quantile is the product-limit one (Kaplan and Meier, 1958). As what was learnt of
-those that ended may not hold for those that come, the level follows what the bands held: a little lower for every job
-that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
+those that ended may not hold for those that come, the level follows the coverage of the intervals: a little lower for
+every job that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
 
-Pure: what was said, and what came of it, travels in the plan's memory from round to round.
+Pure: predictions and outcomes travel in the plan's memory from round to round.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 
-MOST_KEPT = 6  # of a job's predictions; beyond, every other one goes, and those that stay count twice
+MOST_KEPT = 6  # of a job's predictions; of more, every other one is dropped, and the rest count twice
 MOST_ENDED = 400  # of the newest scores count
-MOST_OPEN = 1500  # predictions of jobs that are there; of more, every second, third ... counts
-PRIOR_JOBS = 20.0  # as many jobs is it worth what the models say
+MOST_OPEN = 1500  # predictions of jobs that are present; of more, every second, third ... counts
+PRIOR_JOBS = 20.0  # the weight, in jobs, of what the models predict
 LEAST_SPREAD = 0.1
 ALPHA, LEAST_ALPHA, MOST_ALPHA, STEP = 0.1, 0.01, 0.5, 0.006
-FORMAT = 2  # of the memory; one of another is forgotten
+FORMAT = 2  # of the memory; one of another format is dropped
 _NAMES = {"waiting": True, "running": False}
 
 
 @dataclass(frozen=True)
 class FinishForecast:
-    """Seconds until a job ends, as the models have them: P50 and P90. waits: it does not train now."""
+    """Predicted seconds until a job ends: P50 (half_s) and P90 (most_s). waits: it does not train now."""
 
     half_s: float
     most_s: float
@@ -45,10 +45,10 @@ class FinishForecast:
 
 
 class PredictionIntervals:
-    """Scores of the jobs that waited and of the others, apart.
+    """Intervals for jobs that wait and for jobs that train, calibrated separately.
 
     _open, by job: rounds seen, every how many rounds a prediction is kept, and those:
-    [at_s, half_s, spread, waits, said P90 in seconds, or 0 once that is known to hold or not].
+    [at_s, half_s, spread, waits, predicted P90 in seconds, or 0 once its outcome is known].
     """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
@@ -63,11 +63,11 @@ class PredictionIntervals:
 
     @property
     def known(self) -> Collection[str]:
-        """Jobs of which something was said."""
+        """Jobs that have a prediction."""
         return self._open.keys()
 
     def close(self, present: Collection[str], *, withdrawn: Collection[str] = (), now_s: float) -> None:
-        """Jobs that are gone ended, just now; but withdrawn ones would have gone on."""
+        """Records the end of jobs that are gone; withdrawn ones count as censored."""
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
         for job_id, (n, every, points) in self._open.items():
@@ -78,56 +78,56 @@ class PredictionIntervals:
         for waits in (True, False):
             self._ended[waits] = self._ended[waits][-MOST_ENDED:]
             self._alpha[waits] = min(max(self._alpha[waits], LEAST_ALPHA), MOST_ALPHA)
-            there = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == waits]
-            self._score[waits] = self._learnt(waits, there)
+            unfinished = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == waits]
+            self._score[waits] = self._calibrated(waits, unfinished)
 
-    def p90_s(self, foretold: FinishForecast) -> float:
-        """Nine of ten jobs of which so much was foretold needed no longer; what the models say until that is known."""
-        exponent = self._score[foretold.waits] * foretold.spread
-        return max(foretold.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
+    def p90_s(self, forecast: FinishForecast) -> float:
+        """Seconds within which nine of ten jobs with such a forecast ended; the models' P90 until that is known."""
+        exponent = self._score[forecast.waits] * forecast.spread
+        return max(forecast.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
 
-    def say(self, job_id: str, foretold: FinishForecast, *, p90_s: float, now_s: float) -> None:
-        """p90_s: what was said in the end."""
+    def record(self, job_id: str, forecast: FinishForecast, *, p90_s: float, now_s: float) -> None:
+        """Keeps a prediction until its outcome is known. p90_s: the P90 that was published."""
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
-            points = [*points, [now_s, max(foretold.half_s, 1.0), foretold.spread, foretold.waits, p90_s]]
+            points = [*points, [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.waits, p90_s]]
             if len(points) > MOST_KEPT:
                 every, points = 2 * every, points[::2]
         self._open[job_id] = [n + 1, every, points]
 
     def to_json(self) -> dict[str, Any]:
-        kinds = {
+        by_state = {
             name: {"ended": self._ended[w], "n_jobs": self._n_jobs[w], "alpha": self._alpha[w]}
             for name, w in _NAMES.items()
         }
-        return {"format": FORMAT, "open": self._open, **kinds}
+        return {"format": FORMAT, "open": self._open, **by_state}
 
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
             self._ended[point[3]].append([_score(point, now_s), float(every), float(ended)])
             if ended and point[4]:
-                self._judge(point[3], held=now_s - point[0] <= point[4] + 1.0)
+                self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
             for waits in {point[3] for point in points}:
                 self._n_jobs[waits] += 1
 
     def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
-        """The point, judged as soon as its job takes longer than was said."""
+        """The point, scored as soon as its job takes longer than predicted."""
         if not point[4] or now_s - point[0] <= point[4] + 1.0:
             return point
-        self._judge(point[3], held=False)
+        self._score_interval(point[3], held=False)
         return [*point[:4], 0.0]
 
-    def _judge(self, waits: bool, *, held: bool) -> None:
+    def _score_interval(self, waits: bool, *, held: bool) -> None:
         self._alpha[waits] += STEP * (ALPHA - (not held))
 
-    def _learnt(self, waits: bool, there: list[list[float]]) -> float:
-        """Where nine of ten scores lie; drawn to what the models say where few jobs ended."""
+    def _calibrated(self, waits: bool, unfinished: list[list[float]]) -> float:
+        """Where nine of ten scores lie; drawn to 1, the models' own interval, where few jobs ended."""
         if not self._n_jobs[waits]:
             return 1.0
         trust = self._n_jobs[waits] / (self._n_jobs[waits] + PRIOR_JOBS)
-        scores = np.array([*self._ended[waits], *there])
+        scores = np.array([*self._ended[waits], *unfinished])
         return trust * _quantile(scores, 1 - self._alpha[waits]) + (1 - trust)
 
 

@@ -1,10 +1,10 @@
 """A Gaussian process over pairs of jobs: latent sensitivities and pressures, shared among similar jobs.
 
-How fast i runs beside j is taken as mean + s(i) + p(j) + u(i)·v(j) + m{i, j}: i's sensitivity, j's pressure, their
+The speed of i with j is modelled as mean + s(i) + p(j) + u(i)·v(j) + m{i, j}: i's sensitivity, j's pressure, their
 product, and what the two directions of a pair have in common. As a Gaussian process each term has a covariance made of
 three likenesses of jobs: the same name, the same family at a like size, and like features. With the name alone it is a
 low-rank latent model, ridge-regularised; with features it carries over to jobs never seen.
-Axes: N directed observations (first all (a beside b), then all (b beside a)), M the training ones, J jobs.
+Axes: N directed observations (first all (a with b), then all (b with a)), M the training ones, J jobs.
 Source: Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), 2.2 and 5.4.2.
 """
 
@@ -71,14 +71,14 @@ class PairProcess:
         self._alpha_M = cho_solve(self._factor, self._z_M)
 
     def predict(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of how fast jobs[self] runs beside jobs[other]; not clipped."""
+        """Mean and standard deviation of the speed of jobs[self] with jobs[other]; not clipped."""
         across = self._covariance(jobs, self_N, other_N, self.weights)
         mean_N = self._mean + self._spread * (across @ self._alpha_M)
         own_N = self._own(jobs, self_N, other_N)
         explained_N = np.einsum("nm,mn->n", across, cho_solve(self._factor, across.T))
         unknown_N = np.clip(1 - explained_N / own_N, 0.0, 1.0)
         variance_N = self._calibration * (unknown_N * own_N + self.weights.noise)
-        # Pairs left out tell how sure to be of jobs that were met; of strangers one knows the spread of the data.
+        # Left-out pairs calibrate known jobs; for unknown ones the spread of the data is the uncertainty.
         variance_N = (1 - unknown_N) * variance_N + unknown_N * np.maximum(variance_N, 1.0)
         return mean_N, self._spread * np.sqrt(variance_N)
 

@@ -32,7 +32,7 @@ class JobTraits:
 
 @dataclass(frozen=True)
 class MeasuredPair:
-    """norm_a, norm_b: speed beside the other, relative to the speed alone; above 0, about 1 at most."""
+    """norm_a, norm_b: speed together, relative to the speed alone; above 0, about 1 at most."""
 
     a: JobTraits
     b: JobTraits

@@ -65,7 +65,7 @@ class Interference:
         return (job if isinstance(job, str) else job.name) in self._known
 
     def predict(self, a: str | JobTraits, b: str | JobTraits) -> PairSpeeds:
-        """Speeds of a and b beside each other. A bare name has the features it was measured with."""
+        """Speeds of a and b on the same GPU. A bare name has the features it was measured with."""
         return self.predict_all([(a, b)])[0]
 
     def gains(self, a: str | JobTraits, b: str | JobTraits, *, sds: float = 0.0) -> bool:
@@ -181,7 +181,7 @@ def _examples(table: JobTable, a_P: Ints, b_P: Ints, y_P2: Floats) -> tuple[Floa
 
 
 def _inputs(table: JobTable, self_N: Ints, other_N: Ints) -> Floats:
-    """What the trees see of i beside j: i's features and j's, and their sums, which is where a GPU is full."""
+    """What the trees see of i co-located with j: i's features and j's, and their sums, which is where a GPU is full."""
     own = np.column_stack([table.features[self_N], table.sizes[self_N]])
     others = np.column_stack([table.features[other_N], table.sizes[other_N]])
     return np.column_stack([own, others, own + others])

@@ -1,4 +1,4 @@
-"""Reads measured pairs of jobs that shared a GPU from a CSV, and says what of it can be learnt from."""
+"""Reads measured pairs of jobs that shared a GPU from a CSV, and reports what of it can be used."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from scheduler.api.arrays import Floats
 from scheduler.models.interference.job_features import JobTraits, MeasuredPair
 
 COLUMNS = ("job_a", "job_b", "norm_a", "norm_b")
-MAX_NORM = 1.5  # measurements are noisy, but nobody runs so much faster beside another
+MAX_NORM = 1.5  # measurements are noisy, but no job is so much faster together than alone
 _MISSING = {"", "-", "na", "n/a", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity"}
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
-class BadPairs(ValueError):  # noqa: N818 (it says what it is: pairs that are bad)
+class BadPairs(ValueError):  # noqa: N818 (the name states what is wrong)
     """A file of pairs that cannot be used; one line with file, row and remedy."""
 
     def __init__(self, name: str, row: int | None, problem: str) -> None:
@@ -47,7 +47,7 @@ def read_pairs(text: str, *, name: str) -> PairsFile:
     """The measured pairs of a CSV with job_a, job_b, norm_a, norm_b and features in columns ending in _a and _b.
 
     A row whose speeds are 0 or empty was not measured. Numeric columns that are there for both jobs are features,
-    except those that restate the result (such as the speed beside the other). Raises BadPairs.
+    except those that restate the result (such as the speed together). Raises BadPairs.
     """
     header, rows = _rows(text, name)
     measured, n_unmeasured = [], 0

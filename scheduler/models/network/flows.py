@@ -71,10 +71,10 @@ class Links:
 
 
 def max_min_rates(uses_FL: Floats, capacity_L: Floats, *, weights_F: Floats | None = None) -> Floats:
-    """Weighted max-min fair rates, shape (F,): all rise together; who meets a full link stays; the others go on.
+    """Weighted max-min fair rates, shape (F,): all rise together; a flow on a full link stops rising; the others go on.
 
     uses_FL: the part of a flow's rate that crosses each link, >= 0. weights_F: how many flows of its kind there are,
-    1 if not said; the rate returned is that of one of them. A flow that uses no link has an infinite rate.
+    None = 1; the rate returned is that of one of them. A flow that uses no link has an infinite rate.
     Source: Bertsekas and Gallager, Data Networks, sec. 6.5.2 (progressive filling).
     """
     weights = np.ones(len(uses_FL)) if weights_F is None else weights_F

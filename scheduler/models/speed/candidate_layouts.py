@@ -1,4 +1,4 @@
-"""The usual ways to lay out gangs, as arrays, so that a model prices them all at once.
+"""The candidate layouts of gangs as arrays, so that a model prices all of them at once.
 
 Axes: G gangs, a size packed or spread over so many nodes; M modes, all-reduce first, then 1, 2, 4 ... servers.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,64 +14,57 @@ from numpy.typing import NDArray
 from scheduler.api.arrays import Floats, Ints
 from scheduler.api.snapshot import Mode
 from scheduler.models.layout import ClusterTopology, Layout, Shape, shape_of
-from scheduler.models.speed.fitting import sync_terms
+from scheduler.models.speed.sync_terms import sync_terms
 
-Gang = tuple[int, int]  # workers, and over how many nodes they are spread evenly; 0 = packed
+Gang = tuple[int, int]  # workers, and the number of nodes they are spread over evenly; 0 = packed
 
 
 @dataclass(frozen=True)
 class CandidateLayouts:
-    """layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes.
+    """layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes, else 0.
 
-    is_there_GM: not where a mode has more servers than the gang has workers. latency_GM: seconds. wire_GM, crowding_GM:
-    seconds a byte of parameters. place: by shape, its indices.
+    exists_GM: False where a mode has more servers than the gang has workers. latency_GM: seconds. wire_GM, crowding_GM:
+    seconds per byte of parameters. index: (gang, mode) by shape.
     """
 
     gangs: tuple[Gang, ...]
     layouts: tuple[Layout, ...]
     size_G: Ints  # noqa: N815 (arrays wear their axes)
     crosses_G: Ints  # noqa: N815
-    is_there_GM: NDArray[np.bool_]  # noqa: N815
+    exists_GM: NDArray[np.bool_]  # noqa: N815
     latency_GM: Floats  # noqa: N815
     wire_GM: Floats  # noqa: N815
     crowding_GM: Floats  # noqa: N815
-    place: Mapping[Shape, tuple[int, int]]
+    index: Mapping[Shape, tuple[int, int]]
 
-    def layout(self, gang: int, way: int) -> tuple[Layout, Mode]:
-        """With its servers."""
-        if way == 0:
+    def layout(self, gang: int, mode: int) -> tuple[Layout, Mode]:
+        """The layout of a gang with the servers of that mode (an index of axis M)."""
+        if mode == 0:
             return self.layouts[gang], Mode.ALL_REDUCE
-        return self.layouts[gang].with_servers(1 << (way - 1)), Mode.PARAMETER_SERVER
+        return self.layouts[gang].with_servers(1 << (mode - 1)), Mode.PARAMETER_SERVER
 
 
-def ways_of(terrain: ClusterTopology, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
-    """All modes of these gangs, on nodes of that type; remembered with the terrain."""
-    key = ("ways", gpu_type, gangs)
-    if key not in terrain.memo:
-        terrain.memo[key] = _ways(terrain, gpu_type, gangs)
-    return cast("CandidateLayouts", terrain.memo[key])
-
-
-def _ways(terrain: ClusterTopology, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
-    layouts = tuple(terrain.typical(gpu_type, n, n_nodes=k) for n, k in gangs)
+def candidate_layouts(topology: ClusterTopology, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
+    """All modes of these gangs on nodes of that type."""
+    layouts = tuple(topology.typical(gpu_type, n, n_nodes=k) for n, k in gangs)
     terms_GMT = np.zeros((len(gangs), 1 + max(n.bit_length() for n, _ in gangs), 3))
-    is_there_GM = np.zeros(terms_GMT.shape[:2], dtype=np.bool_)
-    place: dict[Shape, tuple[int, int]] = {}
+    exists_GM = np.zeros(terms_GMT.shape[:2], dtype=np.bool_)
+    index: dict[Shape, tuple[int, int]] = {}
     for g, layout in enumerate(layouts):
         for m in range(1 + layout.n_workers.bit_length()):
             mode = Mode.PARAMETER_SERVER if m else Mode.ALL_REDUCE
             served = layout.with_servers(1 << (m - 1)) if m else layout
             terms_GMT[g, m] = sync_terms(served, mode, parameters_bytes=1)
-            is_there_GM[g, m] = True
-            place[shape_of(served, mode)] = (g, m)
+            exists_GM[g, m] = True
+            index[shape_of(served, mode)] = (g, m)
     return CandidateLayouts(
         gangs,
         layouts,
         np.array([n for n, _ in gangs], dtype=np.int64),
         np.array([layout.n_nodes > 1 for layout in layouts], dtype=np.int64),
-        is_there_GM,
+        exists_GM,
         terms_GMT[..., 0],
         terms_GMT[..., 1],
         terms_GMT[..., 2],
-        place,
+        index,
     )

@@ -8,17 +8,15 @@ steps better, with the wires of the actual placement. Shapes and batches that we
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from statistics import median
 
 import numpy as np
 
 from scheduler.api.arrays import Floats, Ints
-from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
-from scheduler.models.layout import Layout, Shape, servings, shape_of
+from scheduler.api.snapshot import Mode, SpeedObservation
+from scheduler.models.layout import Layout, Shape, shape_of
 from scheduler.models.speed.candidate_layouts import CandidateLayouts
 from scheduler.models.speed.fitting import (
     ALWAYS_EXPOSED,
@@ -27,9 +25,8 @@ from scheduler.models.speed.fitting import (
     fit_factors,
     fit_sync,
     interpolated_exposed_s,
-    observed_layout,
-    sync_terms,
 )
+from scheduler.models.speed.sync_terms import SyncTerms
 
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
@@ -38,15 +35,15 @@ MEASURED_ERROR = 0.05  # of a shape that was measured
 SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by this share
 FEW_SERVERS = 1.05  # of numbers of servers that are slower than the best by no more than this factor, the least
 DEFAULT_NIC_BPS = 10e9
-ALONE = 0.95  # of its links' bandwidth: who had so much was measured as if alone
+ALONE = 0.95  # of its links' bandwidth: a gang that had so much was measured as if alone
 NEWEST = 3  # measurements of one shape and batch that count
 _MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 
 
 class SpeedModel:
-    """The speed of jobs that share measurements and profile. Immutable; what it worked out is remembered.
+    """The speed of jobs that share measurements and profile. Immutable.
 
-    nic_bps: of the nodes that the measurements come from. memo: for those who build tables on top of it (speeds.py).
+    nic_bps: of the nodes that the measurements come from. terms: the prior, shared with other models.
     """
 
     def __init__(
@@ -57,10 +54,11 @@ class SpeedModel:
         overhead_s: float,
         parameters_bytes: int,
         nic_bps: float = DEFAULT_NIC_BPS,
+        terms: SyncTerms | None = None,
     ) -> None:
+        self._terms = terms or SyncTerms()
         self._bytes = parameters_bytes
         self._nic_bps = nic_bps
-        self.memo: dict[object, object] = {}
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
         newest = _newest_means(observations)
         self._n_measured = len(newest)
@@ -73,7 +71,8 @@ class SpeedModel:
     ) -> None:
         """A line over all; each shape's factor on it; and, by examples a pass, what the line misses.
 
-        The prior says how much of a pass is fixed; as soon as one was measured, how long it takes comes from there.
+        The prior gives the part of a pass that is fixed; as soon as one was measured, how long it takes comes from
+        there.
         """
         measured = [o for o in observations if o.compute_s > 0]
         prior = np.array([overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s])
@@ -115,20 +114,20 @@ class SpeedModel:
 
     def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
         """Of a measurement's place; where others sent over its links, its bytes took as much longer."""
-        layout = observed_layout(o, nic_bps=self._nic_bps)
-        latency, wires, crowding = sync_terms(layout, o.mode, parameters_bytes=self._bytes)
+        terms = self._terms.observed(o, nic_bps=self._nic_bps, parameters_bytes=self._bytes)
+        latency, wires, crowding = terms
         return latency, wires / o.share, crowding / o.share
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Seconds of one forward and backward pass over so many examples on each worker."""
-        return self._usual_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
+        return self._unmeasured_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
-        """As compute_s, of one number of examples."""
-        usual_s = self._one_on_line(examples)
+        """compute_s() of one number of examples."""
+        unmeasured_s = self._one_on_line(examples)
         if self._n_measured:
-            usual_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
-        return usual_s * self._crowding.get(shape_of(layout, mode), 1.0)
+            unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
@@ -137,21 +136,21 @@ class SpeedModel:
         return sum(self._sync_parts_s(layout, mode))
 
     def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
-        """As sync_s, in two: what does not depend on bandwidth, and what does, with all of it alone."""
+        """sync_s() in two parts: what does not depend on bandwidth, and what does, with all of the links' bandwidth."""
         if self._bytes == 0 and not self._n_measured:
             return 0.0, 0.0
         latency_s, wires_s, crowding_s = self._sync_parts_s(layout, mode)
         return latency_s, wires_s + crowding_s
 
     def _sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float, float]:
-        terms = sync_terms(layout, mode, parameters_bytes=self._bytes)
+        terms = self._terms.of(layout, mode, parameters_bytes=self._bytes)
         factors = self._factors[mode, layout.n_nodes > 1]
         return factors[0] * terms[0], factors[1] * terms[1], factors[2] * terms[2]
 
     def step_s_B(  # noqa: N802 (arrays wear their axes)
         self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
     ) -> Floats:
-        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (1 if not said)."""
+        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (None = 1)."""
         passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
         compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
@@ -161,7 +160,7 @@ class SpeedModel:
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
-        """As step_s_B at one batch size; a measurement at that shape and batch counts for itself."""
+        """step_s_B() at one batch size; a measurement at that shape and batch counts for itself."""
         shape = shape_of(layout, mode)
         measured = self._steps.get((*shape, batch_size))
         if measured is not None and passes == 1:
@@ -186,65 +185,69 @@ class SpeedModel:
 
     # the same for many layouts at once; those that were measured one by one
 
-    def step_s_GM(self, ways: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
-        """As step_s, at one batch a gang; infinite where there is no such way."""
-        compute_G = self._usual_compute_s(batch_G / ways.size_G / passes_G)
-        exposed_GM = self._sync_s_GM(ways)
+    def step_s_GM(self, candidates: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
+        """step_s() at one batch a gang; infinite where a mode does not exist."""
+        compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G)
+        exposed_GM = self._sync_s_GM(candidates)
         exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
         step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
-        for g, m in self._measured_in(ways):
+        for g, m in self._measured_in(candidates):
             batch, passes = round(float(batch_G[g])), round(float(passes_G[g]))
-            step_GM[g, m] = self.step_s(*ways.layout(g, m), batch_size=batch, passes=passes)
-        return np.where(ways.is_there_GM, step_GM, np.inf)
+            step_GM[g, m] = self.step_s(*candidates.layout(g, m), batch_size=batch, passes=passes)
+        return np.where(candidates.exists_GM, step_GM, np.inf)
 
-    def step_s_GB(self, ways: CandidateLayouts, way_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
-        """As step_s_B, each gang in one way."""
-        compute_GB = self._usual_compute_s(batch_GB / ways.size_G[:, None] / passes_GB)
-        sync_G1 = np.take_along_axis(self._sync_s_GM(ways), way_G[:, None], axis=1)
+    def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
+        """step_s_B() of each gang in one mode (an index of axis M)."""
+        compute_GB = self._unmeasured_compute_s(batch_GB / candidates.size_G[:, None] / passes_GB)
+        sync_G1 = np.take_along_axis(self._sync_s_GM(candidates), mode_G[:, None], axis=1)
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
-        exposed_GB = np.where(way_G[:, None] == 0, hidden_GB, sync_G1)
+        exposed_GB = np.where(mode_G[:, None] == 0, hidden_GB, sync_G1)
         step_GB = np.maximum(passes_GB * compute_GB + exposed_GB, 1e-6)
-        for g, m in self._measured_in(ways):
-            if way_G[g] == m:
-                step_GB[g] = self.step_s_B(*ways.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
+        for g, m in self._measured_in(candidates):
+            if mode_G[g] == m:
+                step_GB[g] = self.step_s_B(*candidates.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
         return step_GB
 
-    def error_GM(self, ways: CandidateLayouts) -> Floats:  # noqa: N802
-        """As error."""
-        error_GM = np.full(ways.is_there_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
+    def error_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
+        """error() of each gang in each mode."""
+        error_GM = np.full(candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
         error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
-        for shape in self._exposed.keys() & ways.place.keys():
-            error_GM[ways.place[shape]] = MEASURED_ERROR
+        for shape in self._exposed.keys() & candidates.index.keys():
+            error_GM[candidates.index[shape]] = MEASURED_ERROR
         return error_GM
 
-    def _usual_compute_s(self, examples: Floats) -> Floats:
-        """As compute_s, of a shape that was not measured."""
+    def _unmeasured_compute_s(self, examples: Floats) -> Floats:
+        """compute_s() of a shape that was not measured."""
         line = self._on_line(examples)
         return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
 
-    def _sync_s_GM(self, ways: CandidateLayouts) -> Floats:  # noqa: N802
+    def _sync_s_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
         if self._bytes == 0 and not self._n_measured:
-            return np.zeros(ways.is_there_GM.shape)
+            return np.zeros(candidates.exists_GM.shape)
         by_mode = [np.array([self._sync[mode, crosses] for crosses in (False, True)]) for mode in _MODES]
-        which_M = np.minimum(np.arange(ways.is_there_GM.shape[1]), 1)
-        f_GMT = np.array(by_mode)[which_M[None, :], ways.crosses_G[:, None]]
-        wires_GM = ways.wire_GM * f_GMT[..., 1] + ways.crowding_GM * f_GMT[..., 2]
-        return np.asarray(ways.latency_GM * f_GMT[..., 0] + self._bytes * wires_GM, dtype=np.float64)
+        which_M = np.minimum(np.arange(candidates.exists_GM.shape[1]), 1)
+        f_GMT = np.array(by_mode)[which_M[None, :], candidates.crosses_G[:, None]]
+        wires_GM = candidates.wire_GM * f_GMT[..., 1] + candidates.crowding_GM * f_GMT[..., 2]
+        return np.asarray(candidates.latency_GM * f_GMT[..., 0] + self._bytes * wires_GM, dtype=np.float64)
 
-    def _measured_in(self, ways: CandidateLayouts) -> list[tuple[int, int]]:
-        return [ways.place[shape] for shape in self._crowding.keys() | self._exposed.keys() if shape in ways.place]
+    def _measured_in(self, candidates: CandidateLayouts) -> list[tuple[int, int]]:
+        return [
+            candidates.index[shape]
+            for shape in self._crowding.keys() | self._exposed.keys()
+            if shape in candidates.index
+        ]
 
     def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:
-        """The faster way to synchronise these workers: mode and number of servers.
+        """The faster mode of synchronising these workers, and its number of servers.
 
-        One worker has nobody to synchronise with. All-reduce unless parameter servers gain 5 %; the fewest servers
+        One worker does not synchronise. All-reduce unless parameter servers gain 5 %; the fewest servers
         among those within 5 % of the best.
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):
             return Mode.ALL_REDUCE, 0
         times = {
             served.n_servers: self.step_s(served, Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
-            for served in servings(layout)
+            for served in layout.server_layouts
         }
         fastest = min(times.values())
         if pinned is None:
@@ -258,41 +261,6 @@ class SpeedModel:
 
     def _one_on_line(self, examples: float) -> float:
         return max(self._line[0] + self._line[1] * examples, 1e-7)
-
-
-_MOST_MODELS = 2048
-_BY_IDENTITY: OrderedDict[tuple[object, ...], tuple[tuple[SpeedObservation, ...], SpeedModel]] = OrderedDict()
-
-
-def speed_model(job: JobSnapshot, *, nic_bps: float = DEFAULT_NIC_BPS) -> SpeedModel:
-    """The job's model. Jobs and rounds with the same measurements and profile share one: fitting is not free."""
-    profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps)
-    key = (id(job.observations), *profile)
-    found = _BY_IDENTITY.get(key)
-    if found is not None and found[0] is job.observations:
-        return found[1]
-    model = _model(job.observations, *profile)
-    _BY_IDENTITY[key] = (job.observations, model)
-    while len(_BY_IDENTITY) > _MOST_MODELS:
-        _BY_IDENTITY.popitem(last=False)
-    return model
-
-
-@lru_cache(maxsize=_MOST_MODELS)
-def _model(
-    observations: tuple[SpeedObservation, ...],
-    example_s: float | None,
-    overhead_s: float,
-    parameters_bytes: int,
-    nic_bps: float,
-) -> SpeedModel:
-    return SpeedModel(
-        observations,
-        example_s=example_s,
-        overhead_s=overhead_s,
-        parameters_bytes=parameters_bytes,
-        nic_bps=nic_bps,
-    )
 
 
 def _shape_of(o: SpeedObservation) -> Shape:

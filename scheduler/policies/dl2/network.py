@@ -1,4 +1,5 @@
-"""The network behind DL2 in numpy: it scores who gets the next GPUs; its weights are made by benchmarks/train_dl2.py.
+"""The network behind DL2 in numpy: it scores the jobs for the next GPUs; its weights are made by
+benchmarks/train_dl2.py.
 
 Axes: J jobs, F features of a job, H hidden. Every job goes through the same layers, so any number of jobs will do.
 """

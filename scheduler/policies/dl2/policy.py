@@ -90,7 +90,7 @@ class _Giving:
         return picked
 
     def _mask(self, able: Sequence[JobSnapshot]) -> Floats:
-        """0 for what may be done, -inf for the rest, shape (J + 1,); all -inf if nobody may get anything."""
+        """0 for what may be done, -inf for the rest, shape (J + 1,); all -inf if no job may get anything."""
         fits, waits = [], False
         for job in able:
             had = self.budget.granted(job)

@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix, hstack, vstack
 
 from scheduler.api.arrays import Floats
 
-TIE = 1e-4  # what all progress together counts beside the objective, so that nothing useful is left idle
+TIE = 1e-4  # what all progress together counts in addition to the objective, so that nothing useful is left idle
 FTF_TOLERANCE = 0.005  # the worst finish-time ratio is found to this share
 
 

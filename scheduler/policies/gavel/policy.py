@@ -20,9 +20,9 @@ class Gavel:
 
     objective: max_min_fairness, makespan, min_total_jct or finish_time_fairness, see gavel_programs.py. The last three
     know the lengths of jobs, the first only their speeds.
-    round_s: between the ends of two rounds nobody who runs is disturbed. At the end of one, the program is solved again
+    round_s: between the ends of two rounds no running job is disturbed. At the end of one, the program is solved again
     if jobs came or went, and GPUs go to the jobs and types that had least of what they were to have (sec. 5.2):
-    priority = time due / time had. Who has no part on a type comes last there, so that no GPU idles.
+    priority = time due / time had. A job without a part on a type comes last there, so that no GPU idles.
     space_sharing: pairs that gain by it are columns of the program, too, and take turns like jobs (sec. 3.1); what is
     not known of a pair is predicted, as for every policy.
     Deviation: time due is summed up over all programs since the job came, where Gavel starts anew with each program;
@@ -72,7 +72,7 @@ class _Turns:
         self.grants: dict[str, Grant] = {}
 
     def confirm(self) -> None:
-        """Who runs stays, beside whom it is; also beside one that just comes or goes."""
+        """Running jobs stay, co-located as they are, also with one that just starts or leaves."""
         hosts: set[Members] = set()
         for job in sorted((job for job in self.jobs.values() if n_held(job)), key=longest_run_first):
             members, gpu_type = self.rounds.on[job.id]
@@ -84,7 +84,7 @@ class _Turns:
                 self._grant(job, members, self.budget.gpu_type(job))
 
     def serve(self, members: Members, gpu_type: str) -> None:
-        """All of them, if nobody of them was served yet."""
+        """All of them, if none was served yet."""
         if any(one in self.grants for one in members):
             return
         n = self.jobs[members[0]].fixed_workers

@@ -33,7 +33,7 @@ class TimeShares:
         self.ends_s = float(memory.get("ends_s", view.now_s))
         self.solved_for: list[Any] = memory.get("solved_for", [])
         self.present = {job.id: job for job in (*view.jobs, *view.settled)}
-        self.companions = ColocatedSpeeds(view.pairs)
+        self.colocated = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.shares, self.due, self.had = (self._kept(memory.get(name, ())) for name in ("shares", "due", "had"))
         self.isolated: dict[str, list[float]] = {
             j: v for j, v in memory.get("isolated", {}).items() if j in self.present
@@ -43,7 +43,7 @@ class TimeShares:
         self._book(memory)
 
     def _on(self) -> dict[str, tuple[Members, str]]:
-        """By job that holds GPUs: who holds the same ones, itself included, and their type."""
+        """By job that holds GPUs: the jobs on the same ones, itself included, and their type."""
         type_of = {node.name: node.gpu_type for node in self.view.nodes}
         there: dict[GangAllocation, list[str]] = {}
         for job in self.present.values():
@@ -126,7 +126,7 @@ class TimeShares:
         if n != other.fixed_workers or one.mode is not other.mode or one.shares_within != other.shares_within:
             return None
         alone_s = [self.view.speeds.step_s(job, n, gpu_type=gpu_type) for job in (one, other)]
-        return self.companions.norms((one, other), alone_s=alone_s)
+        return self.colocated.norms((one, other), alone_s=alone_s)
 
     def line(self, jobs: Sequence[JobSnapshot]) -> list[tuple[Members, str]]:
         """Whose turn it is, and where: jobs on every type they may go to, and pairs that have a part."""
@@ -138,7 +138,7 @@ class TimeShares:
         return sorted(found, key=self._turn)
 
     def _turn(self, entry: tuple[Members, str]) -> tuple[float, float, float, bool, float, Members]:
-        """Least of its due first; then the larger part, the faster type, who is there."""
+        """The least share of its due first; then the larger part, the faster type, the one that runs there."""
         members, gpu_type = entry
         share, due_s, had_s = (book.get(entry, 0.0) for book in (self.shares, self.due, self.had))
         priority = 0.0 if share <= 0 else (due_s + share) / had_s if had_s > 0 else float("inf")
@@ -196,6 +196,6 @@ class TimeShares:
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:
-    """What it holds, the same for all who hold the same GPUs."""
+    """A key of the GPUs that the job holds, the same for all jobs on them."""
     assert job.allocation is not None
     return GangAllocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)

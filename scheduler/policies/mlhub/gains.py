@@ -1,4 +1,4 @@
-"""What others gain when a job gives GPUs back: two plans, played forward and compared. For explanations."""
+"""What others gain when a job gives GPUs back: two plans, simulated forward and compared. For explanations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.forecast.forward_simulation import ForwardSimulation, JobProgress
 from scheduler.policies.toolkit.policy import View, n_held
 
-MOST_JOBS = 60  # above so many jobs, playing forward costs more than the sentence is worth
+MOST_JOBS = 60  # above so many jobs the forward simulation costs more than the explanation is worth
 
 
 class ResizeGains:
-    """Both plans of a round are played forward once, when they are first asked for.
+    """Both plans of a round are simulated forward once, when they are first needed.
 
-    plan: workers by job. The other plan is that everybody who runs stays as they are.
+    plan: workers by job. The other plan keeps every running job as it is.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class ResizeGains:
 
     @cached_property
     def _both(self) -> tuple[dict[str, JobProgress], dict[str, JobProgress]]:
-        return self._courses({job.id: n_held(job) for job in self._view.jobs}), self._courses(self._plan)
+        return self._simulated({job.id: n_held(job) for job in self._view.jobs}), self._simulated(self._plan)
 
-    def _courses(self, plan: Mapping[str, int]) -> dict[str, JobProgress]:
+    def _simulated(self, plan: Mapping[str, int]) -> dict[str, JobProgress]:
         jobs = self._view.jobs
         room_s = max((job.checkpoint_s for job in jobs if plan[job.id] < n_held(job)), default=0.0)
         running = []
@@ -54,4 +54,4 @@ class ResizeGains:
             key=lambda job: (self._view.speeds.remaining_s(job, job.min_workers) * job.min_workers, job.id),
         )
         forecast = ForwardSimulation(self._view.speeds, sizes=lambda job: self._sizes[job.id])
-        return forecast.courses(running, queue, free=self._capacity - sum(plan.values()))
+        return forecast.run(running, queue, free=self._capacity - sum(plan.values()))

@@ -1,7 +1,7 @@
 """What jobs on the same GPUs are worth a second: the progress of each, and the restarts that are saved.
 
-A job's progress is worth the more the less is left of it. Who stays saves a restart, which counts over the time in
-which a change has to pay: groups hold together as far as it costs something to part them, and no further.
+A job's progress is worth the more the less is left of it. A job that stays saves a restart, which counts over the time
+in which a change has to pay: groups hold together as far as it costs something to part them, and no further.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler.policies.toolkit.policy import View, n_held
 HASTE = 0.2  # 0: all progress is worth the same; 1: that of short jobs is worth as much more as they are shorter
 LEAST_WORK_GPU_S = 100.0
 HORIZON_S = 1200.0  # in which a change has to pay; about that until the next one
-CHARGED = 6.0  # restarts for each that there is: who shares, and who comes and goes, are disturbed by it, too
+CHARGED = 6.0  # restarts for each that there is: a change disturbs the other jobs of a group, too
 BOLDNESS = 1.0  # standard deviations by which a pair that was never measured is taken to do better, where
 TRY_PAYS = 20.0  # all of it still train for so many times what a try costs
 TRY_S = 60.0  # a pair that was never measured is looked at again after that
@@ -32,11 +32,11 @@ Left = Callable[[JobSnapshot, int], float]  # remaining seconds of a job at a si
 class GroupValues:
     """Values of one round. sizes: GPUs of each job. weights: what a second of a job's progress is worth, alone.
 
-    saved: what it is worth beside that to leave it where it is.
+    saved: what it is worth in addition to leave it where it is.
     """
 
-    def __init__(self, view: View, companions: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
-        self.view, self.companions, self.left_s = view, companions, left_s
+    def __init__(self, view: View, colocated: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
+        self.view, self.colocated, self.left_s = view, colocated, left_s
         self.weights: dict[str, float] = {}
         self.saved: dict[str, float] = {}
         for job in view.jobs:
@@ -62,21 +62,21 @@ class GroupValues:
     def values(self, jobs: Sequence[JobSnapshot], n: int) -> Floats:
         """Of each two of them together, as unit() has it, shape (J, J); -inf where they cannot be.
 
-        Alike jobs are as fast beside alike ones.
+        Like jobs have the same speeds with like ones.
         """
         if len(jobs) == 1:
             return np.full((1, 1), -np.inf)
-        sorts: dict[tuple[Any, ...], list[JobSnapshot]] = {}
+        groups: dict[tuple[Any, ...], list[JobSnapshot]] = {}
         for job in jobs:
-            sorts.setdefault(self._sort(job, n), []).append(job)
-        norm_SS = np.full((len(sorts), len(sorts)), -np.inf)
-        for a, (one, *_) in enumerate(sorts.values()):
-            for b, (*_, other) in enumerate(list(sorts.values())[: a + 1]):
+            groups.setdefault(self._group_key(job, n), []).append(job)
+        norm_SS = np.full((len(groups), len(groups)), -np.inf)
+        for a, (one, *_) in enumerate(groups.values()):
+            for b, (*_, other) in enumerate(list(groups.values())[: a + 1]):
                 norms = self.norms((one, other), n)
                 if norms is not None:
                     norm_SS[a, b], norm_SS[b, a] = norms
-        number = {sort: s for s, sort in enumerate(sorts)}
-        sort_J = np.array([number[self._sort(job, n)] for job in jobs])
+        number = {sort: s for s, sort in enumerate(groups)}
+        sort_J = np.array([number[self._group_key(job, n)] for job in jobs])
         weight_J = np.array([self.weights[job.id] for job in jobs])
         part_JJ = weight_J[:, None] * norm_SS[np.ix_(sort_J, sort_J)]
         return np.asarray(part_JJ + part_JJ.T + self._saved_by(jobs))
@@ -90,20 +90,20 @@ class GroupValues:
         return np.where(is_one_place_JJ, saved_J[:, None] + saved_J, np.maximum(saved_J[:, None], saved_J))
 
     def norms(self, jobs: Sequence[JobSnapshot], n: int) -> tuple[float, ...] | None:
-        """Of those who still have long to train, what is not known is taken to be good: trying is cheap for them."""
+        """Unmeasured pairs of jobs with long remaining times are assumed to be good: trying is cheap for them."""
         alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
         sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
-        return self.companions.norms(jobs, alone_s=alone_s, sds=sds)
+        return self.colocated.norms(jobs, alone_s=alone_s, sds=sds)
 
     def _is_long(self, job: JobSnapshot) -> bool:
         left_s = self.left_s(job, n_held(job) or job.min_workers)
         return left_s > TRY_PAYS * (TRY_S + restart_cost_s(job))
 
-    def _sort(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
+    def _group_key(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
         return job.family, job.profile, self.view.speeds.step_s(job, n), self._is_long(job)
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:
-    """The same for all who hold the same GPUs."""
+    """A key that is the same for all jobs on the same GPUs."""
     assert job.allocation is not None
     return GangAllocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)

@@ -1,4 +1,4 @@
-"""Who would share at a price of a GPU: units of jobs on the same GPUs, and what each two of them gain together."""
+"""Which jobs share at a price of a GPU: units of jobs on the same GPUs, and what each two of them gain together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.mlhub.matching import best_couples
+from scheduler.policies.mlhub.matching import best_pairs
 
 LEAST_GAIN = 0.05  # of the value of what is joined: predictions are not exact
 PRICES = 8  # that are tried, each halving what is not known of it
@@ -35,18 +35,18 @@ class Market:
         self.n = units[0].n
         self.value_U = np.array([unit.value for unit in units])
 
-    def couples(self, price: float) -> list[tuple[int, int]]:
-        """Who gains by sharing, where a GPU costs so much."""
+    def pairs(self, price: float) -> list[tuple[int, int]]:
+        """The pairs that gain by sharing, where a GPU costs so much."""
         cost = price * self.n
         alone_U = np.maximum(self.value_U - cost, 0.0)
         gain_UU = np.maximum(self.value_UU - cost, 0.0) - alone_U[:, None] - alone_U
         least_UU = LEAST_GAIN * (self.value_U[:, None] + self.value_U)
-        return best_couples(np.where(gain_UU > least_UU, gain_UU, 0.0))
+        return best_pairs(np.where(gain_UU > least_UU, gain_UU, 0.0))
 
     def asked(self, price: float) -> int:
-        """GPUs for those who are worth the price."""
+        """GPUs for the jobs that are worth the price."""
         values_U = self.value_U.copy()
-        for i, j in self.couples(price):
+        for i, j in self.pairs(price):
             values_U[i], values_U[j] = self.value_UU[i, j], -np.inf
         return self.n * int((values_U > price * self.n).sum())
 

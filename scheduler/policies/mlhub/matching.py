@@ -1,4 +1,4 @@
-"""Pairs of the largest gain in all: an assignment of everybody to somebody, whose cycles are cut into couples.
+"""Pairs of the largest gain in all: an assignment of all units to units, whose cycles are cut into pairs.
 
 An assignment is found in a fraction of the time of an exact matching, and is never worth less than it before it is cut;
 only of cycles of odd length, in which one stays alone, something is lost.
@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from scheduler.api.arrays import Floats
 
 
-def best_couples(gain_UU: Floats) -> list[tuple[int, int]]:
+def best_pairs(gain_UU: Floats) -> list[tuple[int, int]]:
     """Disjoint (i, j) with i < j and a positive gain, ascending. gain_UU: symmetric, shape (U, U); its diagonal is not
     looked at."""
     n = len(gain_UU)

@@ -1,10 +1,11 @@
-"""Sharing for the default policy: who is placed beside whom, by what each GPU would do for the queue otherwise.
+"""GPU sharing for the default policy: which jobs are co-located, by what each GPU would do for the queue otherwise.
 
 A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside
-the others times that, and costs its GPUs at a price. Where nodes take two jobs a GPU, couples are those that gain most
-at the least price at which all who are worth it have GPUs. Where they take more, the price is that of the best who get
-none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and nobody shares.
-What is not known of a couple is taken to be good if both still train for long: a try costs a minute and teaches.
+the others times that, and costs its GPUs at a price. Where nodes take two jobs a GPU, pairs are those that gain most
+at the least price at which all jobs that are worth it have GPUs. Where they take more, the price is that of the best
+jobs that get none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and
+no jobs share. What is not known of a pair is taken to be good if both still train for long: a try costs a minute and
+teaches.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from scheduler.policies.mlhub.market import (
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
-CARRIED_OUT_S = 30.0  # what was decided stays so for so long, if nobody comes or ends and nothing is learnt
+CARRIED_OUT_S = 30.0  # a decision stays for so long, if no job arrives or ends and nothing is learnt
 MOST_UNITS = 240  # of one kind, for the matching costs their cube
 
 
 class PackingSearch:
-    """One round's groups. hosts: by guest. riders: jobs that share now, and are not the first of those that do.
+    """One round's groups. hosts: by guest. guests: jobs that share now, and are not the first of those that do.
 
     memory: what applied() left in the proposal's; what was decided stays so while it is carried out, for a market in
     which those on their way are missing has other prices.
@@ -44,22 +45,22 @@ class PackingSearch:
 
     def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
         self.view, self.left_s, self.memory = view, left_s, memory
-        self.companions = ColocatedSpeeds(view.pairs)
+        self.colocated = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.is_on = is_on and view.max_jobs_per_gpu > 1
         self.hosts: dict[str, str] = {}
         self.units: list[SharingUnit] = []
         self.decided_at_s = view.now_s
         starting = {place_of(job) for job in view.settled if job.allocation is not None and n_held(job)}
         self.bound = {job.id for job in view.jobs if n_held(job) and place_of(job) in starting}
-        self.riders = self._riders() if self.is_on else set()
+        self.guests = self._guests() if self.is_on else set()
 
-    def _riders(self) -> set[str]:
+    def _guests(self) -> set[str]:
         seen: dict[GangAllocation, str] = {}
-        riders = set()
+        guests = set()
         for job in sorted(self.view.jobs, key=lambda job: (job.allocated_at_s or 0.0, job.submitted_at_s, job.id)):
             if job.allocation is not None and n_held(job) and seen.setdefault(place_of(job), job.id) != job.id:
-                riders.add(job.id)
-        return riders
+                guests.add(job.id)
+        return guests
 
     def join(self, budget: Budget) -> None:
         """Rearrange what the budget granted to single jobs: groups of jobs, each on the GPUs of one."""
@@ -73,7 +74,7 @@ class PackingSearch:
             return
         n_gpus = budget.n_left() + sum(budget.granted(job) for job in self.view.jobs)
         sizes = {job.id: budget.granted(job) or n_held(job) or job.min_workers for job in self.view.jobs}
-        self.groups = GroupValues(self.view, self.companions, left_s=self.left_s, sizes=sizes)
+        self.groups = GroupValues(self.view, self.colocated, left_s=self.left_s, sizes=sizes)
         units = [self.groups.unit((job,), sizes[job.id]) for job in self.view.jobs]
         units, rest = self._first(units, n_gpus)
         if self.view.max_jobs_per_gpu == 2 and sum(unit.n for unit in units) > n_gpus:
@@ -87,10 +88,10 @@ class PackingSearch:
     def _is_carried_out(self) -> bool:
         at_s = self.memory.get("at_s")
         is_recent = at_s is not None and self.view.now_s < at_s + CARRIED_OUT_S
-        return at_s == self.view.now_s or (is_recent and self.memory.get("scene") == self._scene())
+        return at_s == self.view.now_s or (is_recent and self.memory.get("state") == self._state_key())
 
-    def _scene(self) -> list[int]:
-        """The same as long as nobody comes or ends, and nothing is learnt of pairs."""
+    def _state_key(self) -> list[int]:
+        """A key that is the same as long as no job arrives or ends and no pair is measured."""
         ids = sorted(job.id for job in (*self.view.jobs, *self.view.settled))
         return [crc32(" ".join(ids).encode()), len(self.view.pairs)]
 
@@ -106,7 +107,7 @@ class PackingSearch:
         return first, rest
 
     def applied(self, proposal: Proposal) -> Proposal:
-        """The proposal with the guests beside their hosts, and why."""
+        """The proposal with the guests co-located with their hosts, and why."""
         if not self.units:
             return proposal
         groups = {job.id: unit for unit in self.units for job in unit.jobs}
@@ -124,7 +125,7 @@ class PackingSearch:
             host = self.hosts.get(grant.job)
             (guests if host else grants).append(replace(plain, colocated_with=(host,)) if host else plain)
         kept = [[unit.n, *(job.id for job in unit.jobs)] for unit in self.units]
-        memory = {**proposal.memory, "pairing": {"at_s": self.decided_at_s, "scene": self._scene(), "groups": kept}}
+        memory = {**proposal.memory, "pairing": {"at_s": self.decided_at_s, "state": self._state_key(), "groups": kept}}
         wake_at_s = self._wake_at_s(proposal.wake_at_s)
         return replace(
             proposal,
@@ -139,26 +140,26 @@ class PackingSearch:
 
     def _cleared(self, units: Sequence[SharingUnit], n_gpus: int) -> list[SharingUnit]:
         """Joined at the least price of a GPU at which no more are asked for than there are."""
-        kinds: dict[tuple[Any, ...], list[SharingUnit]] = {}
+        classes: dict[tuple[Any, ...], list[SharingUnit]] = {}
         for unit in sorted(units, key=most_valuable_first):
-            kinds.setdefault(self._kind(unit), []).append(unit)
-        parts = (many[at : at + MOST_UNITS] for many in kinds.values() for at in range(0, len(many), MOST_UNITS))
+            classes.setdefault(self._class(unit), []).append(unit)
+        parts = (many[at : at + MOST_UNITS] for many in classes.values() for at in range(0, len(many), MOST_UNITS))
         markets = [Market(part, self.groups.values([unit.jobs[0] for unit in part], part[0].n)) for part in parts]
         price = clearing_price(markets, n_gpus)
         found: list[SharingUnit] = []
         for market in markets:
-            couples = market.couples(price)
-            paired = {i for couple in couples for i in couple}
-            found += [self.groups.unit(market.units[i].jobs + market.units[j].jobs, market.n) for i, j in couples]
+            pairs = market.pairs(price)
+            paired = {i for pair in pairs for i in pair}
+            found += [self.groups.unit(market.units[i].jobs + market.units[j].jobs, market.n) for i, j in pairs]
             found += [unit for i, unit in enumerate(market.units) if i not in paired]
         return found
 
     def _joined(self, units: Sequence[SharingUnit], price: float) -> list[SharingUnit]:
-        kinds: dict[tuple[Any, ...], list[SharingUnit]] = {}
+        classes: dict[tuple[Any, ...], list[SharingUnit]] = {}
         for unit in sorted(units, key=most_valuable_first):
-            kinds.setdefault(self._kind(unit), []).append(unit)
+            classes.setdefault(self._class(unit), []).append(unit)
         found: list[SharingUnit] = []
-        for many in kinds.values():
+        for many in classes.values():
             found += self._matched(many[:MOST_UNITS], price) + many[MOST_UNITS:]
         return found
 
@@ -178,8 +179,8 @@ class PackingSearch:
         paired = {i for pair in matched for i in pair}
         return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
 
-    def _kind(self, unit: SharingUnit) -> tuple[Any, ...]:
-        """Who may share: on as many GPUs, of the same types and circle; not who is beside one that just starts."""
+    def _class(self, unit: SharingUnit) -> tuple[Any, ...]:
+        """A key of jobs that may share: as many GPUs, the same types and circle; none where one of them just starts."""
         first = unit.jobs[0]
         may_share = all(
             job.profile is not None and job.mode is not Mode.PARAMETER_SERVER and job.id not in self.bound
@@ -210,7 +211,7 @@ class PackingSearch:
         budget.adopt(trial)
 
     def _recall(self, budget: Budget) -> None:
-        """The groups of this instant as they were; who is on its way in already needs nothing more."""
+        """The groups as decided at this instant; starting jobs need nothing more."""
         trial = budget.copy()
         for job in self.view.jobs:
             trial.release(job)
@@ -246,7 +247,7 @@ class PackingSearch:
 
     def _why(self, job_id: str, unit: SharingUnit) -> tuple[Explanation, ...]:
         alone_s = [self.view.speeds.step_s(job, unit.n) for job in unit.jobs]
-        norms = self.companions.norms(unit.jobs, alone_s=alone_s) or ()
+        norms = self.colocated.norms(unit.jobs, alone_s=alone_s) or ()
         partners = ", ".join(job.id for job in unit.jobs if job.id != job_id)
         return (Explanation(Reason.COLOCATED, {"n_workers": unit.n, "partners": partners, "times": sum(norms)}),)
 
@@ -259,4 +260,4 @@ class PackingSearch:
     def _is_known(self, unit: SharingUnit) -> bool:
         one, other = unit.jobs
         is_staged = all(job.profile is not None and job.profile.cpu_io_s is not None for job in unit.jobs)
-        return is_staged or self.companions.is_measured(one, other)
+        return is_staged or self.colocated.is_measured(one, other)

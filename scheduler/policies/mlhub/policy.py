@@ -1,7 +1,7 @@
 """The default policy: elastic sizes that minimise the sum of completion times, with restarts charged.
 
 All GPUs are shared out anew in every round, by marginal gain: a second at a size is worth the job's price, divided by
-its remaining time there, and its price is what finishing it costs all who are here (prices.py). What keeps it calm: a
+its remaining time there, and its price is what finishing it costs all present jobs (prices.py). What keeps it calm: a
 changed size is worth less by its restart, weighed over the time in which it can pay; a job is left alone for a while
 after a change, and near its end.
 """
@@ -50,23 +50,24 @@ class Mlhub:
     shares: bool = True
     name: str = "mlhub"
     is_elastic: ClassVar[bool] = True
+    adapts_batch_size: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """1. sizes and weights; 2. who is left alone; 3. who waited too long; 4. the rest by marginal gain;
+        """1. sizes and weights; 2. jobs that stay unchanged; 3. starved jobs; 4. the rest by marginal gain;
 
         5. where nodes allow it, those that gain by it share GPUs.
         """
         case = _Case(self, view, budget.n_left(), memory)  # 1
         pairing = PackingSearch(view, left_s=case.left_s, memory=memory.get("pairing", {}), is_on=self.shares)
         for job in case.running:
-            if job.id in pairing.riders:
+            if job.id in pairing.guests:
                 continue
             if case.is_cooling(job) or case.is_near_its_end(job):  # 2
                 case.confirm(job, budget)
         for job in case.starved:  # 3
             budget.reserve(job, job.min_workers)
         movable = [
-            job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.riders
+            job for job in case.jobs if not (n_held(job) and case.is_cooling(job)) and job.id not in pairing.guests
         ]
         waterfill(movable, budget=budget, sizes=case.sizes, value=case.value, min_gain=self.min_gain)  # 4
         pairing.join(budget)  # 5
@@ -81,10 +82,10 @@ class _Case:
         self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
         self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         self.jobs = [*self.running, *self.waiting]
-        self.usual_sizes = {job.id: self._usual_sizes(job) for job in self.jobs}
-        self.sizes = {j.id: tuple(sorted({*self.usual_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
+        self.standard_sizes = {job.id: self._standard_sizes(job) for job in self.jobs}
+        self.sizes = {j.id: tuple(sorted({*self.standard_sizes[j.id], *filter(None, [n_held(j)])})) for j in self.jobs}
         view.speeds.prepare(self.jobs, self.sizes)
-        self.is_rigid = all(len(sizes) == 1 for sizes in self.usual_sizes.values())
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
         self._left_s = {job.id: self._times(job) for job in self.jobs}
         self.curves = {job.id: self._curve(job) for job in self.jobs}
         self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
@@ -97,10 +98,10 @@ class _Case:
         waited_s = self.view.now_s - self.waiting_since[job.id]
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
 
-    def _usual_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
+    def _standard_sizes(self, job: JobSnapshot) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
         top = min(job.max_workers, max(self.capacity, job.min_workers))
-        per_node = self.view.speeds.terrain.gpus_per_node(self.view.speeds.usual_type(job))
+        per_node = self.view.speeds.topology.gpus_per_node(self.view.speeds.standard_type(job))
         return _doubling(job.min_workers, top, per_node)
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
@@ -135,13 +136,13 @@ class _Case:
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _by_work(self) -> list[JobSnapshot]:
-        """Most GPU-seconds first; who waits has its start before it, so that equal jobs do not take turns."""
+        """Most GPU-seconds first; a waiting job's restart counts, so that equal jobs do not take turns."""
         work = {job_id: curve.least_gpu_s for job_id, curve in self.curves.items()}
         work |= {job.id: work[job.id] + restart_cost_s(job) * job.min_workers for job in self.waiting}
         return sorted(self.jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 
     def _curve(self, job: JobSnapshot) -> SpeedCurve:
-        sizes, left = self.usual_sizes[job.id], steps_left(job)
+        sizes, left = self.standard_sizes[job.id], steps_left(job)
         return SpeedCurve(sizes, [left * step_s for step_s in self.view.speeds.curve(job, sizes)])
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:
@@ -152,7 +153,7 @@ class _Case:
         return values[n_workers]
 
     def _value(self, job: JobSnapshot, n_workers: int) -> float:
-        if self.is_rigid:  # wherever it lies: who lies badly is gathered, not preempted and started as badly again
+        if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
             return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
         left_s = max(self.left_s(job, n_workers), 1e-9)
         worth = self.weights[job.id] / left_s
@@ -205,7 +206,7 @@ class _Case:
     def _grant(self, job: JobSnapshot, budget: Budget, why: tuple[Explanation, ...]) -> Grant:
         n, gpu_type = budget.granted(job), budget.gpu_type(job)
         n_nodes = self.view.speeds.best_spread(job, n, gpu_type=gpu_type)
-        is_priced = self.policy.prices_places and self.view.speeds.terrain.shares_links
+        is_priced = self.policy.prices_places and self.view.speeds.topology.shares_links
         packing = Packing.PRICED if is_priced else Packing.TIGHT
         defragments = 1 < n == job.min_workers == job.max_workers and packing is Packing.TIGHT and n_nodes < 2
         least = job.min_workers
@@ -266,14 +267,14 @@ class _Reasons:
         return Explanation(Reason.UNCHANGED)
 
     def _times_worth(self, job: JobSnapshot) -> float:
-        """How much more a GPU is worth to those who get more, than to the one who loses it."""
+        """How much more a GPU is worth to jobs that grow than to the one that shrinks."""
         had, n = n_held(job), self._plan[job.id]
         lost = (self._case.value(job, had) - (self._case.value(job, n) if n else 0.0)) / (had - n)
         return self._gained_by_gpu / lost if lost > 0 and self._gained_by_gpu else 1.0
 
     @cached_property
     def _gained_by_gpu(self) -> float:
-        """What a GPU is worth to those who get more; 0 if nobody does."""
+        """What a GPU is worth to jobs that grow; 0 if none does."""
         gained, gpus = 0.0, 0
         for job in self._case.jobs:
             n, had = self._plan[job.id], n_held(job)

@@ -119,12 +119,12 @@ def _lay_anew(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -
 
 
 def repaired(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> SmallInts:
-    """Cut down to the limits; who is first in the order of jobs keeps what is contested."""
+    """Cut down to the limits; the first in the order of jobs keeps what is contested."""
     states = np.where(limits.allowed_JN, states_PJN, np.int16(0))
     if limits.type_N.max(initial=0) > 0:
         _keep_one_type(states, limits)
     if limits.is_exclusive:
-        _keep_apart(states)
+        _separate_interfering(states)
     _limit_size(states, limits, rng)
     reach = np.minimum(np.cumsum(states, axis=1, dtype=np.int16), limits.free_N)
     states[:, 1:] = reach[:, 1:] - reach[:, :-1]
@@ -140,7 +140,7 @@ def _keep_one_type(states_PJN: SmallInts, limits: Limits) -> None:
     states_PJN *= by_type.argmax(axis=2)[:, :, None] == limits.type_N
 
 
-def _keep_apart(states_PJN: SmallInts) -> None:
+def _separate_interfering(states_PJN: SmallInts) -> None:
     is_there = states_PJN > 0
     is_there &= (is_there.sum(axis=2) > 1)[:, :, None]
     states_PJN[is_there & (np.cumsum(is_there, axis=1) > 1)] = 0

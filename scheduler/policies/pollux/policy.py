@@ -42,6 +42,8 @@ class Pollux:
     moves_at_once: bool = False
     name: str = "pollux"
     is_elastic: ClassVar[bool] = True
+    adapts_batch_size: ClassVar[bool] = True
+    knows_own_job_only: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         """One search an instant: later rounds at the same time carry on with what was found."""
@@ -200,7 +202,7 @@ class _Speedups:
 
     def _base_s(self, job: JobSnapshot) -> float:
         fair = max(1, min(self.fair, job.max_workers))
-        return self.view.speeds.plain_step_s(job, fair, gpu_type=self.view.speeds.usual_type(job))
+        return self.view.speeds.plain_step_s(job, fair, gpu_type=self.view.speeds.standard_type(job))
 
 
 def _lies_on(job: JobSnapshot) -> list[list[Any]]:

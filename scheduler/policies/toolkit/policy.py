@@ -1,14 +1,15 @@
-"""What a policy is: it sees the jobs it may decide, asks the budget, and answers who gets how many workers."""
+"""What a policy is: it sees the jobs it may decide, asks the budget, and answers how many workers each gets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from scheduler.api.proposal import Grant, Proposal
 from scheduler.api.snapshot import JobSnapshot, PairObservation, TenantSnapshot, by_submission
 from scheduler.api.topology import Node
+from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.quota.budget import Budget
 
@@ -21,9 +22,10 @@ class View:
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
-    nodes: all of the cluster. free(): by node that takes jobs, its GPUs that nobody is certain to keep: what candidates
+    nodes: all of the cluster. free(): by node that takes jobs, its GPUs that no job is certain to keep: what candidates
     hold counts as free. For policies that search over places; the others leave nodes to placement. explains: False =
-    nobody reads the reasons, so that none need be worked out that cost time.
+    explanations are not read, so that expensive ones are left out. interference: what models of
+    pairs predicted, kept from round to round.
     """
 
     now_s: float
@@ -37,12 +39,13 @@ class View:
     max_jobs_per_gpu: int = 1
     free: Callable[[], Mapping[str, int]] = dict
     explains: bool = True
+    interference: InterferenceCache = field(default_factory=InterferenceCache)
 
 
 class Policy(Protocol):
     """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's.
 
-    A policy that makes jobs smaller and larger says so: is_elastic: ClassVar[bool] = True.
+    What it can do it declares by class attributes (abilities.py), such as is_elastic: ClassVar[bool] = True.
     """
 
     @property
@@ -57,5 +60,7 @@ def n_held(job: JobSnapshot) -> int:
 
 
 def longest_run_first(job: JobSnapshot) -> tuple[float, int, float, str]:
-    """Who holds GPUs longest, first: the order in which running jobs are confirmed where not all may stay."""
+    """The key of the jobs that hold GPUs longest, first: the order in which running jobs are confirmed where not all
+    may stay.
+    """
     return (-float(job.priority), 0, job.allocated_at_s or 0.0, job.id)

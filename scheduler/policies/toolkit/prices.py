@@ -1,10 +1,10 @@
-"""What it costs all who are here to finish a job: the weights with which an elastic policy shares GPUs out.
+"""What finishing a job costs all present jobs: the weights with which an elastic policy shares GPUs out.
 
 Finishing the job that is k-th from last shortens k completion times; if all of the cluster worked for it, it would be
 worth k seconds a second. Only a part does, and others will come: k^0.75 times what the job takes is what served best
 over many workloads, between shortest first (an exponent of 1) and the equal shares that unknown lengths would call
 for (0). For speeds that are powers of the GPUs heSRPT (Berg et al., 2020) lies between these two in the same way.
-Prices that are exact where nobody else comes (the maximum principle) let long jobs wait too long where others do.
+Prices that are exact without further arrivals (the maximum principle) let long jobs wait too long with them.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ def prices_in_line(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float
 
     What is exact for many jobs that are small for the cluster: a GPU-second costs those behind k / n_gpus, and itself.
     Of few, exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the same, and a
-    job that passes another moves the edges for all others: who runs would change all the time.
+    job that passes another moves the edges for all others: the running jobs would change all the time.
     """
     return [max(curve.least_gpu_s, 1e-9) * (0.5 + k / max(n_gpus, 1.0)) for k, curve in enumerate(curves)]

@@ -1,10 +1,9 @@
-"""Serves jobs strictly by an order, with preemption: who does not fit is passed over. Used by several policies."""
+"""Serves jobs strictly by an order, with preemption; a job that does not fit is skipped. Used by several policies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
@@ -12,26 +11,23 @@ from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
 OrderKey = Callable[[JobSnapshot], tuple[Any, ...]]
-_Entry = tuple[tuple[Any, ...], JobSnapshot]
-Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (who leaves, who comes) -> why
+Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job, arriving job) -> why
 
 
 def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
     """All jobs by their keys, the lowest first. Keys are unique; that of a waiting job depends on its snapshot only.
 
-    Waiting jobs stand as they stood: in a simulation, a long queue is the same objects in every round. name: of the
-    order, one for each key.
+    Waiting jobs whose snapshot is the same object as in the round before keep their keys and their order: in a
+    simulation a long queue hardly changes. name: of the order, one for each key.
     """
-    memo = view.speeds.terrain.memo
-    waiting = [job for job in view.jobs if job.held is None]
-    here = set(map(id, waiting))
-    known = cast("list[_Entry]", memo.get(("order", name), []))
-    queue = [entry for entry in known if id(entry[1]) in here]
+    waiting = {job.id: job for job in view.jobs if job.held is None}
+    queues = view.speeds.cluster.queues
+    queue = [entry for entry in queues.get(name, ()) if waiting.get(entry[1].id) is entry[1]]
     if len(queue) < len(waiting):
-        stood = {id(job) for _, job in queue}
-        queue += [(key(job), job) for job in waiting if id(job) not in stood]
+        queued = {job.id for _, job in queue}
+        queue += [(key(job), job) for job in waiting.values() if job.id not in queued]
         queue.sort()
-    memo["order", name] = queue
+    queues[name] = queue
     entries = [*queue, *sorted([(key(job), job) for job in view.jobs if job.held is not None])]
     entries.sort()
     return [job for _, job in entries]
@@ -60,7 +56,5 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     return Proposal(tuple(grants), tuple([job.id for job in order]), notes)
 
 
-@lru_cache(maxsize=1 << 16)
 def _grant(job_id: str, n_workers: int, gpu_type: str) -> Grant:
-    """Who runs in one round mostly runs in the next ones, too."""
     return Grant(job_id, n_workers, gpu_type, (Explanation(Reason.FITS, {"n_workers": n_workers}),))

@@ -1,6 +1,6 @@
 """A busy cluster that never comes to rest, made by seed: what rounds are measured on.
 
-As many live jobs as wished, who together ask for twice the GPUs that there are: some run, start or stop, others wait.
+As many live jobs as asked for, which together need twice the GPUs that there are: some run, start or stop, others wait.
 Between two rounds jobs advance, end and are replaced by new ones, report their speed and noise, and plans are carried
 out. Families share measurements; some tenants have quotas; racks differ in GPUs.
 """
@@ -14,8 +14,9 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, SpeedObservation
-from scheduler.models.layout import terrain_of
-from scheduler.models.speed.fitting import exposed_s, sync_terms
+from scheduler.models.layout import ClusterTopology
+from scheduler.models.speed.fitting import exposed_s
+from scheduler.models.speed.sync_terms import sync_terms
 from scheduler.simulator.busy_cluster.mix import Mix, busy_nodes, busy_tenants
 
 REPORT_EVERY_S = 600.0  # a training job reports when it begins, and then so often
@@ -34,7 +35,7 @@ class BusyCluster:
         self.now_s = 0.0
         self.nodes, self.racks = busy_nodes(n_gpus)
         self.tenants = busy_tenants(n_gpus, n_jobs, shares_fairly=shares_fairly)
-        self._terrain = terrain_of(self.nodes, self.racks)
+        self._topology = ClusterTopology(self.nodes, self.racks)
         self._random = np.random.default_rng(seed)
         self._mix = Mix(n_gpus=n_gpus, n_jobs=n_jobs, tenants=self.tenants, nodes=self.nodes, random=self._random)
         self._n_jobs, self._n_rounds = n_jobs, 0
@@ -50,7 +51,7 @@ class BusyCluster:
         return ClusterSnapshot(self.now_s, self.nodes, self.racks, jobs, self.tenants, 0, self._n_rounds)
 
     def carry_out(self, plan: Plan) -> None:
-        """Launches start; who is to leave or to be resized stops, and has left by the next round."""
+        """Launches start; preempted and resized jobs stop, and have left by the next round."""
         for decision in plan.decisions:
             if isinstance(decision, Keep | Wait):
                 continue
@@ -114,7 +115,7 @@ class BusyCluster:
     def _true_s(self, job: JobSnapshot) -> tuple[float, float]:
         """A step's computation and exposed synchronisation at the declared batch: the prior's, times the family's."""
         assert job.allocation is not None
-        layout = self._terrain.layout_of(job.allocation)
+        layout = self._topology.layout_of(job.allocation)
         compute_factor, sync_factor = self._mix.truth_of(job, layout.gpu_type)
         examples = job.batch_size / layout.n_workers
         compute_s: Floats = np.array([(job.step_overhead_s + (job.example_s or 0.0) * examples) * compute_factor])
@@ -124,7 +125,7 @@ class BusyCluster:
 
     def _report(self, job: JobSnapshot, compute_s: float, sync_s: float) -> JobSnapshot:
         assert job.allocation is not None
-        layout = self._terrain.layout_of(job.allocation)
+        layout = self._topology.layout_of(job.allocation)
         slip = float(self._random.lognormal(0.0, 0.02))
         seen = SpeedObservation(
             mode=job.allocation.mode,

@@ -1,4 +1,5 @@
-"""What a busy cluster is made of: three kinds of nodes in racks, tenants with quotas, families, jobs drawn by chance.
+"""What a busy cluster is made of: three kinds of nodes in racks, tenants with quotas, families, jobs drawn by
+chance.
 
 Sizes and lengths have the heavy tails of measured traces: most jobs are small, most GPU time goes to large ones.
 """
@@ -173,7 +174,7 @@ def _odds(sizes: np.ndarray, *, mean: float) -> np.ndarray:
     low, high = -4.0, 4.0
     for _ in range(60):
         middle = (low + high) / 2
-        odds = sizes.astype(float) ** -middle
-        odds /= odds.sum()
-        low, high = (middle, high) if float(odds @ sizes) > mean else (low, middle)
-    return odds
+        rates = sizes.astype(float) ** -middle
+        rates /= rates.sum()
+        low, high = (middle, high) if float(rates @ sizes) > mean else (low, middle)
+    return rates

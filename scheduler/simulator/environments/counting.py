@@ -1,4 +1,6 @@
-"""The counting world: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is said."""
+"""The counting environment: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is
+said.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from scheduler.simulator.traces.trace import Trace, TraceJob
 class CountingEnvironment(SteadyEnvironment):
     """A step is about a second of the job at its own size. Elastic jobs speed up as far as they have GPUs, perfectly.
 
-    knows_durations: the scheduler is told how long jobs are; otherwise only how far they are.
+    knows_durations: the scheduler knows how long jobs are; otherwise only how far they are.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a world is: the hidden truth that the simulator asks, and of which the scheduler sees only snapshots."""
+"""What an environment is: the hidden truth that the simulator asks, and of which the scheduler sees only snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SimulatedGang(NamedTuple):
     allocation: GangAllocation
 
 
-class Leg(NamedTuple):
+class Segment(NamedTuple):
     """A stretch of training at one speed, to an epoch's end or the job's.
 
     steps: what will have been done at its end; steps_per_s: what is reported in between. is_late: it ends just after
@@ -72,16 +72,16 @@ class Environment(Protocol):
     @property
     def pairs(self) -> Sequence[PairObservation]: ...
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
-        """The next leg, from where the job truly stands. others: everybody who trains, the gang itself included."""
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
+        """The next segment, from the job's true progress. others: all training gangs, this one included."""
         ...
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
-        """May the present leg simply go on, now that something has changed somewhere?"""
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
+        """Whether the present segment goes on unchanged, after a change somewhere."""
         ...
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
-        """The job truly went so far on that leg; all of it if elapsed_s is leg.seconds."""
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
+        """The job truly went so far on that segment; all of it if elapsed_s is segment.seconds."""
         ...
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:
@@ -92,17 +92,17 @@ class Environment(Protocol):
         """True seconds from the order to leave until the GPUs are free."""
         ...
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:
         """What the job would have reported of its speed; None where the scheduler is to learn nothing."""
         ...
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """The job as the scheduler is to see it now: a world may add what the platform would have learnt."""
+        """The job as the scheduler is to see it now: an environment may add what the platform would have learnt."""
         ...
 
 
 class SteadyEnvironment(ABC):
-    """Base of worlds where a job has one speed as long as nothing changes: one leg to the end."""
+    """Base of environments where a job has one speed as long as nothing changes: one segment to the end."""
 
     is_coupled = False
     is_disturbed = False
@@ -117,19 +117,19 @@ class SteadyEnvironment(ABC):
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         """True seconds a step, now."""
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         step_s = self.step_s(gang, others)
         total = float(gang.job.steps_total)
-        return Leg(max(0.0, total - self._done[gang.job.id]) * step_s, total, 1.0 / step_s, is_last=True)
+        return Segment(max(0.0, total - self._done[gang.job.id]) * step_s, total, 1.0 / step_s, is_last=True)
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
         return False
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
-        if elapsed_s >= leg.seconds:
-            self._done[job_id] = leg.steps
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
+        if elapsed_s >= segment.seconds:
+            self._done[job_id] = segment.steps
         else:
-            self._done[job_id] += elapsed_s * leg.steps_per_s
+            self._done[job_id] += elapsed_s * segment.steps_per_s
 
     def rewind(self, job_id: str, *, steps: float) -> None:
         """So many steps are lost: what was done since a checkpoint."""
@@ -141,7 +141,7 @@ class SteadyEnvironment(ABC):
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return 0.0
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:

@@ -1,6 +1,6 @@
-"""A world whose nodes are lost, come back and are slow at times, around any world that can be rewound.
+"""An environment whose nodes are lost, come back and are slow at times, around any environment that can be rewound.
 
-Who trains on a lost node goes back to its last checkpoint; who leaves in good order loses nothing.
+Jobs on a lost node go back to their last checkpoints; jobs that are stopped lose nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Protocol
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import Node, Rack
-from scheduler.simulator.environments.environment import Arrival, Environment, Leg, SimulatedGang
+from scheduler.simulator.environments.environment import Arrival, Environment, Segment, SimulatedGang
 from scheduler.simulator.failures import Failure, FailureKind
 
 CHECKPOINT_EVERY_S = 600.0
 
 
 class Rewindable(Environment, Protocol):
-    """A world that can take progress back."""
+    """An environment that can take progress back."""
 
     def rewind(self, job_id: str, *, steps: float) -> None:
         """So many steps of the job are lost."""
@@ -26,7 +26,7 @@ class Rewindable(Environment, Protocol):
 
 
 @dataclass(frozen=True)
-class Struck:
+class NodeChanges:
     """lost: nodes that went. changed: nodes whose pace is another one."""
 
     lost: frozenset[str]
@@ -45,14 +45,14 @@ class FailingEnvironment:
     """checkpoint_every_s: of training; a checkpoint itself takes no time."""
 
     def __init__(
-        self, inner: Rewindable, mishaps: Iterable[Failure], *, checkpoint_every_s: float = CHECKPOINT_EVERY_S
+        self, inner: Rewindable, failures: Iterable[Failure], *, checkpoint_every_s: float = CHECKPOINT_EVERY_S
     ) -> None:
-        self._inner, self._mishaps, self._every_s = inner, iter(mishaps), checkpoint_every_s
-        self._next = next(self._mishaps, None)
+        self._inner, self._failures, self._every_s = inner, iter(failures), checkpoint_every_s
+        self._next = next(self._failures, None)
         self._lost: set[str] = set()
         self._pace: dict[str, float] = {}
         self._nodes = tuple(inner.nodes)
-        self._legs: dict[str, tuple[Leg, float]] = {}
+        self._segments: dict[str, tuple[Segment, float]] = {}
         self._unsaved: dict[str, _Unsaved] = {}
         self.racks: Sequence[Rack] = inner.racks
         self.tenants: Sequence[TenantSnapshot] = inner.tenants
@@ -71,11 +71,11 @@ class FailingEnvironment:
 
     @property
     def next_at_s(self) -> float | None:
-        """When the next mishap is; None if there is none any more."""
+        """When the next failure is; None if there is none any more."""
         return None if self._next is None else self._next.at_s
 
-    def strike(self, now_s: float) -> Struck:
-        """All mishaps up to now happen."""
+    def apply_due(self, now_s: float) -> NodeChanges:
+        """All failures up to now happen."""
         lost, changed = set(), set()
         while self._next is not None and self._next.at_s <= now_s:
             node, kind = self._next.node, self._next.kind
@@ -87,9 +87,9 @@ class FailingEnvironment:
             else:
                 self._pace[node] = self._next.pace if kind is FailureKind.SLOW else 1.0
                 changed.add(node)
-            self._next = next(self._mishaps, None)
+            self._next = next(self._failures, None)
         self._nodes = tuple(node for node in self._inner.nodes if node.name not in self._lost)
-        return Struck(frozenset(lost), frozenset(changed))
+        return NodeChanges(frozenset(lost), frozenset(changed))
 
     def lose(self, job_id: str) -> tuple[float, float]:
         """The job goes back to its last checkpoint: the steps and the seconds of training that are lost."""
@@ -97,27 +97,31 @@ class FailingEnvironment:
         self._inner.rewind(job_id, steps=unsaved.steps)
         return unsaved.steps, unsaved.seconds
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         """As slow as the slowest of its nodes."""
-        leg = self._inner.leg(gang, others)
+        segment = self._inner.segment(gang, others)
         pace = max((self._pace.get(share.node, 1.0) for share in gang.allocation.shares), default=1.0)
-        self._legs[gang.job.id] = leg, pace
-        return leg if pace == 1.0 else leg._replace(seconds=leg.seconds * pace, steps_per_s=leg.steps_per_s / pace)
+        self._segments[gang.job.id] = segment, pace
+        return (
+            segment
+            if pace == 1.0
+            else segment._replace(seconds=segment.seconds * pace, steps_per_s=segment.steps_per_s / pace)
+        )
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
         return False
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
-        inner, pace = self._legs[job_id]
-        is_whole = elapsed_s >= leg.seconds
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
+        inner, pace = self._segments[job_id]
+        is_whole = elapsed_s >= segment.seconds
         self._inner.advance(job_id, inner, elapsed_s=inner.seconds if is_whole else elapsed_s / pace)
         unsaved = self._unsaved.setdefault(job_id, _Unsaved())
         seconds = unsaved.seconds + elapsed_s
         if seconds < self._every_s:
-            unsaved.seconds, unsaved.steps = seconds, unsaved.steps + elapsed_s * leg.steps_per_s
+            unsaved.seconds, unsaved.steps = seconds, unsaved.steps + elapsed_s * segment.steps_per_s
             return
         unsaved.seconds = seconds % self._every_s
-        unsaved.steps = min(unsaved.seconds, elapsed_s) * leg.steps_per_s
+        unsaved.steps = min(unsaved.seconds, elapsed_s) * segment.steps_per_s
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:
         self._unsaved.pop(job.id, None)
@@ -127,9 +131,9 @@ class FailingEnvironment:
         self._unsaved.pop(job.id, None)
         return self._inner.stop_s(job, allocation)
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         """What a slow node adds is the node's, not the job's."""
-        return self._inner.observe(gang, self._legs[gang.job.id][0], now_s=now_s)
+        return self._inner.observe(gang, self._segments[gang.job.id][0], now_s=now_s)
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         return self._inner.snapshot_of(job)

@@ -1,7 +1,7 @@
-"""Muri's world: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
+"""Muri's environment: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
 
 As published (Zhao et al., Muri, SIGCOMM '22, and their simulator) every event costs every job that runs its restart,
-and a group the sum of its members' restarts; the clean rule charges a start to the job that starts, and to nobody else.
+and a group the sum of its members' restarts; the clean rule charges a start to the job that starts, and to no other.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import replace
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Profile, TenantSnapshot
 from scheduler.api.topology import Node, Rack
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
-from scheduler.simulator.environments.muri_antman import beside_step_s
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.muri_antman import opportunistic_step_s
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import Rows, Trace, TraceJob
 
@@ -34,7 +34,7 @@ def read_restarts(text: str, *, name: str) -> Restarts:
 
 
 class MuriEnvironment(SteadyEnvironment):
-    """as_published: restarts are charged as their simulator does. knows_lengths: the scheduler is told of iterations.
+    """as_published: restarts are charged as their simulator does. knows_lengths: the scheduler knows the iterations.
 
     opportunistic: those that share do so as under AntMan: guaranteed jobs (of priority 1; the trace's 0) keep their
     speed, the others get what is left.
@@ -66,7 +66,7 @@ class MuriEnvironment(SteadyEnvironment):
         self._alone_s = {job.id: float(job.extra["iteration_s"]) * ALONE for job in trace.jobs}
         self._others: Mapping[str, SimulatedGang] = {}
         self._mates: dict[tuple[str, int], list[str]] = {}
-        self._is_shared = False  # does any GPU have two who train?
+        self._is_shared = False  # whether any GPU has two jobs that train
         self._spots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
 
@@ -85,7 +85,7 @@ class MuriEnvironment(SteadyEnvironment):
                 slowest_s = max(slowest_s, together_s) if slowest_s != alone_s else together_s
         return slowest_s
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         job_id = gang.job.id
         if not self._as_published:
             self._charge_s[job_id] = 0.0
@@ -94,13 +94,13 @@ class MuriEnvironment(SteadyEnvironment):
         else:
             members = {member for group in self._groups(gang, others) for member in group}
             self._charge_s[job_id] = sum([self._restart_s[member] for member in sorted(members)])
-        return super().leg(gang, others)
+        return super().segment(gang, others)
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
-        if elapsed_s >= leg.seconds - _SAME_S:
-            super().advance(job_id, leg, elapsed_s=leg.seconds)
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
+        if elapsed_s >= segment.seconds - _SAME_S:
+            super().advance(job_id, segment, elapsed_s=segment.seconds)
         else:
-            self._done[job_id] += max(0.0, elapsed_s - self._charge_s[job_id]) * leg.steps_per_s
+            self._done[job_id] += max(0.0, elapsed_s - self._charge_s[job_id]) * segment.steps_per_s
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return 0.0 if self._as_published else self._restart_s[job.id]
@@ -118,14 +118,16 @@ class MuriEnvironment(SteadyEnvironment):
         slowest_s = alone_s
         for other in {other for group in groups for other in group if other != job.id}:
             if other in self._guaranteed:
-                beside_s = beside_step_s(self._stages[job.id], self._stages[other], host_step_s=self._alone_s[other])
-                slowest_s = max(slowest_s, beside_s)
+                shared_s = opportunistic_step_s(
+                    self._stages[job.id], self._stages[other], host_step_s=self._alone_s[other]
+                )
+                slowest_s = max(slowest_s, shared_s)
             else:
                 slowest_s = max(slowest_s, 2 * alone_s)
         return slowest_s
 
     def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
-        """Who trains on each of its GPUs; alike groups once."""
+        """The jobs that train on each of its GPUs; equal groups once."""
         if others is not self._others:
             self._others, self._mates, n_spots = others, {}, 0
             for job_id, other in others.items():

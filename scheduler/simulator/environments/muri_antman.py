@@ -1,4 +1,4 @@
-"""AntMan's sharing as Muri's simulator has it: what an opportunistic job's step takes beside a guaranteed one's."""
+"""AntMan's sharing as Muri's simulator has it: what an opportunistic job's step takes with a guaranteed one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from scheduler.models.interference.interleaving import Stages
 
 
-def beside_step_s(own: Stages, host: Stages, *, host_step_s: float) -> float:
+def opportunistic_step_s(own: Stages, host: Stages, *, host_step_s: float) -> float:
     """Seconds a step of the opportunistic job, whose stages run while the host does not use the same resource.
 
     Counted in whole iterations of the host: each of the own stages needs as many as it fits into what the host leaves

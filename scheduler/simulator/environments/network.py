@@ -1,7 +1,7 @@
-"""The network world: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
+"""The network environment: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
 
 Max-min fair sharing by flows that are on for part of each step (models/flows.py), with what the scheduler's predictor
-does not know: links carry less than they are said to, families overlap differently, places differ, latency.
+does not know: links carry less than declared, families overlap differently, places differ, latency.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, Phase, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import Node, Rack
-from scheduler.models.layout import Layout, terrain_of
+from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import parameter_server_wire_s
 from scheduler.models.network.flows import Flow, Links, groups, settle
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.network_jobs import (
     REFERENCE_BPS,
     STOP_S,
@@ -30,7 +30,7 @@ from scheduler.simulator.environments.network_jobs import (
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import Trace
 
-GOODPUT = (0.85, 0.95)  # what links carry of what they are said to, by seed
+GOODPUT = (0.85, 0.95)  # the part of its declared bandwidth that a link carries, by seed
 MEASURING_NOISE = 0.02
 _MOST_GROUPS = 20_000
 _Member = tuple[str, GangAllocation]
@@ -51,9 +51,9 @@ class _Spot:
 class NetworkEnvironment(SteadyEnvironment):
     """Steps are iterations at the global batch of the size that the user asked for.
 
-    is_elastic: jobs of traces that do not say it may be smaller than asked for, at the same global batch; otherwise
-    they are rigid. knows_speeds: the preflight is exact, and true step times alone are told. knows_lengths: the
-    iterations are told. What jobs of the same model and size measured, they share.
+    is_elastic: jobs of traces without limits may be smaller than asked for, at the same global batch; otherwise
+    they are rigid. knows_speeds: the preflight is exact, and true step times alone are known. knows_lengths: the
+    iterations are known. What jobs of the same model and size measured, they share.
     """
 
     is_coupled = True
@@ -73,7 +73,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self.nodes: Sequence[Node] = cluster.nodes
         self.racks: Sequence[Rack] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
-        self._terrain = terrain_of(tuple(cluster.nodes), tuple(cluster.racks))
+        self._topology = ClusterTopology(cluster.nodes, cluster.racks)
         self._links = Links(cluster.nodes, cluster.racks)
         self._goodput = float(np.random.default_rng([seed, 7]).uniform(*GOODPUT))
         self._capacity_L = self._links.capacity_L * self._goodput
@@ -81,7 +81,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self._owner = {job.id: (job.model or job.id, job.n_gpus) for job in trace.jobs}
         self._rng = np.random.default_rng([seed, 11])
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
-        self._told: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
+        self._observed: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
         self._shown: dict[str, tuple[JobSnapshot, JobSnapshot]] = {}
         self._spots: dict[_Member, _Spot] = {}
         self._here: dict[str, _Spot] = {}
@@ -90,12 +90,12 @@ class NetworkEnvironment(SteadyEnvironment):
         self._wire_s: dict[str, float] = {}
         arrivals = []
         for job in trace.jobs:
-            told = snapshot_of_submission(job, self._truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
-            arrivals.append(Arrival(job.submitted_at_s, replace(told, length_is_known=knows_lengths)))
+            shown = snapshot_of_submission(job, self._truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
+            arrivals.append(Arrival(job.submitted_at_s, replace(shown, length_is_known=knows_lengths)))
         super().__init__(arrivals)
         if knows_speeds:
             for arrival in arrivals:
-                self._tell_speeds(arrival.job)
+                self._observe_all_sizes(arrival.job)
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         self._reckon(others)
@@ -108,7 +108,7 @@ class NetworkEnvironment(SteadyEnvironment):
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return STOP_S
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:
         """Kept by model and size here; the snapshots carry it. One for each shape and fifth of its links' share."""
         job_id, spot = gang.job.id, self._spot(gang.job.id, gang.allocation)
         owner, layout, share = self._owner[job_id], spot.layout, self._share(spot)
@@ -116,13 +116,13 @@ class NetworkEnvironment(SteadyEnvironment):
         key = (*spot.shape, round(share * 5))
         if key not in seen:
             noise = float(np.exp(self._rng.normal(0.0, MEASURING_NOISE)))
-            seen[key] = self._observation(gang, layout, step_s=noise / leg.steps_per_s, share=share, now_s=now_s)
-            self._told[owner] = tuple(seen.values())
+            seen[key] = self._observation(gang, layout, step_s=noise / segment.steps_per_s, share=share, now_s=now_s)
+            self._observed[owner] = tuple(seen.values())
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Who waits is shown as the same object until something is measured."""
-        observations = self._told.get(self._owner[job.id], ())
+        """A waiting job is shown as the same object until something is measured."""
+        observations = self._observed.get(self._owner[job.id], ())
         if observations is job.observations:
             return job
         if job.phase is not Phase.WAITING:
@@ -135,7 +135,7 @@ class NetworkEnvironment(SteadyEnvironment):
     # truth
 
     def _reckon(self, others: Mapping[str, SimulatedGang]) -> None:
-        """Wire seconds of everybody who leaves a node, group by group of those who meet; remembered by group."""
+        """Wire seconds of all gangs between nodes, by groups that share links; kept by group."""
         if others is self._others:
             return
         apart = [
@@ -165,7 +165,7 @@ class NetworkEnvironment(SteadyEnvironment):
 
     def _look_at(self, member: _Member) -> _Spot:
         job_id, allocation = member
-        truth, layout = self._truth[job_id], self._terrain.layout_of(allocation)
+        truth, layout = self._truth[job_id], self._topology.layout_of(allocation)
         flow = self._links.flow(allocation, layout, parameters_bytes=truth.gradient_bytes)
         each = zip(flow.links, flow.bits, strict=True) if flow else ()
         alone_s = max((bits / float(self._capacity_L[link]) for link, bits in each), default=0.0)
@@ -198,7 +198,7 @@ class NetworkEnvironment(SteadyEnvironment):
             return 2 * (allocation.n_workers + allocation.n_servers)
         return 2 * (allocation.n_workers - 1)
 
-    # what is told of it
+    # what the scheduler sees of it
 
     def _share(self, spot: _Spot) -> float:
         """Of its links' goodput: what pods count in bytes and seconds, against what they had alone."""
@@ -221,7 +221,7 @@ class NetworkEnvironment(SteadyEnvironment):
             *shape, compute_s + sync_s, compute_s, sync_s, n_steps=100, observed_at_s=now_s, share=share
         )
 
-    def _tell_speeds(self, job: JobSnapshot) -> None:
+    def _observe_all_sizes(self, job: JobSnapshot) -> None:
         """True step times of packed gangs, alone, at 1, 2, 4 ... workers and at the size asked for."""
         seen = self._seen.setdefault(self._owner[job.id], {})
         if seen:
@@ -229,8 +229,8 @@ class NetworkEnvironment(SteadyEnvironment):
         for n in sorted({1 << i for i in range(job.max_workers.bit_length())} | {job.fixed_workers}):
             if not job.min_workers <= n <= job.max_workers:
                 continue
-            for gpu_type in self._terrain.gpu_types():
-                layout = self._terrain.typical(gpu_type, n)
+            for gpu_type in self._topology.gpu_types():
+                layout = self._topology.typical(gpu_type, n)
                 truth = self._truth[job.id]
                 wire_s = self._inside_s(truth, layout, Mode.ALL_REDUCE)
                 if layout.n_nodes > 1:
@@ -239,4 +239,4 @@ class NetworkEnvironment(SteadyEnvironment):
                 step_s = truth.steps(n, n_messages=2 * (n - 1)).step_s(wire_s)
                 gang = SimulatedGang(job, GangAllocation(Mode.ALL_REDUCE, n, 0, ()))
                 seen[n, gpu_type] = self._observation(gang, layout, step_s=step_s, share=1.0)
-        self._told[self._owner[job.id]] = tuple(seen.values())
+        self._observed[self._owner[job.id]] = tuple(seen.values())

@@ -1,4 +1,5 @@
-"""What is true of each job in the network world: computation, gradient, overlap, noise; and what is told of it.
+"""What is true of each job in the network environment: computation, gradient, overlap, noise; and what the scheduler
+sees of it.
 
 From a trace in Muri's format: iterations, and measured stages (CPU and disk, GPU, network) of one iteration. Or from
 MLHub's own, with the columns step_s and parameters_bytes.
@@ -100,7 +101,7 @@ def truth_of(job: TraceJob, *, seed: int) -> JobTruth:
 
 
 def snapshot_of_submission(job: TraceJob, truth: JobTruth, *, is_elastic: bool, is_exact: bool) -> JobSnapshot:
-    """What is told of the job when it is submitted. is_exact: the preflight's measurements are the truth."""
+    """What the scheduler sees of the job when it is submitted. is_exact: the preflight's measurements are the truth."""
     iteration_s = float(job.extra.get("iteration_s") or job.extra.get("step_s") or OWN_STEP_S)
     steps = float(job.extra.get("iterations") or job.duration_s / iteration_s)
     noise = 1.0 if is_exact else float(np.exp(_rng(truth.seed, "preflight").normal(0.0, PREFLIGHT_NOISE)))

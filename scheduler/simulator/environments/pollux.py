@@ -1,4 +1,4 @@
-"""Pollux' world: measured step times by placement, epochs of measured progress, 30 s for every change of place.
+"""Pollux' environment: measured step times by placement, epochs of measured progress, 30 s for every change of place.
 
 As in Qiao et al., Pollux (OSDI '21), and its artifact: rounds of 60 s, completion at the exact second in between.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, PairObservation, SpeedObservation, TenantSnapshot
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang
 from scheduler.simulator.environments.pollux_tables import Application
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
@@ -34,7 +34,7 @@ class _True:
 class PolluxEnvironment:
     """Jobs keep the batch that their users asked for. Steps are real iterations, reported at epoch ends.
 
-    knows_table: the scheduler is told the true step times of packed layouts (what Optimus was given).
+    knows_table: the scheduler knows the true step times of packed layouts (what Optimus was given).
     interference: the share of its speed that a job on several nodes loses where it meets another such job.
     """
 
@@ -63,7 +63,7 @@ class PolluxEnvironment:
             Arrival(job.submitted_at_s, self._snapshot(job, order=i)) for i, job in enumerate(trace.jobs)
         )
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         """To the end of the epoch, in whole seconds."""
         true = self._true[gang.job.id]
         batch = fixed_batch(true.app, true.batch_size, gang.allocation.n_workers)
@@ -73,18 +73,18 @@ class PolluxEnvironment:
         seconds = float(round(left_s))
         epoch = true.epoch + 1
         is_last = epoch >= true.app.n_epochs
-        return Leg(max(0.0, seconds), _steps_at(true, epoch), 0.0, is_last=is_last, is_late=left_s > seconds)
+        return Segment(max(0.0, seconds), _steps_at(true, epoch), 0.0, is_last=is_last, is_late=left_s > seconds)
 
     def _disturbed(self, goodput: float, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         meets = self._interference > 0 and _is_disturbed(gang, others)
         return goodput * (1 - self._interference) if meets else goodput
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
         return False
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
         true = self._true[job_id]
-        if elapsed_s >= leg.seconds:
+        if elapsed_s >= segment.seconds:
             true.epoch += 1
             true.progress = float(true.app.progress_at_E[true.epoch])
         else:
@@ -96,7 +96,7 @@ class PolluxEnvironment:
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return 0.0
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:

@@ -1,4 +1,4 @@
-"""Pollux' world with free batches: each job's agent picks the batch with the best goodput, as Pollux' agents do.
+"""Pollux' environment with free batches: each job's agent picks the batch with the best goodput, as Pollux' agents do.
 
 The agent and the scheduler see the same: what was measured on places where the family trained, the gradient noise scale
 of the job's last minute, and how that of its family's jobs went on; never the tables themselves.
@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
-from scheduler.models.layout import terrain_of
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.simulator.environments.environment import Leg, SimulatedGang
+from scheduler.simulator.environments.environment import Segment, SimulatedGang
 from scheduler.simulator.environments.pollux import (
     PERIOD_S,
     RESTART_S,
@@ -54,7 +53,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         shares_families: bool = True,
     ) -> None:
         self._shares_families = shares_families
-        self._speeds = JobSpeeds(terrain_of(tuple(cluster.nodes), tuple(cluster.racks)))
+        self._speeds = JobSpeeds(tuple(cluster.nodes), tuple(cluster.racks))
         self._gpu_type = cluster.nodes[0].gpu_type
         self._seen: dict[str, dict[tuple[int, int, int], SpeedObservation]] = {}
         self._tuples: dict[str, tuple[SpeedObservation, ...]] = {}
@@ -65,7 +64,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         super().__init__(trace, cluster, applications, interference=interference)
         self.is_learning = True
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         """To the end of the epoch, or for a minute: then the agent looks again."""
         true, job = self._true[gang.job.id], self.snapshot_of(gang.job)
         n_workers, placement = gang.allocation.n_workers, placement_of(gang.allocation)
@@ -84,20 +83,20 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         goal = float(true.app.progress_at_E[true.epoch + 1])
         left_s = (goal - true.progress) / true.goodput
         if left_s > PERIOD_S:
-            return Leg(PERIOD_S, true.progress + PERIOD_S * true.goodput, true.goodput, is_last=False)
+            return Segment(PERIOD_S, true.progress + PERIOD_S * true.goodput, true.goodput, is_last=False)
         seconds = float(round(left_s))
         is_last = true.epoch + 1 >= true.app.n_epochs
-        return Leg(seconds, goal, true.goodput, is_last=is_last, is_late=left_s > seconds)
+        return Segment(seconds, goal, true.goodput, is_last=is_last, is_late=left_s > seconds)
 
-    def advance(self, job_id: str, leg: Leg, *, elapsed_s: float) -> None:
+    def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
         true = self._true[job_id]
         goal = float(true.app.progress_at_E[true.epoch + 1])
-        if elapsed_s >= leg.seconds and leg.steps >= goal:
+        if elapsed_s >= segment.seconds and segment.steps >= goal:
             true.epoch, true.progress = true.epoch + 1, goal
         else:
             true.progress += elapsed_s * true.goodput
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         """Kept by family here; the snapshots carry it."""
         true, placement = self._true[gang.job.id], placement_of(gang.allocation)
         per_pass, extra = self._batch[gang.job.id]

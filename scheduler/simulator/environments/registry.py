@@ -1,6 +1,6 @@
-"""The worlds by name, as command line and benchmarks make them from files. The registry below is the whole list.
+"""The environments by name, as command line and benchmarks make them from files. The registry below is the whole list.
 
-A world is told what the policy may know: a policy is compared within its class of information only.
+An environment shows what the policy may know: a policy is compared within its class of information only.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from enum import StrEnum
 from fnmatch import fnmatch
 from functools import partial
 
+from scheduler.policies import Abilities, abilities_of
+from scheduler.policies.loading import load_policy_class
 from scheduler.simulator.environments.counting import CountingEnvironment
 from scheduler.simulator.environments.environment import Environment
-from scheduler.simulator.environments.gavel_tables import SharingTables, read_sharing
 from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
 from scheduler.simulator.environments.network import NetworkEnvironment
 from scheduler.simulator.environments.pollux import PERIOD_S, PolluxEnvironment
@@ -21,12 +22,13 @@ from scheduler.simulator.environments.pollux_adaptive import AdaptivePolluxEnvir
 from scheduler.simulator.environments.pollux_tables import read_applications
 from scheduler.simulator.environments.sharing import SharingEnvironment
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gavel_tables import SharingTables, read_sharing
 from scheduler.simulator.traces.tenants import tenants_of
 from scheduler.simulator.traces.trace import BadInput, Trace
 
 
 class Information(StrEnum):
-    """What the scheduler is told about the length of jobs. DURATIONS: true speeds, too."""
+    """What the scheduler knows of the length of jobs. DURATIONS: true speeds, too."""
 
     DURATIONS = "durations"
     DECLARED = "declared"
@@ -45,13 +47,13 @@ class Data:
         """Texts by name. Raises BadInput if there is none."""
         found = {file: self.read(file) for file in sorted(self.files) if fnmatch(file, pattern)}
         if not found:
-            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the world's own profiles")
+            raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the profiles")
         return found
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a world is made of. policy: its name; some worlds treat jobs as that policy's authors did."""
+    """What an environment is made of. policy: its name or module:Class; environments act on its abilities."""
 
     trace: Trace
     cluster: Cluster
@@ -73,29 +75,34 @@ class Setting:
                 raise BadInput(self.trace.name, job.row, f"{problem}; take the job out, or use a larger cluster")
         tenants_of(self.trace, self.cluster.tenants, cluster=self.cluster.name)
 
-    def needed_data(self, world: str) -> Data:
+    @property
+    def abilities(self) -> Abilities:
+        return abilities_of(load_policy_class(self.policy))
+
+    def needed_data(self, environment: str) -> Data:
         if self.data is None:
             raise BadInput(
-                self.trace.name, None, f"the {world} world needs measured profiles; give their folder as --data"
+                self.trace.name,
+                None,
+                f"the {environment} environment needs profiles; give their folder as --data",
             )
         return self.data
 
 
 @dataclass(frozen=True)
 class EnvironmentKind:
-    """period_s: the rounds of that world's authors; None = a round at every event."""
+    """period_s: the rounds of that environment's authors; None = a round at every event."""
 
     make: Callable[[Setting], Environment]
     period_s: float | None = None
 
 
-ADAPTS_BATCHES = frozenset({"mlhub", "pollux"})  # policies whose jobs may change their batch, where users allow it
-
-
 def _counting(setting: Setting) -> Environment:
     for job in setting.trace.jobs:
         if job.duration_s <= 0:
-            raise BadInput(setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting world needs one")
+            raise BadInput(
+                setting.trace.name, job.row, f"job {job.id!r} has no duration; the counting environment needs one"
+            )
     return CountingEnvironment(
         setting.trace,
         setting.cluster,
@@ -106,21 +113,23 @@ def _counting(setting: Setting) -> Environment:
 
 def _pollux(setting: Setting) -> Environment:
     if setting.trace.format != "pollux":
-        raise BadInput(setting.trace.name, 1, "the pollux world replays Pollux' own workloads only")
+        raise BadInput(setting.trace.name, 1, "the pollux environment replays Pollux' own workloads only")
     data = setting.needed_data("pollux")
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
-    if setting.policy in ADAPTS_BATCHES and setting.information in (None, Information.DECLARED):
-        shares = setting.policy != "pollux"  # whose agents know their own job only
+    if setting.abilities.adapts_batch_size and setting.information in (None, Information.DECLARED):
+        shares = not setting.abilities.knows_own_job_only
         return AdaptivePolluxEnvironment(setting.trace, setting.cluster, applications, shares_families=shares)
     knows = setting.information is Information.DURATIONS or (
-        setting.information is None and setting.policy == "optimus"
+        setting.information is None and setting.abilities.knows_true_speeds
     )
     return PolluxEnvironment(setting.trace, setting.cluster, applications, knows_table=knows)
 
 
 def _network(setting: Setting) -> Environment:
     if setting.trace.format not in ("muri", "mlhub"):
-        raise BadInput(setting.trace.name, 1, "the network world needs iterations: a trace in Muri's or MLHub's format")
+        raise BadInput(
+            setting.trace.name, 1, "the network environment needs iterations: a trace in Muri's or MLHub's format"
+        )
     return NetworkEnvironment(
         setting.trace,
         setting.cluster,
@@ -134,7 +143,7 @@ def _network(setting: Setting) -> Environment:
 
 def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
     if setting.trace.format != "muri":
-        raise BadInput(setting.trace.name, 1, "the muri world needs stage profiles: a trace in Muri's format")
+        raise BadInput(setting.trace.name, 1, "the muri environment needs stage profiles: a trace in Muri's format")
     data = setting.needed_data("muri")
     (name, text), *_ = data.matching("*restart_overhead_s.csv").items()
     return MuriEnvironment(
@@ -142,7 +151,7 @@ def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
         setting.cluster,
         read_restarts(text, name=name),
         as_published=as_published,
-        opportunistic=setting.policy == "antman",
+        opportunistic=setting.abilities.is_opportunistic,
         knows_lengths=setting.information is not Information.NONE,
         tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
     )
@@ -155,7 +164,7 @@ def sharing_tables(data: Data) -> SharingTables:
 
 
 def _sharing(setting: Setting) -> Environment:
-    """Told of pairs is who is told true speeds; everybody else finds out by trying."""
+    """Policies that know true speeds know pairs, too; the others find out by trying."""
     return SharingEnvironment(
         setting.trace,
         setting.cluster,

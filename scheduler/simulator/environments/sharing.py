@@ -1,4 +1,5 @@
-"""The measured sharing world: who shares a GPU has the speed that was measured of that pair, which nobody is told.
+"""The measured sharing environment: who shares a GPU has the speed that was measured of that pair, which nobody is
+shown.
 
 Speeds alone, by type and number of GPUs and on one server or several, and of pairs are those of Gavel's tables
 (gavel_tables.py). Jobs keep their size. A start and a stop cost what the platform takes them to cost.
@@ -19,13 +20,13 @@ from scheduler.api.snapshot import (
     TenantSnapshot,
 )
 from scheduler.api.topology import Node, Rack
-from scheduler.simulator.environments.environment import Arrival, Leg, SimulatedGang, SteadyEnvironment
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables, Sized
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gavel_tables import STANDARD_TYPE, SharingTables, Sized
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
 
 START_S, STOP_S = 15.0, 2.0
-RETRY_S = 60.0  # who found no memory beside another tries again after that
+RETRY_S = 60.0  # a job that found no memory next to another tries again after that
 UNSAID_TYPE = "gpu"  # how cluster files name GPUs that they do not name
 JOBS_PER_GPU = 2
 
@@ -35,9 +36,9 @@ class SharingEnvironment(SteadyEnvironment):
 
     Of a pair that was not measured (or did not fit: the tables have 0 for both) only the one that came first trains;
     the other finds no memory until the first has left, and that is what is reported of the pair. A job type that was
-    never measured beside any other, at its number of GPUs, counts as not profiled.
-    knows_lengths: the steps are told. knows_pairs: so are all measured pairs, from the start; otherwise a pair's speeds
-    are known once two jobs of these types, anybody's, train together.
+    never measured in a pair, at its number of GPUs, counts as not profiled.
+    knows_lengths: the scheduler knows the steps. knows_pairs: and all measured pairs, from the start; otherwise a
+    pair's speeds are known once two jobs of these types, anybody's, train together.
     """
 
     is_coupled = True
@@ -61,7 +62,7 @@ class SharingEnvironment(SteadyEnvironment):
             t: sum(n.n_gpus for n in self.nodes if n.gpu_type == t) for t in sorted(set(self._type_of.values()))
         }
         self._sized: dict[str, Sized] = {job.id: (job.model, job.n_gpus) for job in trace.jobs}
-        self._told: dict[Sized, tuple[SpeedObservation, ...]] = {}
+        self._observations_of: dict[Sized, tuple[SpeedObservation, ...]] = {}
         self._others: Mapping[str, SimulatedGang] = {}
         self._there: dict[tuple[str, int], list[str]] = {}
         self._seen: dict[tuple[str, str], PairObservation] = {}
@@ -73,18 +74,18 @@ class SharingEnvironment(SteadyEnvironment):
     # truth
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
-        """Infinite for one that finds no memory beside the other."""
+        """Infinite for a job that finds no memory next to the other."""
         norm = min((self._norms(gang, mate)[0] for mate in self._mates(gang, others)), default=1.0)
         return self._alone_s(gang) / norm if norm > 0 else float("inf")
 
-    def leg(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Leg:
+    def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         if self.step_s(gang, others) == float("inf"):
-            return Leg(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
-        return super().leg(gang, others)
+            return Segment(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
+        return super().segment(gang, others)
 
-    def goes_on(self, leg: Leg, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
+    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
         """Its speed is what it was."""
-        return leg.is_last and leg.steps_per_s == 1.0 / self.step_s(gang, others)
+        return segment.is_last and segment.steps_per_s == 1.0 / self.step_s(gang, others)
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return START_S
@@ -92,8 +93,8 @@ class SharingEnvironment(SteadyEnvironment):
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return STOP_S
 
-    def observe(self, gang: SimulatedGang, leg: Leg, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
-        """Of the job alone everything is told from the start; what is new are pairs."""
+    def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
+        """The job's speeds alone are known from the start; only pairs are new."""
         for mate in self._mates(gang, self._others):
             self._report(gang, mate)
         return None
@@ -120,7 +121,7 @@ class SharingEnvironment(SteadyEnvironment):
         return self._tables.together(self._sized[gang.job.id], self._sized[mate.job.id], gpu_type=gpu_type)
 
     def _mates(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[SimulatedGang]:
-        """Who else trains on any of its GPUs."""
+        """The other jobs that train on any of its GPUs."""
         if others is not self._others:
             self._others, self._there = others, {}
             for job_id, other in others.items():
@@ -129,7 +130,7 @@ class SharingEnvironment(SteadyEnvironment):
         there = {job_id for spot in _spots(gang.allocation) for job_id in self._there[spot]} - {gang.job.id}
         return [others[job_id] for job_id in sorted(there)]
 
-    # what is told
+    # what the scheduler sees
 
     def _report(self, gang: SimulatedGang, mate: SimulatedGang) -> None:
         key = gang.job.family, mate.job.family
@@ -149,8 +150,8 @@ class SharingEnvironment(SteadyEnvironment):
     def _snapshot(self, job: TraceJob, trace: Trace, knows_length: bool) -> JobSnapshot:
         sized = self._sized[job.id]
         types = self._types_for(job, trace)
-        if sized not in self._told:
-            self._told[sized] = self._observations(sized, types)
+        if sized not in self._observations_of:
+            self._observations_of[sized] = self._observations(sized, types)
         may_share = any((gpu_type, sized) in self._tables.sharers for gpu_type in types)
         return JobSnapshot(
             id=job.id,
@@ -165,11 +166,11 @@ class SharingEnvironment(SteadyEnvironment):
             min_workers=job.n_gpus,
             max_workers=job.n_gpus,
             cpus_per_worker=0.0,
-            step_overhead_s=self._told[sized][0].step_s,
+            step_overhead_s=self._observations_of[sized][0].step_s,
             example_s=0.0,
             start_s=START_S,
             checkpoint_s=STOP_S,
-            observations=self._told[sized],
+            observations=self._observations_of[sized],
             gpu_types=() if len(types) == len(self._room) else types,
             length_is_known=knows_length,
             profile=Profile() if may_share else None,
@@ -187,12 +188,12 @@ class SharingEnvironment(SteadyEnvironment):
         return tuple(found)
 
     def _steps(self, job: TraceJob, trace: Trace) -> int:
-        """As the trace has them; else as many as its duration is long, on the usual type if it runs there."""
+        """The trace's steps; else as many as fit its duration, on the standard type if it runs there."""
         if "total_steps" in job.extra:
             return int(job.extra["total_steps"])
         if job.duration_s <= 0:
-            raise BadInput(trace.name, job.row, f"job {job.id!r} has no duration; the sharing world needs one")
-        types = dict.fromkeys((USUAL_TYPE, *self._tables.gpu_types))
+            raise BadInput(trace.name, job.row, f"job {job.id!r} has no duration; the sharing environment needs one")
+        types = dict.fromkeys((STANDARD_TYPE, *self._tables.gpu_types))
         rates = (self._tables.rate(self._sized[job.id], gpu_type=t, is_spread=False) for t in types)
         return max(1, round(job.duration_s * next(rate for rate in rates if rate is not None)))
 
@@ -219,7 +220,7 @@ class SharingEnvironment(SteadyEnvironment):
         return tuple(found)
 
     def _node(self, node: Node, cluster: str) -> Node:
-        gpu_type = USUAL_TYPE if node.gpu_type == UNSAID_TYPE else node.gpu_type
+        gpu_type = STANDARD_TYPE if node.gpu_type == UNSAID_TYPE else node.gpu_type
         if gpu_type not in self._tables.gpu_types:
             known = ", ".join(self._tables.gpu_types)
             raise BadInput(

@@ -37,22 +37,22 @@ def broken_guarantees(
     """
     found = []
     for tenant, guarantee in guarantees.items():
-        lives = [life for life in outcome.lives.values() if life.job.tenant == tenant]
-        held = _held(lives)
-        for life in lives:
-            room = guarantee - life.job.min_workers
-            for since_s, to_s in _waits(life, outcome.ended_at_s):
+        histories = [history for history in outcome.histories.values() if history.job.tenant == tenant]
+        held = _held(histories)
+        for history in histories:
+            room = guarantee - history.job.min_workers
+            for since_s, to_s in _waits(history, outcome.ended_at_s):
                 for a_s, b_s in _stretches(held, since_s, to_s, room):
                     if b_s - a_s > grace_s:
-                        found.append(BrokenGuarantee(life.job.id, tenant, a_s, b_s))
+                        found.append(BrokenGuarantee(history.job.id, tenant, a_s, b_s))
     return sorted(found, key=lambda one: (one.since_s, one.job))
 
 
-def _held(lives: list[JobHistory]) -> list[tuple[float, int]]:
+def _held(histories: list[JobHistory]) -> list[tuple[float, int]]:
     """(from then on, GPUs held), ascending in time."""
     changes: dict[float, int] = {}
-    for life in lives:
-        for since_s, to_s, allocation in life.spans:
+    for history in histories:
+        for since_s, to_s, allocation in history.spans:
             changes[since_s] = changes.get(since_s, 0) + allocation.n_workers
             changes[to_s] = changes.get(to_s, 0) - allocation.n_workers
     steps, n = [(float("-inf"), 0)], 0
@@ -62,14 +62,14 @@ def _held(lives: list[JobHistory]) -> list[tuple[float, int]]:
     return steps
 
 
-def _waits(life: JobHistory, end_s: float) -> Iterator[tuple[float, float]]:
+def _waits(history: JobHistory, end_s: float) -> Iterator[tuple[float, float]]:
     """When the job held nothing, between its submission and its end."""
-    at_s = life.submitted_at_s
-    for since_s, to_s, _ in life.spans:
+    at_s = history.submitted_at_s
+    for since_s, to_s, _ in history.spans:
         if since_s > at_s:
             yield at_s, since_s
         at_s = to_s
-    until_s = end_s if life.ended_at_s is None else life.ended_at_s
+    until_s = end_s if history.ended_at_s is None else history.ended_at_s
     if until_s > at_s:
         yield at_s, until_s
 

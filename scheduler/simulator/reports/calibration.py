@@ -13,7 +13,7 @@ from scheduler.simulator.outcome import SimulationOutcome
 
 @dataclass(frozen=True)
 class Calibration:
-    """Over (job, round) pairs. held_p50, held_p90: shares that ended no later than said.
+    """Over (job, round) pairs. held_p50, held_p90: shares that ended no later than predicted.
 
     median_error: of the seconds that were left, relative to what they came to.
     """
@@ -28,22 +28,24 @@ class Calibrator:
     """Give it to simulate() as on_round, and ask it when the simulation is over."""
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, float, float, float, bool]] = []
+        self._predicted: list[tuple[str, float, float, float, bool]] = []
 
     def __call__(self, snapshot: ClusterSnapshot, plan: Plan) -> None:
         waits = {job.id for job in snapshot.jobs if job.phase is Phase.WAITING}
         for decision in plan.decisions:
-            said = decision.prediction
-            if said.finish_p50_s is not None and said.finish_p90_s is not None:
+            predicted = decision.prediction
+            if predicted.finish_p50_s is not None and predicted.finish_p90_s is not None:
                 is_waiting = decision.job in waits
-                self._said.append((decision.job, snapshot.now_s, said.finish_p50_s, said.finish_p90_s, is_waiting))
+                self._predicted.append(
+                    (decision.job, snapshot.now_s, predicted.finish_p50_s, predicted.finish_p90_s, is_waiting)
+                )
 
     def result(self, outcome: SimulationOutcome, *, waiting: bool | None = None) -> Calibration:
         """Of all predictions, or of those made while the job waited (or did not). Raises ValueError for none."""
         rows = [
             (now_s, half_s, most_s, ended_s)
-            for job_id, now_s, half_s, most_s, was_waiting in self._said
-            if (ended_s := outcome.lives[job_id].ended_at_s) is not None and waiting in (None, was_waiting)
+            for job_id, now_s, half_s, most_s, was_waiting in self._predicted
+            if (ended_s := outcome.histories[job_id].ended_at_s) is not None and waiting in (None, was_waiting)
         ]
         if not rows:
             raise ValueError("there were no predictions to compare")

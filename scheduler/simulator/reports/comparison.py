@@ -1,4 +1,4 @@
-"""Several policies on the same traces, cluster, costs and seeds: what is played, how it is judged, and the table."""
+"""Several policies on the same traces, cluster, costs and seeds: what is runs, how it is judged, and the table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.policies import policy_named
+from scheduler.policies.loading import load_policy
 from scheduler.simulator.engine import simulate
 from scheduler.simulator.environments.registry import EnvironmentKind, Setting
 from scheduler.simulator.outcome import SimulationOutcome
@@ -18,7 +18,7 @@ from scheduler.simulator.reports.summary import Curves, curves_of, job_rows, sum
 
 
 @dataclass(frozen=True)
-class Contestant:
+class ComparedPolicy:
     """A policy with its parameters, under the name by which the tables call it."""
 
     label: str
@@ -40,30 +40,30 @@ class PolicyRun:
     broken: Sequence[BrokenGuarantee] | None = None  # guarantees; None where there are none
 
 
-def contestants_in(names: str, parameters: Mapping[str, Any]) -> list[Contestant]:
+def compared_policies(names: str, parameters: Mapping[str, Any]) -> list[ComparedPolicy]:
     """Of "fifo,las,short=las" and {"short.limits": [600]}: a label may stand before the policy's name.
 
     Raises ValueError for a policy or parameter that does not exist, or a label that is there twice.
     """
-    found: dict[str, Contestant] = {}
+    found: dict[str, ComparedPolicy] = {}
     for one in filter(None, (name.strip() for name in names.split(","))):
         label, _, policy = one.rpartition("=")
-        label = label or policy
+        label = label or load_policy(policy, {}).name
         if label in found:
             raise ValueError(f"{label!r} is in --policies twice; name one of them, as in other={policy}")
         own = {k.split(".", 1)[1]: v for k, v in parameters.items() if k.split(".", 1)[0] == label and "." in k}
-        policy_named(policy, own)
-        found[label] = Contestant(label, policy, own)
-    strangers = [key for key in parameters if "." not in key or key.split(".", 1)[0] not in found]
-    if strangers:
-        raise ValueError(f"--param {strangers[0]!r} is of none of the policies; write it as in las.limits=[600]")
+        load_policy(policy, own)
+        found[label] = ComparedPolicy(label, policy, own)
+    unknown = [key for key in parameters if "." not in key or key.split(".", 1)[0] not in found]
+    if unknown:
+        raise ValueError(f"--param {unknown[0]!r} is of none of the policies; write it as in las.limits=[600]")
     if not found:
         raise ValueError("--policies names none; as in fifo,srtf,mlhub")
     return list(found.values())
 
 
 def alone_times(kind: EnvironmentKind, setting: Setting, *, period_s: float | None) -> dict[str, float]:
-    """Seconds of every job alone on the cluster, as a policy of fixed sizes runs it: the same for all contestants."""
+    """Seconds of every job alone on the cluster, as a policy of fixed sizes runs it: the same for all entries."""
     plain = replace(setting, policy="fifo")
     return alone_s(setting.trace, lambda trace: kind.make(replace(plain, trace=trace)), period_s=period_s)
 
@@ -77,7 +77,7 @@ def fairness_of(outcome: SimulationOutcome, setting: Setting, alone: Mapping[str
 def play(
     kind: EnvironmentKind,
     setting: Setting,
-    contestant: Contestant,
+    entry: ComparedPolicy,
     *,
     period_s: float | None,
     alone: Mapping[str, float],
@@ -85,36 +85,36 @@ def play(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[PolicyRun, SimulationOutcome]:
     """Simulate it and judge it. Raises ValueError if a job that was submitted did not complete."""
-    world = kind.make(replace(setting, policy=contestant.policy))
+    environment = kind.make(replace(setting, policy=entry.policy))
     outcome = simulate(
-        world,
-        policy=policy_named(contestant.policy, contestant.parameters),
+        environment,
+        policy=load_policy(entry.policy, entry.parameters),
         period_s=period_s,
         seed=setting.seed,
         stopwatch=stopwatch,
         on_progress=on_progress,
     )
-    figures = summary(outcome, nodes=world.nodes)
+    figures = summary(outcome, nodes=environment.nodes)
     if figures["n_completed"] != len(setting.trace.jobs):
         raise ValueError(
             f"{figures['n_completed']} of {len(setting.trace.jobs)} jobs of {setting.trace.name} completed"
         )
     rho = fairness_of(outcome, setting, alone)
-    curves = curves_of(outcome, nodes=world.nodes, rho=rho)
+    curves = curves_of(outcome, nodes=environment.nodes, rho=rho)
     rows = job_rows(outcome, rho=rho)
-    guaranteed = guarantees_of(world.tenants)
+    guaranteed = guarantees_of(environment.tenants)
     broken = broken_guarantees(outcome, guarantees=guaranteed) if guaranteed else None
     name = setting.trace.name
-    return PolicyRun(contestant.label, name, setting.seed, figures, rho, rows, curves, broken), outcome
+    return PolicyRun(entry.label, name, setting.seed, figures, rho, rows, curves, broken), outcome
 
 
-def table(played: Iterable[PolicyRun]) -> list[dict[str, Any]]:
-    """A row for every contestant: means over traces and seeds. sd_s: of the averages; times_best: of the best average.
+def table(runs: Iterable[PolicyRun]) -> list[dict[str, Any]]:
+    """A row for every entry: means over traces and seeds. sd_s: of the averages; times_best: of the best average.
 
     worst_rho: of the job that was treated worst in all.
     """
     by_label: dict[str, list[PolicyRun]] = {}
-    for one in played:
+    for one in runs:
         by_label.setdefault(one.label, []).append(one)
     rows = [_row(label, found) for label, found in by_label.items()]
     best = min((row["avg_jct_s"] for row in rows), default=1.0)

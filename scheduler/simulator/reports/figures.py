@@ -42,7 +42,9 @@ def compared(curves: Mapping[str, Curves]) -> dict[str, bytes]:
 
 
 def gantt(outcome: SimulationOutcome, *, nodes: Sequence[Node], name: str = "gantt") -> dict[str, bytes]:
-    """Who held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge cluster."""
+    """Which job held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge
+    cluster.
+    """
     if sum(node.n_gpus for node in nodes) > MOST_GPUS_DRAWN:
         return {}
     return _drawn(name, lambda ax: _gantt(ax, outcome, nodes), height=5.5)
@@ -112,12 +114,12 @@ def _gantt(ax: Any, outcome: SimulationOutcome, nodes: Sequence[Node]) -> None:
     from matplotlib.patches import Patch
 
     row_of = {key: i for i, key in enumerate((n.name, gpu) for n in nodes for gpu in range(n.n_gpus))}
-    tenants = sorted({life.job.tenant for life in outcome.lives.values()})
+    tenants = sorted({history.job.tenant for history in outcome.histories.values()})
     palette = [matplotlib.colormaps["tab20"](i) for i in range(20)]
     boxes, colours = [], []
-    for number, life in enumerate(outcome.lives.values()):
-        colour = palette[(tenants.index(life.job.tenant) if len(tenants) > 1 else number) % len(palette)]
-        for since_s, to_s, allocation in life.spans:
+    for number, history in enumerate(outcome.histories.values()):
+        colour = palette[(tenants.index(history.job.tenant) if len(tenants) > 1 else number) % len(palette)]
+        for since_s, to_s, allocation in history.spans:
             a, b = since_s / 3600, to_s / 3600
             for share in allocation.shares:
                 for row in (row_of[share.node, gpu] for gpu in share.gpus if (share.node, gpu) in row_of):

@@ -26,22 +26,22 @@ _APART_S = 1e8  # no job takes longer alone
 def alone_s(trace: Trace, make: Callable[[Trace], Environment], *, period_s: float | None = None) -> dict[str, float]:
     """What every job would take with the whole cluster to itself, at the size it asks for, by job.
 
-    make: the world of a trace. Played as one simulation in which the jobs come one long after the other.
+    make: the environment of a trace. Played as one simulation in which the jobs come one long after the other.
     """
-    apart = tuple(replace(job, submitted_at_s=i * _APART_S) for i, job in enumerate(trace.jobs))
-    outcome = simulate(make(replace(trace, jobs=apart)), policy=policy_named("fifo", {}), period_s=period_s)
-    return {job_id: life.jct_s or 0.0 for job_id, life in outcome.lives.items()}
+    spaced = tuple(replace(job, submitted_at_s=i * _APART_S) for i, job in enumerate(trace.jobs))
+    outcome = simulate(make(replace(trace, jobs=spaced)), policy=policy_named("fifo", {}), period_s=period_s)
+    return {job_id: history.jct_s or 0.0 for job_id, history in outcome.histories.items()}
 
 
 def finish_time_fairness(
     outcome: SimulationOutcome, *, alone_s: Mapping[str, float], n_asked: Mapping[str, int], n_gpus: int
 ) -> dict[str, float]:
     """rho by job: 1 = as on its fair share, above 1 = later. n_asked: GPUs that the job asks for; n_gpus: there are."""
-    lives = {job_id: life for job_id, life in outcome.lives.items() if life.ended_at_s is not None}
-    since_J = np.array([life.submitted_at_s for life in lives.values()])
-    to_J = np.array([life.ended_at_s for life in lives.values()], dtype=float)
+    histories = {job_id: history for job_id, history in outcome.histories.items() if history.ended_at_s is not None}
+    since_J = np.array([history.submitted_at_s for history in histories.values()])
+    to_J = np.array([history.ended_at_s for history in histories.values()], dtype=float)
     lasted_J = np.maximum(to_J - since_J, 1e-9)
     mean_jobs_J = (job_seconds(to_J, since_J, to_J) - job_seconds(since_J, since_J, to_J)) / lasted_J
-    asked_J = np.array([n_asked[job_id] for job_id in lives], dtype=float)
-    fair_J = np.array([alone_s[job_id] for job_id in lives]) * np.maximum(1.0, asked_J * mean_jobs_J / n_gpus)
-    return dict(zip(lives, (lasted_J / np.maximum(fair_J, 1e-9)).tolist(), strict=True))
+    asked_J = np.array([n_asked[job_id] for job_id in histories], dtype=float)
+    fair_J = np.array([alone_s[job_id] for job_id in histories]) * np.maximum(1.0, asked_J * mean_jobs_J / n_gpus)
+    return dict(zip(histories, (lasted_J / np.maximum(fair_J, 1e-9)).tolist(), strict=True))

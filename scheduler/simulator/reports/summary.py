@@ -21,22 +21,22 @@ def summary(outcome: SimulationOutcome, *, nodes: Sequence[Node]) -> dict[str, A
     utilisation: GPU-seconds in which somebody held a GPU, of those there were; n_per_gpu: how many held it then.
     Raises ValueError if a job that was submitted did not complete.
     """
-    unfinished = [job_id for job_id, life in outcome.lives.items() if life.jct_s is None]
+    unfinished = [job_id for job_id, history in outcome.histories.items() if history.jct_s is None]
     if unfinished:
         raise ValueError(
-            f"{len(unfinished)} of {len(outcome.lives)} jobs did not complete, among them {unfinished[0]!r}"
+            f"{len(unfinished)} of {len(outcome.histories)} jobs did not complete, among them {unfinished[0]!r}"
         )
-    jct_s = {job_id: life.jct_s or 0.0 for job_id, life in outcome.lives.items()}
+    jct_s = {job_id: history.jct_s or 0.0 for job_id, history in outcome.histories.items()}
     times = np.array(list(jct_s.values()))
-    began_s = min(life.submitted_at_s for life in outcome.lives.values())
-    makespan_s = max(life.ended_at_s or 0.0 for life in outcome.lives.values()) - began_s
+    began_s = min(history.submitted_at_s for history in outcome.histories.values())
+    makespan_s = max(history.ended_at_s or 0.0 for history in outcome.histories.values()) - began_s
     since_I, to_I = busy_intervals(outcome)
-    held = sum((to - since) * a.n_workers for life in outcome.lives.values() for since, to, a in life.spans)
+    held = sum((to - since) * a.n_workers for history in outcome.histories.values() for since, to, a in history.spans)
     busy = float((to_I - since_I).sum())
     there_is = sum(node.n_gpus for node in nodes) * makespan_s
     decision_ms = np.array(outcome.decision_s or (0.0,)) * 1000
     return {
-        "n_submitted": len(outcome.lives),
+        "n_submitted": len(outcome.histories),
         "n_completed": len(jct_s),
         "avg_jct_s": float(times.mean()),
         "median_jct_s": float(np.median(times)),
@@ -59,21 +59,21 @@ def job_rows(outcome: SimulationOutcome, *, rho: Mapping[str, float] | None = No
     rho: finish-time fairness by job, where it was worked out.
     """
     rows = []
-    for job_id, life in outcome.lives.items():
-        held_s = sum(to - since for since, to, _ in life.spans)
+    for job_id, history in outcome.histories.items():
+        held_s = sum(to - since for since, to, _ in history.spans)
         rows.append(
             {
                 "job": job_id,
-                "tenant": life.job.tenant,
-                "model": life.job.family,
-                "submitted_at_s": life.submitted_at_s,
-                "started_at_s": life.started_at_s,
-                "ended_at_s": life.ended_at_s,
-                "jct_s": life.jct_s,
-                "waited_s": None if life.jct_s is None else life.jct_s - held_s,
-                "n_restarts": life.n_restarts,
-                "most_gpus": max((a.n_workers for _, _, a in life.spans), default=0),
-                "gpu_s": sum((to - since) * a.n_workers for since, to, a in life.spans),
+                "tenant": history.job.tenant,
+                "model": history.job.family,
+                "submitted_at_s": history.submitted_at_s,
+                "started_at_s": history.started_at_s,
+                "ended_at_s": history.ended_at_s,
+                "jct_s": history.jct_s,
+                "waited_s": None if history.jct_s is None else history.jct_s - held_s,
+                "n_restarts": history.n_restarts,
+                "most_gpus": max((a.n_workers for _, _, a in history.spans), default=0),
+                "gpu_s": sum((to - since) * a.n_workers for since, to, a in history.spans),
                 "rho": None if rho is None else rho.get(job_id),
             }
         )
@@ -101,8 +101,8 @@ def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
     """(since_I, to_I): for every GPU the stretches in which somebody held it, once where several share it."""
     numbers: dict[tuple[str, int], int] = {}
     found = []
-    for life in outcome.lives.values():
-        for since, to, allocation in life.spans:
+    for history in outcome.histories.values():
+        for since, to, allocation in history.spans:
             for share in allocation.shares:
                 found += [(numbers.setdefault((share.node, gpu), len(numbers)), since, to) for gpu in share.gpus]
     if not found:
@@ -117,7 +117,7 @@ def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
 
 def utilisation_curve(outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bins: int = 200) -> tuple[Floats, Floats]:
     """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
-    began_s = min(life.submitted_at_s for life in outcome.lives.values())
+    began_s = min(history.submitted_at_s for history in outcome.histories.values())
     edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
     since_I, to_I = busy_intervals(outcome)
     return _middles(edges), np.diff(job_seconds(edges, since_I, to_I)) / np.diff(edges) / max(
@@ -127,9 +127,9 @@ def utilisation_curve(outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bi
 
 def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[Floats, Floats]:
     """(at_B, n_jobs_B): jobs submitted and not ended, averaged over equal stretches."""
-    lives = list(outcome.lives.values())
-    since_J = np.array([life.submitted_at_s for life in lives])
-    to_J = np.array([_end_of(life, outcome) for life in lives])
+    histories = list(outcome.histories.values())
+    since_J = np.array([history.submitted_at_s for history in histories])
+    to_J = np.array([_end_of(history, outcome) for history in histories])
     edges = np.linspace(since_J.min(), max(_last_end_s(outcome), since_J.min() + 1e-9), n_bins + 1)
     return _middles(edges), np.diff(job_seconds(edges, since_J, to_J)) / np.diff(edges)
 
@@ -146,7 +146,7 @@ class Curves:
 
 def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
     return Curves(
-        [life.jct_s for life in outcome.lives.values() if life.jct_s is not None],
+        [history.jct_s for history in outcome.histories.values() if history.jct_s is not None],
         list(rho.values()),
         utilisation_curve(outcome, nodes=nodes),
         jobs_curve(outcome),
@@ -177,13 +177,13 @@ def _middles(edges: Floats) -> Floats:
     return (edges[1:] + edges[:-1]) / 2
 
 
-def _end_of(life: JobHistory, outcome: SimulationOutcome) -> float:
-    return outcome.ended_at_s if life.ended_at_s is None else life.ended_at_s
+def _end_of(history: JobHistory, outcome: SimulationOutcome) -> float:
+    return outcome.ended_at_s if history.ended_at_s is None else history.ended_at_s
 
 
 def _last_end_s(outcome: SimulationOutcome) -> float:
     """When the last job ended; a policy may have asked to be woken later."""
-    return max((_end_of(life, outcome) for life in outcome.lives.values()), default=0.0)
+    return max((_end_of(history, outcome) for history in outcome.histories.values()), default=0.0)
 
 
 def _cell(value: Any) -> Any:

@@ -21,7 +21,7 @@ _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 @dataclass(frozen=True)
 class Cluster:
-    """tenants: with their quota; empty where everybody may use everything. name: of its file, for errors."""
+    """tenants: with their quota; empty where every tenant may use everything. name: of its file, for errors."""
 
     nodes: tuple[Node, ...]
     racks: tuple[Rack, ...]
@@ -108,7 +108,7 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
 
 
 def cluster_to_mapping(cluster: Cluster) -> dict[str, Any]:
-    """What cluster_from_mapping reads, without the tenants; alike nodes of a rack are told one by one."""
+    """What cluster_from_mapping reads, without the tenants; alike nodes of a rack are listed one by one."""
     return {
         "racks": [
             {

@@ -12,7 +12,7 @@ from scheduler.simulator.traces.pollux import POLLUX_COLUMNS, read_pollux
 from scheduler.simulator.traces.trace import BadInput, Row, Rows, Trace, TraceJob, unique_jobs
 
 MLHUB_COLUMNS = ("job", "submitted_at_s", "n_gpus", "duration_s")
-MLHUB_EXTRAS = ("step_s", "parameters_bytes", "batch_size")  # for worlds that know of steps and networks
+MLHUB_EXTRAS = ("step_s", "parameters_bytes", "batch_size")  # for environments that know of steps and networks
 TIRESIAS_COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
 MURI_COLUMNS = (
     "job_id",

@@ -28,8 +28,8 @@ def is_gavel(first_line: str) -> bool:
 def read_gavel(text: str, *, name: str) -> Trace:
     """Every job of the trace, of one GPU or several; ids are their numbers, from 0, as Gavel has them.
 
-    model: the job type. duration_s is 0: how long the steps take is the world's to say. A weight of 2 is a priority of
-    1, of 4 one of 2, and so on. extra: total_steps, and slo_s where there is one.
+    model: the job type. duration_s is 0: the environment determines how long the steps take. A weight of 2 is a
+    priority of 1, of 4 one of 2, and so on. extra: total_steps, and slo_s where there is one.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     return Trace(name, "gavel", unique_jobs(name, [(n, _job(line, i, name, n)) for i, (n, line) in enumerate(lines)]))

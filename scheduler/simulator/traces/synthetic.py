@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api.arrays import Floats
-from scheduler.simulator.environments.gavel_tables import USUAL_TYPE, SharingTables
+from scheduler.simulator.traces.gavel_tables import STANDARD_TYPE, SharingTables
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 SIZES: Mapping[int, float] = {1: 0.5, 2: 0.18, 4: 0.16, 8: 0.11, 16: 0.05}  # GPUs: share of the jobs
@@ -112,14 +112,14 @@ def made_up_day(
     return Trace(f"day of seed {seed}", "mlhub", jobs)
 
 
-def measured_families(tables: SharingTables, *, gpu_type: str = USUAL_TYPE) -> tuple[Family, ...]:
+def measured_families(tables: SharingTables, *, gpu_type: str = STANDARD_TYPE) -> tuple[Family, ...]:
     """A family for every job type that was measured on that GPU, all alike often and long."""
     there = (job_type for job_type in tables.job_types if 1 in tables.sizes(job_type, gpu_type))
     return tuple(Family(one, 1.0, MEASURED_MEDIAN_S, False, 0.0, 0, tables.sizes(one, gpu_type)) for one in there)
 
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
-    """The tenants as a cluster file names them; who is guaranteed nothing has no guarantee there."""
+    """The tenants as a cluster file names them; a tenant without a guarantee has none there."""
     return [{"name": t.name, "weight": t.weight} | ({"guarantee": t.guarantee} if t.guarantee else {}) for t in tenants]
 
 

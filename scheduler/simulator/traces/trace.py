@@ -1,4 +1,4 @@
-"""A trace: jobs that were submitted, with their sizes and lengths; and what is said when one cannot be read."""
+"""A trace: jobs that were submitted, with their sizes and lengths; and the error when one cannot be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 MOST = 1e15  # of anything: thirty million years in seconds; sums of squares stay finite
 
 
-class BadInput(ValueError):  # noqa: N818 (it says what it is: an input that is bad)
+class BadInput(ValueError):  # noqa: N818 (the name states what is wrong)
     """A trace, cluster or data file that cannot be used; one line with file, row and remedy."""
 
     def __init__(self, name: str, row: int | None, problem: str) -> None:

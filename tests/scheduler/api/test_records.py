@@ -17,7 +17,7 @@ def test_a_plan_with_the_reason_codes_of_the_version_before_is_read() -> None:
     plan = decide(case.snapshot, policy=policy_named("fifo", {}), memory=case.memory)
     stored = json.loads(json.dumps(plan_to_json(plan)))
     stored["version"] = 2
-    stored["decisions"][1]["explanations"] = [{"reason": "room_is_made", "facts": {"need": 1, "leaving": 1}}]
+    stored["decisions"][1]["explanations"] = [{"reason": "waits_for_preemption", "facts": {"need": 1, "leaving": 1}}]
     stored["memory"] = {"policy": "fifo", "values": {}, "resizing": {}}
     (explanation,) = plan_from_json(stored).of("b").explanations
     assert explanation.reason is Reason.WAITS_FOR_PREEMPTION

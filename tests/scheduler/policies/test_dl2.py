@@ -33,8 +33,8 @@ def average_s(policy: Policy) -> float:
     jobs = tuple(
         TraceJob(f"j{i}", 60.0 * i, 1, float(np.exp(rng.normal(8, 1.2))), min_gpus=1, max_gpus=8) for i in range(24)
     )
-    world = CountingEnvironment(Trace("small", "mlhub", jobs), uniform_cluster(n_nodes=2, n_gpus=4))
-    return float(summary(simulate(world, policy=policy), nodes=world.nodes)["avg_jct_s"])
+    environment = CountingEnvironment(Trace("small", "mlhub", jobs), uniform_cluster(n_nodes=2, n_gpus=4))
+    return float(summary(simulate(environment, policy=policy), nodes=environment.nodes)["avg_jct_s"])
 
 
 def test_the_trained_network_beats_drawing_by_lot() -> None:

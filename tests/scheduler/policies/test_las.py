@@ -16,8 +16,8 @@ from tests.scheduler.cases import cluster, job, kinds
 
 
 def jcts(*jobs: TraceJob, **parameters: object) -> dict[str, float]:
-    world = CountingEnvironment(Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=1))
-    return summary(simulate(world, policy=policy_named("las", parameters)), nodes=world.nodes)["jct_s"]
+    environment = CountingEnvironment(Trace("case", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=1))
+    return summary(simulate(environment, policy=policy_named("las", parameters)), nodes=environment.nodes)["jct_s"]
 
 
 def test_a_newcomer_goes_before_one_that_has_sunk() -> None:

@@ -44,7 +44,7 @@ def sixty_jobs() -> Trace:
     ],
 )
 def test_average_completion_times_are_the_published_ones(policy: str, n_nodes: int, published_s: float) -> None:
-    world = CountingEnvironment(sixty_jobs(), uniform_cluster(n_nodes=n_nodes, n_gpus=4))
-    figures = summary(simulate(world, policy=policy_named(policy, {})), nodes=world.nodes)
+    environment = CountingEnvironment(sixty_jobs(), uniform_cluster(n_nodes=n_nodes, n_gpus=4))
+    figures = summary(simulate(environment, policy=policy_named(policy, {})), nodes=environment.nodes)
     assert figures["n_completed"] == 60
     assert figures["avg_jct_s"] == pytest.approx(published_s, abs=0.051)  # published to one decimal

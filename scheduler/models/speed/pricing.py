@@ -1,0 +1,51 @@
+"""Step times of gangs at candidate layouts, each in the mode that is best for it.
+
+Axes: G gangs, M modes, B batch sizes; see candidate_layouts.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.snapshot import JobSnapshot, Mode
+from scheduler.models.goodput import adapts_batch, batches_of
+from scheduler.models.speed.candidate_layouts import Gang, Ints
+from scheduler.models.speed.fitting import Floats
+from scheduler.models.speed.job_classes import StepTimes
+from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN
+from scheduler.models.speed.step_time_cache import ClusterStepTimes, batch_key
+
+
+def priced(job: JobSnapshot, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]) -> StepTimes:
+    """The gangs' step times, each in the mode that is best at the smallest batch."""
+    tables = cluster.tables(job)
+    key = (gpu_type, gangs, job.mode, batch_key(job))
+    found = tables.step_times.get(key)
+    return tables.step_times.store(key, _priced(job, cluster, gpu_type, gangs)) if found is None else found
+
+
+def _priced(job: JobSnapshot, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]) -> StepTimes:
+    model, candidates = cluster.tables(job).model, cluster.candidates(gpu_type, gangs)
+    batches = {n: batches_of(job, n) for n in {n for n, _ in gangs}}
+    size_GB = np.concatenate([batches[n].size_B for n, _ in gangs]).reshape(len(gangs), -1)
+    passes_GB = np.concatenate([batches[n].passes_B for n, _ in gangs]).reshape(len(gangs), -1)
+    step_GM = model.step_s_GM(candidates, batch_G=np.round(size_GB[:, 0]), passes_G=np.round(passes_GB[:, 0]))
+    mode_G = _best_mode_G(step_GM, candidates.size_G, pinned=job.mode)
+    error_G = np.take_along_axis(model.error_GM(candidates), mode_G[:, None], axis=1)[:, 0]
+    if adapts_batch(job):
+        step_GB = model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB)
+    else:
+        step_GB = np.take_along_axis(step_GM, mode_G[:, None], axis=1)
+    return StepTimes(error_G, step_GB, size_GB)
+
+
+def _best_mode_G(step_GM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802
+    """The index of each gang's mode, by the rule of SpeedModel.best_mode."""
+    if pinned is Mode.ALL_REDUCE:
+        return np.zeros(len(size_G), dtype=np.int64)
+    fastest_G1 = step_GM[:, 1:].min(axis=1, keepdims=True)
+    served_G = 1 + np.argmax(step_GM[:, 1:] <= fastest_G1 * FEW_SERVERS, axis=1)
+    if pinned is Mode.PARAMETER_SERVER:
+        return np.asarray(served_G, dtype=np.int64)
+    rings_G = (step_GM[:, 0] <= fastest_G1[:, 0] * (1 + SERVERS_MUST_GAIN)) | (size_G == 1)
+    return np.asarray(np.where(rings_G, 0, served_G), dtype=np.int64)

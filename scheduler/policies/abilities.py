@@ -1,0 +1,25 @@
+"""What a policy can do and what it knows, as its class declares it: environments and the round act on these flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """is_elastic: it makes jobs smaller and larger. adapts_batch_size: its jobs change their batch with their size.
+
+    In simulations: knows_true_speeds: its authors gave it exact step times. knows_own_job_only: measurements of a job
+    are not used for others of its family. is_opportunistic: jobs of low priority train on what others leave of GPUs.
+    """
+
+    is_elastic: bool = False
+    adapts_batch_size: bool = False
+    knows_true_speeds: bool = False
+    knows_own_job_only: bool = False
+    is_opportunistic: bool = False
+
+
+def abilities_of(policy: object) -> Abilities:
+    """Of a policy or its class: attributes by these names, False where there is none."""
+    return Abilities(**{f.name: bool(getattr(policy, f.name, False)) for f in fields(Abilities)})

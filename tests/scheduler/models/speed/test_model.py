@@ -1,0 +1,71 @@
+"""The speed model: what the prior says, what measurements make of it, and the two curves that it has to explain."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import Mode, Node, Rack, SpeedObservation
+from scheduler.models.layout import ClusterTopology, Layout
+from scheduler.models.speed.model import SpeedModel
+
+NIC_BPS = 10e9
+NODES = tuple(Node(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))
+TOPOLOGY = ClusterTopology(NODES, (Rack("r0", 1e12),))
+BATCH = 512
+
+
+def model(*observations: SpeedObservation, example_s: float | None = 0.002, parameters_bytes: int = 100 << 20):
+    return SpeedModel(
+        observations, example_s=example_s, overhead_s=0.01, parameters_bytes=parameters_bytes, nic_bps=NIC_BPS
+    )
+
+
+def ring(n_workers: int) -> Layout:
+    return TOPOLOGY.typical("v100", n_workers)
+
+
+def apart(n_workers: int, n_servers: int) -> Layout:
+    n = n_workers + n_servers
+    workers, servers = (1,) * n_workers + (0,) * n_servers, (0,) * n_workers + (1,) * n_servers
+    return Layout(workers, servers, (NIC_BPS,) * n, (0,) * n, (float("inf"),), "v100")
+
+
+def seen(n_workers: int, *, compute_s: float, sync_s: float = 0.0, batch: int = BATCH) -> SpeedObservation:
+    n_nodes = ring(n_workers).n_nodes
+    return SpeedObservation(
+        Mode.ALL_REDUCE, n_workers, 0, n_nodes, 1, "v100", batch, compute_s + sync_s, compute_s, sync_s, n_steps=100
+    )
+
+
+def test_speed_over_workers_rises_and_then_falls() -> None:
+    told = model(parameters_bytes=400 << 20)
+    speeds = [BATCH / told.step_s(ring(n), Mode.ALL_REDUCE, batch_size=BATCH) for n in (1, 2, 4, 16, 64)]
+    assert speeds[0] < speeds[1] < speeds[2] == max(speeds) > speeds[-1]
+
+
+def test_speed_over_servers_rises_and_then_levels() -> None:
+    told = model()
+    speeds = [BATCH / told.step_s(apart(8, n), Mode.PARAMETER_SERVER, batch_size=BATCH) for n in (1, 2, 4, 8, 12)]
+    assert speeds[0] < speeds[1] < speeds[2] < speeds[3]
+    assert speeds[4] == pytest.approx(speeds[3], rel=0.05)
+
+
+def test_a_shape_that_was_measured_counts_for_itself_and_is_surer() -> None:
+    told = model(seen(4, compute_s=0.3, sync_s=0.04))
+    assert told.step_s(ring(4), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.34)
+    assert told.error(ring(4), Mode.ALL_REDUCE) < told.error(ring(8), Mode.ALL_REDUCE)
+    assert told.error(ring(8), Mode.ALL_REDUCE) < model().error(ring(8), Mode.ALL_REDUCE)
+
+
+@pytest.mark.parametrize("example_s", [None, 2e-6, 2e-1])
+def test_a_pass_takes_what_was_measured_however_far_off_the_prior_was(example_s) -> None:
+    """True: 8 ms, and 1 ms for 512 examples."""
+    true_s = {n: 0.008 + 0.001 / n for n in (1, 2, 4, 8)}
+    told = model(*(seen(n, compute_s=true_s[n]) for n in (2, 4, 8)), example_s=example_s, parameters_bytes=0)
+    assert told.step_s(ring(1), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(true_s[1], rel=0.5)
+
+
+def test_one_measurement_leaves_the_priors_part_that_is_fixed() -> None:
+    """The prior: 10 ms, and 1,024 ms for 512 examples; it takes twice as long."""
+    told = model(seen(1, compute_s=2.068), parameters_bytes=0)
+    assert told.step_s(ring(2), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.02 + 1.024, rel=0.02)
