@@ -994,7 +994,7 @@ export interface components {
             /** Format: date-time */
             readonly ended_at: string | null;
             readonly outcome: string;
-            readonly cause: string;
+            readonly cause: components["schemas"]["CauseEnum"] | components["schemas"]["BlankEnum"];
             readonly message: string;
             readonly first_step: number;
             readonly last_step: number;
@@ -1018,6 +1018,8 @@ export interface components {
          * @enum {string}
          */
         BasisEnum: "family" | "few" | "others" | "prior";
+        /** @enum {unknown} */
+        BlankEnum: "";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             moment: components["schemas"]["MomentEnum"];
@@ -1029,6 +1031,31 @@ export interface components {
             /** Format: double */
             median_bias: number | null;
         };
+        /**
+         * @description * `user_code` - The model's code raised an error.
+         *     * `not_a_number` - The loss became NaN or infinite.
+         *     * `out_of_memory` - A pod ran out of memory.
+         *     * `stalled` - Training made no progress for too long and was ended.
+         *     * `crashed` - A process crashed in native code.
+         *     * `killed` - A pod was killed.
+         *     * `peer_lost` - A member of the gang lost its connection to another.
+         *     * `timeout` - The gang did not assemble in time, or waited in vain for one of its own.
+         *     * `preempted` - The job was asked to leave its GPUs.
+         *     * `bad_spec` - A pod could not read its specification.
+         *     * `input_unavailable` - A dataset or package could not be brought to a pod.
+         *     * `report_refused` - The platform did not accept the pod's reports.
+         *     * `io_error` - A pod could not read or write a file of the platform.
+         *     * `image` - The container image could not be started.
+         *     * `volume` - A volume could not be mounted into a pod.
+         *     * `quota` - The cluster's own quota for the project is used up.
+         *     * `taint` - A node was closed to the job's pods by a taint or a cordon.
+         *     * `unschedulable` - The cluster's scheduler found no room for a pod on its node.
+         *     * `node_lost` - A node went away.
+         *     * `launch_failed` - The gang could not be started.
+         *     * `unknown` - A pod ended for an unknown reason.
+         * @enum {string}
+         */
+        CauseEnum: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         ClosingRequest: {
             reason?: string;
             /** @description Of a drain; 600 when nothing is said. */
@@ -1269,7 +1296,7 @@ export interface components {
             };
         };
         Failure: {
-            cause: string;
+            cause: components["schemas"]["CauseEnum"];
             fault: components["schemas"]["FaultEnum"];
             message: string;
             remedy: string;

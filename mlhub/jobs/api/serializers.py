@@ -16,6 +16,7 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
+from mlhub.wire.exits import Cause, Fault
 
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
@@ -32,9 +33,12 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField()
 
 
+CAUSES = [(cause.value, cause.message) for cause in Cause]
+
+
 class FailureSerializer(serializers.Serializer[Any]):
-    cause = serializers.CharField()
-    fault = serializers.ChoiceField(choices=["user", "platform"])
+    cause = serializers.ChoiceField(choices=CAUSES)
+    fault = serializers.ChoiceField(choices=[fault.value for fault in Fault])
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
     field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
@@ -48,6 +52,7 @@ class PlacementSerializer(serializers.Serializer[Any]):
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    cause = serializers.ChoiceField(choices=CAUSES, allow_blank=True, read_only=True)
     placement = serializers.SerializerMethodField()
 
     class Meta:

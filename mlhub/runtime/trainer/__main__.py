@@ -5,6 +5,7 @@ Ends with a mlhub.wire.exits.ExitCode, after a report of why when it is a bad on
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import runpy
 import shlex
@@ -18,7 +19,7 @@ import torch
 from mlhub.runtime.compat import hvd
 from mlhub.runtime.compat.tables import connection as tables
 from mlhub.runtime.data import archives
-from mlhub.runtime.errors import PreemptedError, classify, told
+from mlhub.runtime.errors import ExitStatusError, PreemptedError, classify, describe
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import PredictionWorker
@@ -34,6 +35,7 @@ from mlhub.wire.launch import Role
 
 def main() -> int:
     pod = Pod.from_environment()
+    faulthandler.enable()  # a crash in native code leaves the Python stack in the log
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
     reporter = Reporter(pod.reports)
     if pod.spec.role is Role.SERVER:
@@ -48,11 +50,17 @@ def _told(reporter: Reporter, act: Callable[[], int]) -> int:
     except PreemptedError as asked:
         print(f"trainer: {asked}", flush=True)
         return ExitCode.PREEMPTED
-    except Exception as error:
+    except (Exception, SystemExit) as ended:
+        error = _exit_error(ended) if isinstance(ended, SystemExit) else ended
         code, cause = classify(error)
         traceback.print_exc()
-        reporter.failure(cause, told(error)[:2000], traceback.format_exc())
+        reporter.failure(cause, describe(error)[:2000], traceback.format_exc())
         return code
+
+
+def _exit_error(ended: SystemExit) -> ExitStatusError:
+    """Only a user's code calls sys.exit() within a trainer."""
+    return ExitStatusError(f"The code called sys.exit({ended.code!r}).")
 
 
 def _act(pod: Pod, reporter: Reporter) -> int:
@@ -139,7 +147,7 @@ def _run_script(pod: Pod) -> int:
             return ExitCode.DONE
         if ended.code == ExitCode.PREEMPTED:
             return ExitCode.PREEMPTED
-        raise RuntimeError(f"The script ended with status {ended.code}.") from ended
+        raise ExitStatusError(f"The script ended with status {ended.code}.") from ended
     return ExitCode.DONE
 
 

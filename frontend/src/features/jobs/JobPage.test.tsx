@@ -115,7 +115,7 @@ it("reads over REST again when the stream has a gap, and keeps what it knew", as
 
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
   const failure = {
-    cause: "out_of_memory",
+    cause: "out_of_memory" as const,
     fault: "user" as const,
     message: "The GPU's memory was full at step 3.",
     remedy: "Halve the batch size.",
