@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.sandbox.dry_run import try_out

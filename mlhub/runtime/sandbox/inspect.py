@@ -36,11 +36,11 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         names = archives.extract(arguments.path, code)
         if arguments.kind == "script":
             return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
-        from mlhub.runtime.importers import initial
+        from mlhub.runtime.model import initial_weights
         from mlhub.runtime.model.contract import OPTIONAL, find_module
 
         module = find_module("package", arguments.entry, arguments.path, code=code / "package")
-        initial.given(module, code / "package")
+        initial_weights.given(module, code / "package")
         functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
         return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
 

@@ -16,11 +16,10 @@ from collections.abc import Callable
 
 import torch
 
-from mlhub.runtime.compat import hvd
-from mlhub.runtime.compat.tables import connection as tables
 from mlhub.runtime.data import archives
 from mlhub.runtime.errors import ExitStatusError, PreemptedError, classify, describe
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
+from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import PredictionWorker
 from mlhub.runtime.ps.server.shard_snapshots import has_kept
@@ -68,7 +67,9 @@ def _act(pod: Pod, reporter: Reporter) -> int:
         _work(pod, reporter if pod.is_reporter else Reporter(None))
         return ExitCode.DONE
     code = _run_script(pod)
-    tables.leave(pod)
+    tables = find_optional(COMPAT, "tables")
+    if tables is not None:
+        tables.leave(pod)
     return code
 
 
@@ -134,7 +135,9 @@ def _run_script(pod: Pod) -> int:
     archives.extract(pod.input(pod.spec.model.package), pod.code)
     api.watch_for_preemption()
     os.environ.update(framework_env.variables(pod.spec))
-    hvd.stand_in()
+    horovod = find_optional(COMPAT, "horovod")
+    if horovod is not None:
+        horovod.stand_in()
     os.chdir(pod.code)
     sys.path.insert(0, str(pod.code))
     sys.argv = [pod.spec.model.entry, *command_line(pod.code / pod.spec.model.entry, api.hyperparameters())]
