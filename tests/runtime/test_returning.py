@@ -25,9 +25,9 @@ from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import plan_shards
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, cut
+from mlhub.runtime.ps.server.chunks import cut
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
@@ -174,7 +174,7 @@ def test_another_life_of_a_worker_repeats_nothing() -> None:
     assert not is_heard(second.next(), numbers[2])
 
 
-N = 2 * PIECE_ELEMENTS + 7
+N = 2 * CHUNK_ELEMENTS + 7
 
 
 def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> None:
@@ -246,7 +246,7 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
     lost = sum(int(path.read_text()) for path in tmp_path.glob("lost-*"))
     group = strategy.get("group", 2) if strategy["name"] == "softsync" else 1
     assert torch.equal(ends[0], ends[1])
-    for piece in ends[0].split(PIECE_ELEMENTS):
+    for piece in ends[0].split(CHUNK_ELEMENTS):
         applied = -piece[0].item()
         assert torch.equal(piece, torch.full_like(piece, -applied))
         # pieces are kept one after the other: the later ones hold more; and pushes that wait for a group are lost

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames, shared_memory
 from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.wire.shared_memory import SharedBuffer
 from tests.runtime.shards import Gang
 
-SEVERAL_PIECES = 2 * PIECE_ELEMENTS + 100
+SEVERAL_PIECES = 2 * CHUNK_ELEMENTS + 100
 
 
 def trained(strategy: dict[str, Any], *, tcp_only: bool, n_shards: int = 1, n_steps: int = 5) -> list[torch.Tensor]:

@@ -22,7 +22,7 @@ class RefusedError(Exception):
     """The API understood and said no. Final."""
 
 
-class UnavailableError(Exception):
+class IngestUnavailableError(Exception):
     """The API is away or overloaded; the same request may succeed later."""
 
 
@@ -32,7 +32,7 @@ class IngestApi:
         self._token = token
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
-        """The number of the line that the API wants next. Raises FencedError, RefusedError, UnavailableError."""
+        """The number of the line that the API wants next. Raises FencedError, RefusedError, IngestUnavailableError."""
         body = {"version": 1, "role": role, "index": index, "stream": stream, "first": first, "lines": lines}
         request = self._request("POST", "/reports", json.dumps(body).encode(), {"Content-Type": "application/json"})
         answer = json.loads(_send(request, accept=(200, 409)))
@@ -61,11 +61,11 @@ class IngestApi:
                 with to.open("ab" if answer.status == 206 else "wb") as file:
                     shutil.copyfileobj(answer, file)
                 if answer.length:  # urllib takes a connection that breaks off for the end
-                    raise UnavailableError(f"{answer.length} bytes are missing.")
+                    raise IngestUnavailableError(f"{answer.length} bytes are missing.")
         except urllib.error.HTTPError as error:
             raise _error_of(error) from error
         except (OSError, http.client.HTTPException) as error:
-            raise UnavailableError(str(error)) from error
+            raise IngestUnavailableError(str(error)) from error
 
     def _request(self, verb: str, path: str, content: Any, headers: dict[str, str]) -> urllib.request.Request:
         headers = {"Authorization": f"Bearer {self._token}", **headers}
@@ -82,12 +82,12 @@ def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:
             return error.read()
         raise _error_of(error) from error
     except (OSError, http.client.HTTPException) as error:
-        raise UnavailableError(str(error)) from error
+        raise IngestUnavailableError(str(error)) from error
 
 
 def _error_of(error: urllib.error.HTTPError) -> Exception:
     if error.code == 410:
         return FencedError("The platform no longer accepts this attempt.")
     if error.code == 429 or error.code >= 500:
-        return UnavailableError(f"HTTP {error.code}")
+        return IngestUnavailableError(f"HTTP {error.code}")
     return RefusedError(f"HTTP {error.code}: {error.read(2000).decode(errors='replace')}")

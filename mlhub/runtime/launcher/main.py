@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
-from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.runtime.launcher.shipping import Shipper
@@ -126,7 +126,7 @@ class Launcher:
                 try:
                     self.api.put_artifact(name, self.pod.artifacts / name, sha256=sha256)
                     break
-                except UnavailableError as error:
+                except IngestUnavailableError as error:
                     if time.monotonic() > until:
                         self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                         return ExitCode.REPORT_REFUSED

@@ -20,9 +20,8 @@ from mlhub.runtime.ps.client.checkpoint_copies import CheckpointCopies, hand_ove
 from mlhub.runtime.ps.client.inflight_push import OutgoingPush
 from mlhub.runtime.ps.client.link import Ends, Link, LinkCaller, Lookout
 from mlhub.runtime.ps.client.rows import RowClient
-from mlhub.runtime.ps.layout import ShardPlan, bounds
+from mlhub.runtime.ps.layout import ShardPlan, bounds, push_bytes
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import push_bytes
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import Header, Operation
 from mlhub.runtime.ps.wire.handshake import Purpose

@@ -8,7 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from mlhub.runtime.compression.codecs import ErrorFeedback
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import Header
 from mlhub.runtime.ps.wire.sockets import bytes_of
@@ -31,9 +31,9 @@ class OutgoingPush:
             frames.send(connection, self.header, bytes_of(self._vector))
             return
         head = self.header.pack()
-        for index, at in enumerate(range(0, self._vector.numel(), PIECE_ELEMENTS)):
+        for index, at in enumerate(range(0, self._vector.numel(), CHUNK_ELEMENTS)):
             if index == len(self._encoded):
-                piece = self._vector[at : at + PIECE_ELEMENTS]
+                piece = self._vector[at : at + CHUNK_ELEMENTS]
                 self._encoded.append(self._feedback.encode(piece, begin=self._begin + at))
             frames.send_together(connection, head, bytes_of(self._encoded[index]))
             head = b""

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from mlhub.runtime.compression.codecs import codec_for
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import Segment, ShardPlan
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, Segment, ShardPlan, push_bytes
 from mlhub.runtime.ps.rules import SendAnswer, bulk_synchronous
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, Chunk, push_bytes
+from mlhub.runtime.ps.server.chunks import Chunk
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import PendingVersion
 from mlhub.runtime.ps.server.shard import Shard
@@ -68,8 +68,8 @@ class AggregatorShard(Shard):
             self._client, self.plan, self.weights = client, plan, weights
             self.codec = codec_for(plan.strategy)
             self.push_bytes = push_bytes(plan.size, self.codec)
-            for begin in range(0, plan.size, PIECE_ELEMENTS):
-                end = min(begin + PIECE_ELEMENTS, plan.size)
+            for begin in range(0, plan.size, CHUNK_ELEMENTS):
+                end = min(begin + CHUNK_ELEMENTS, plan.size)
                 self.pieces.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
             self.rule = bulk_synchronous(self.n_workers)
             for worker in range(self.n_workers):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
-from mlhub.runtime.ps.client.rows import serve_rows
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
 from mlhub.runtime.ps.rules import SendAnswer
 from mlhub.runtime.ps.server.inflight import InflightPush
+from mlhub.runtime.ps.server.rows import serve_rows
 from mlhub.runtime.ps.server.shard import Shard
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -18,11 +18,11 @@ from mlhub.runtime.checkpoints.optimizer_state import join
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.compression.codecs import Codec, codec_for
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
-from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan, push_bytes
 from mlhub.runtime.ps.leases import BatchLease, Leases
 from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Fail, Instruction, Push, Rule, SendAnswer
 from mlhub.runtime.ps.server.checkpoint_parts import Snapshots
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, Chunk, cut, push_bytes, rule_for
+from mlhub.runtime.ps.server.chunks import Chunk, cut, rule_for
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import InflightPush, PendingVersion
 from mlhub.runtime.ps.server.waiting import ShardCondition
@@ -30,8 +30,13 @@ from mlhub.runtime.ps.wire.frames import WISHES, Header
 from mlhub.runtime.trainer import learning_rates
 from mlhub.wire.report import MAX_STALENESS
 
-if TYPE_CHECKING:
-    from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter
+
+class ShardObserver(Protocol):
+    """Copies a shard to the disk while it is trained on (shard_snapshots.py)."""
+
+    def begin(self, shard: Shard) -> None: ...
+
+    def end(self) -> None: ...
 
 
 class Shard:
@@ -51,7 +56,7 @@ class Shard:
         self.push_bytes = 0  # of one push, as it comes over the wire
         self.bytes_pushed = 0  # by all, so far
         self.tables: list[EmbeddingTable] = []
-        self.keeper: SnapshotWriter | None = None  # when this shard may die and come back
+        self.keeper: ShardObserver | None = None  # when this shard may die and come back
         self.n_lost = 0  # versions that were made, and lost when the server died
         self._changed = self.waiting.changed
         self._is_started = False
@@ -130,7 +135,7 @@ class Shard:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = torch.empty(min(PIECE_ELEMENTS, self.weights.numel()))
+            room = torch.empty(min(CHUNK_ELEMENTS, self.weights.numel()))
         delivery.rooms[index] = room
         return self._values(delivery, index)
 
