@@ -192,7 +192,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
         thread.start()
     for thread in threads:
         thread.join(20)
-    threading.Timer(0.1, clients[3]._links[0].ends.training.close).start()
+    threading.Timer(0.1, clients[3]._links[0].connections.training.close).start()
     ended: list[int] = []
 
     def exchange(worker: int) -> None:

@@ -246,10 +246,10 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
     lost = sum(int(path.read_text()) for path in tmp_path.glob("lost-*"))
     group = strategy.get("group", 2) if strategy["name"] == "softsync" else 1
     assert torch.equal(ends[0], ends[1])
-    for piece in ends[0].split(CHUNK_ELEMENTS):
-        applied = -piece[0].item()
-        assert torch.equal(piece, torch.full_like(piece, -applied))
-        # pieces are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
+    for chunk in ends[0].split(CHUNK_ELEMENTS):
+        applied = -chunk[0].item()
+        assert torch.equal(chunk, torch.full_like(chunk, -applied))
+        # chunks are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
         assert 2 * n_pushes - group * (lost + len(killed)) <= applied <= 2 * n_pushes
 
 
@@ -267,11 +267,11 @@ def test_pushes_that_are_used_out_of_turn_all_count() -> None:
         [("w", parameter)], torch.optim.SGD([parameter], lr=1.0), n_shards=1, n_workers=1, resume_from=None,
         strategy=parse({"name": "softsync"}).to_json(),
     )  # fmt: skip
-    numbers, (piece,) = RequestNumbers(), cut(plan, torch.zeros(4))
+    numbers, (chunk,) = RequestNumbers(), cut(plan, torch.zeros(4))
     first, second = numbers.next(), numbers.next()
-    piece.apply([(0, 1.0, torch.ones(4), second)], version=2)
-    piece.apply([(0, 1.0, torch.ones(4), first)], version=1)
-    assert piece.weights.tolist() == [-2.0] * 4
-    piece.take_up(piece.keep(), version=2)
-    piece.apply([(0, 1.0, torch.ones(4), second)], version=3)
-    assert piece.weights.tolist() == [-2.0] * 4
+    chunk.apply([(0, 1.0, torch.ones(4), second)], version=2)
+    chunk.apply([(0, 1.0, torch.ones(4), first)], version=1)
+    assert chunk.weights.tolist() == [-2.0] * 4
+    chunk.take_up(chunk.keep(), version=2)
+    chunk.apply([(0, 1.0, torch.ones(4), second)], version=3)
+    assert chunk.weights.tolist() == [-2.0] * 4

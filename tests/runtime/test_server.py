@@ -1,4 +1,4 @@
-"""Parameter servers over real sockets: every consistency, in pieces, with deaths and strangers."""
+"""Parameter servers over real sockets: every consistency, in chunks, with deaths and strangers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) 
         for step in range(4):
             gradient[:] = gradients[step, worker]
             client.exchange()
-        return weights, {line.family for link in client._links for line in (link.ends.training, link.ends.line)}
+        return weights, {
+            line.family for link in client._links for line in (link.connections.training, link.connections.weights)
+        }
 
     for weights, families in gang.each(act):
         assert torch.equal(weights, expected)
@@ -128,9 +130,9 @@ def test_a_worker_that_dies_half_way_through_a_push_hurts_nobody_and_may_come_ba
     gang = Gang({"name": "asp"}, n_workers=2, n_elements=n)
     first, weights, gradient = gang.client(0)
     second, _, _ = gang.client(1)
-    frames.send_bytes(second._links[0].ends.training, Header(Operation.PUSH, n * 4, sender=1).pack())
-    frames.send_bytes(second._links[0].ends.training, bytes(CHUNK_ELEMENTS * 4 + 100))
-    second._links[0].ends.training.close()
+    frames.send_bytes(second._links[0].connections.training, Header(Operation.PUSH, n * 4, sender=1).pack())
+    frames.send_bytes(second._links[0].connections.training, bytes(CHUNK_ELEMENTS * 4 + 100))
+    second._links[0].connections.training.close()
     gradient[:] = 1.0
     for _ in range(2):
         first.exchange()
@@ -148,7 +150,7 @@ def test_under_ssp_the_others_do_not_wait_for_the_dead() -> None:
     second, _, _ = gang.client(1)
     gradient[:] = 1.0
     first.exchange()
-    late = threading.Timer(0.2, second._links[0].ends.training.close)
+    late = threading.Timer(0.2, second._links[0].connections.training.close)
     late.start()
     for _ in range(4):
         first.exchange()
@@ -160,7 +162,7 @@ def test_the_death_of_a_worker_under_bsp_ends_everybodys_wait() -> None:
     gang = Gang({"name": "bsp"}, n_workers=2)
     first, _, _ = gang.client(0)
     second, _, _ = gang.client(1)
-    threading.Timer(0.1, second._links[0].ends.training.close).start()
+    threading.Timer(0.1, second._links[0].connections.training.close).start()
     with pytest.raises(PeerLostError):
         first.exchange()
     until(lambda: bool(gang.errors))

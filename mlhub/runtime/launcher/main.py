@@ -1,4 +1,4 @@
-"""The life of a pod: read the specification, bring inputs, train, upload, ship the rest, leave with a code."""
+"""A pod's main process: reads the specification, brings inputs, trains, uploads, ships the rest, exits with a code."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from mlhub.wire.launch import Role
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 OOM_SAMPLE_S = 10.0
-DRAIN_S = 600.0  # a trained model waits this long for an API that is away
-DRAIN_AFTER_STOP_S = 6.0  # whoever stops a pod also kills it when it lingers
+DRAIN_S = 600.0  # a trained model waits this long for an API that cannot be reached
+DRAIN_AFTER_STOP_S = 6.0  # a backend that stops a pod also kills it when it lingers
 
 
 class Launcher:
@@ -107,7 +107,7 @@ class Launcher:
         return trainer.wait()
 
     def _watch(self, *, is_script: bool) -> Watchdog | None:
-        """Servers wait for workers; ranks of a script that are not the first one are not heard."""
+        """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog."""
         if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
@@ -116,7 +116,7 @@ class Launcher:
         return watch
 
     def _upload(self) -> int:
-        """Sends what the trainer left in its artifacts folder, for as long as it takes."""
+        """Sends the files of the trainer's artifacts folder, for as long as that takes."""
         listed = self.pod.artifacts / "artifacts.json"
         if not listed.exists():
             return ExitCode.DONE

@@ -99,7 +99,7 @@ class ShardPlan:
 
 
 class SegmentPlace(NamedTuple):
-    """Elements of a parameter from `start` on, at `offset` in a piece; tensor: what the optimiser updates for them."""
+    """Elements of a parameter from `start` on, at `offset` in a chunk; tensor: what the optimiser updates for them."""
 
     parameter: str
     start: int

@@ -1,4 +1,4 @@
-"""A shard cut into pieces of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
+"""A shard cut into chunks of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Chunk:
         return [Owned(place.parameter, place.start, place.tensor) for place in self._places]
 
     @property
-    def answers_pushes(self) -> bool:
+    def returns_pushes(self) -> bool:
         """What a worker pushed goes back to it, changed: it may not be dropped before."""
         return isinstance(self._update, Elastic)
 
@@ -146,8 +146,8 @@ class Chunk:
             self.newest += 1
             self._beyond.remove(self.newest)
 
-    def answer(self, worker: int, pushed: Tensor | None) -> Tensor:
-        out = self._update.answer(self.weights, pushed)
+    def reply(self, worker: int, pushed: Tensor | None) -> Tensor:
+        out = self._update.reply(self.weights, pushed)
         if self._strength is None:
             return out
         with self.lock:
