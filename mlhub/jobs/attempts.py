@@ -16,16 +16,16 @@ from django.db.models import Max
 
 from mlhub.events.actions import append
 from mlhub.events.models import Event
-from mlhub.jobs.causes import MEANINGS, Fault, failure
+from mlhub.jobs.causes import failure, judge_failure
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger
 from mlhub.registry.actions import register_trained
 from mlhub.tenants.authentication import hash_token
-from mlhub.wire.exits import Cause
+from mlhub.wire.exits import Cause, Fault
 
-BACK_OFF_S = (5.0, 10.0, 30.0, 60.0, 120.0)
 WEIGHTS = "weights.safetensors"
+_VAGUE = (Cause.UNKNOWN, Cause.KILLED, Cause.CRASHED, Cause.PEER_LOST)  # what a pod reported itself explains more
 _STANDING = ["number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version"]
 
 
@@ -173,15 +173,14 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
             return
         n_failures = 1 if attempt.last_step > attempt.first_step else job.n_platform_failures + 1
         changes: dict[str, Any]
-        is_final = MEANINGS[told.cause].fault is Fault.USER or n_failures > settings.MAX_PLATFORM_RETRIES
-        if is_final:
-            n_tried = n_failures if MEANINGS[told.cause].fault is Fault.PLATFORM else 1
+        verdict = judge_failure(told.cause, n_failures=n_failures, max_retries=settings.MAX_PLATFORM_RETRIES)
+        if verdict.is_final:
+            n_tried = n_failures if told.cause.fault is Fault.PLATFORM else 1
             found = failure(told.cause, message=told.message, traceback=attempt.traceback, n_attempts=n_tried)
             trigger, changes = Trigger.GANG_FAILED, {"failure": found}
         else:
-            wait = timedelta(seconds=BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1])
             trigger = Trigger.GANG_STOPPED_FOR_PAUSE if job.intent == Intent.PAUSE else Trigger.GANG_LOST
-            changes = {"n_platform_failures": n_failures, "not_before": now + wait}
+            changes = {"n_platform_failures": n_failures, "not_before": now + timedelta(seconds=verdict.wait_s)}
         advance(
             job.id,
             trigger=trigger,
@@ -203,7 +202,7 @@ def _more_telling(attempt: Attempt, cause: Cause, message: str) -> _Told:
     """What a pod reported itself says more than its exit status, unless it only noticed that another had gone."""
     told = _Told(cause, message)
     reported = attempt.cause
-    if reported and (cause in (Cause.UNKNOWN, Cause.KILLED, Cause.PEER_LOST) or cause == reported):
+    if reported and (cause in _VAGUE or cause == reported):
         told = _Told(Cause(reported), attempt.message or message)
     return told
 

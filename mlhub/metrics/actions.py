@@ -37,7 +37,6 @@ from mlhub.wire.report import (
     StalenessReport,
 )
 
-SECONDARY = (Cause.PEER_LOST, Cause.KILLED, Cause.PREEMPTED, "")
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
 TOLD_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
@@ -252,9 +251,8 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
 
 
 def _store_failure(attempt: Attempt, pod: ReportingPod, report: FailureReport) -> None:
-    """The first that is no mere consequence of another one counts."""
-    stands = attempt.cause not in SECONDARY or (attempt.cause and report.cause in SECONDARY)
-    if stands:
+    """The first of those that may least be a mere consequence of another one counts."""
+    if attempt.cause and Cause(attempt.cause).precedence <= Cause(report.cause).precedence:
         return
     attempt.cause, attempt.traceback = report.cause, report.traceback
     attempt.message = f"{pod.role} {pod.index}: {report.message}"[:4000]

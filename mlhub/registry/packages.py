@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.registry.models import Kind
-from mlhub.runtime.importers.file_signatures import HEAD_BYTES, kind_of_head
+from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
 from mlhub.storage.stores import CHUNK_BYTES, Staging
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")

@@ -1,10 +1,17 @@
-"""What may go wrong in a trainer, and the exit code and cause that each is told by."""
+"""What may go wrong in a trainer, and the exit code and cause that each error is reported with."""
 
 from __future__ import annotations
 
-import re
+import errno
 
+from mlhub.runtime.error_origin import Origin, explicit_causes, is_out_of_memory, is_peer_lost, origin_of
 from mlhub.wire.exits import Cause, ExitCode
+
+# of the disk or the volume behind a file; a missing or malformed file is no such error
+STORAGE_ERRORS = {
+    errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.ENODEV, errno.ENOTCONN, errno.ETIMEDOUT,
+    errno.EREMOTEIO, errno.EMFILE, errno.ENFILE,
+}  # fmt: skip
 
 
 class BadInputError(Exception):
@@ -34,34 +41,52 @@ class PreemptedError(Exception):
     """Asked to leave; everything is saved."""
 
 
-_PEER = re.compile(r"closed by peer|Connection reset|gloo|Broken pipe|recvValue failed|Timed out waiting|NCCL", re.I)
-_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
+class ExitStatusError(Exception):
+    """The user's code ended the process with a status other than 0."""
+
+
+_CAUSES: dict[type[Exception], Cause] = {
+    PreemptedError: Cause.PREEMPTED,
+    BadInputError: Cause.USER_CODE,
+    ExitStatusError: Cause.USER_CODE,
+    NotANumberError: Cause.NOT_A_NUMBER,
+    GangTimeoutError: Cause.TIMEOUT,
+}
 
 
 def classify(error: BaseException) -> tuple[ExitCode, Cause]:
-    """Exit code and cause of what ended a trainer. What nobody foresaw was raised by the user's code."""
-    if isinstance(error, PreemptedError):
-        return ExitCode.PREEMPTED, Cause.PREEMPTED
-    if isinstance(error, BadInputError):
-        return ExitCode.USER_CODE, Cause.USER_CODE
-    if isinstance(error, NotANumberError):
-        return ExitCode.NOT_A_NUMBER, Cause.NOT_A_NUMBER
-    if isinstance(error, GangTimeoutError):
-        return ExitCode.TIMEOUT, Cause.TIMEOUT
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _MEMORY.search(str(error))):
-        return ExitCode.OUT_OF_MEMORY, Cause.OUT_OF_MEMORY
-    is_network = isinstance(error, PeerLostError | ConnectionError) or type(error).__name__.startswith("Dist")
-    if is_network or (isinstance(error, RuntimeError) and _PEER.search(str(error))):
-        return ExitCode.PEER_LOST, Cause.PEER_LOST
-    return ExitCode.USER_CODE, Cause.USER_CODE
+    """Exit code and cause of what ended a trainer."""
+    cause = _cause_of(error)
+    return ExitCode[cause.name], cause
 
 
-def told(error: BaseException) -> str:
+def _cause_of(error: BaseException) -> Cause:
+    """The user's code, unless the error's type and stack show something else."""
+    for kind, cause in _CAUSES.items():
+        if isinstance(error, kind):
+            return cause
+    chain = list(explicit_causes(error))
+    if any(is_out_of_memory(link) for link in chain):
+        return Cause.OUT_OF_MEMORY
+    if any(_is_peer_lost(link) for link in chain):
+        return Cause.PEER_LOST
+    if isinstance(error, OSError) and error.errno in STORAGE_ERRORS and origin_of(error) is not Origin.USER:
+        return Cause.IO_ERROR
+    return Cause.USER_CODE
+
+
+def _is_peer_lost(error: BaseException) -> bool:
+    if isinstance(error, PeerLostError):
+        return origin_of(error) is not Origin.USER
+    return is_peer_lost(error)
+
+
+def describe(error: BaseException) -> str:
     """What a person reads of it, with the remedy where one is known."""
     if isinstance(error, BadInputError):
         return f"{error.message} {error.remedy}"
-    said = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        said += f". The image has no {package}: put it into the zip, or ask an administrator to add it to the image."
-    return said
+        text += f". The image has no {package}: put it into the zip, or ask an administrator to add it to the image."
+    return text

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Instruction, Push, Rule, SendAnswer
+from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Instruction, Push, Rule, SendReply
 
 Made = tuple[int, int]  # worker, its how-many-th push
 
@@ -144,10 +144,10 @@ class ReturningGang:
                 self.used |= made
             elif isinstance(instruction, Discard):
                 self.discarded.add(self._pushed[instruction.serial])
-            elif isinstance(instruction, SendAnswer):
+            elif isinstance(instruction, SendReply):
                 self._answer(instruction)
 
-    def _answer(self, answer: SendAnswer) -> None:
+    def _answer(self, answer: SendReply) -> None:
         worker = self._workers[answer.worker]
         worker.version, worker.clock = max(worker.version, answer.version), self.rule.clock(answer.worker)
         if worker.waits:

@@ -11,14 +11,14 @@ import torch
 from safetensors.torch import load_file
 
 from mlhub.runtime.checkpoints.optimizer_state import join, owed, owed_by_all
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime import gang as processes
 from tests.runtime.gang import write_blobs
 from tests.runtime.shards import Gang
 
-N = 2 * PIECE_ELEMENTS + 17
+N = 2 * CHUNK_ELEMENTS + 17
 COMPRESSIONS = [
     ({"compression": "fp16"}, 1.99),
     ({"compression": "one_bit"}, 30),

@@ -19,9 +19,8 @@ from mlhub.runtime.checkpoints.optimizer_state import join, owed_by_all
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import plan_shards
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.server.aggregator import AggregatorShard, leaf_plan
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
 from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.tree import AggregationTree
 from mlhub.runtime.strategies.catalogue.schema import parse
@@ -124,7 +123,7 @@ class TreeGang:
     _threads = property(lambda self: self.threads)
 
 
-@pytest.mark.parametrize("n_elements", [10, 2 * PIECE_ELEMENTS + 17])
+@pytest.mark.parametrize("n_elements", [10, 2 * CHUNK_ELEMENTS + 17])
 def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a_leaf(n_elements: int) -> None:
     gradients = torch.randn(4, N_WORKERS, n_elements, generator=torch.Generator().manual_seed(0))
 
@@ -149,7 +148,7 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
     assert flat.servers[0]._shard.bytes_pushed == 4 * N_WORKERS * n_elements * 4
 
 
-@pytest.mark.parametrize("n_elements", [11, PIECE_ELEMENTS + 17])
+@pytest.mark.parametrize("n_elements", [11, CHUNK_ELEMENTS + 17])
 def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
     n_elements: int, tmp_path: Path
 ) -> None:
@@ -193,7 +192,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
         thread.start()
     for thread in threads:
         thread.join(20)
-    threading.Timer(0.1, clients[3]._links[0].ends.training.close).start()
+    threading.Timer(0.1, clients[3]._links[0].connections.training.close).start()
     ended: list[int] = []
 
     def exchange(worker: int) -> None:

@@ -281,7 +281,7 @@ def test_torchs_optimisers_are_read_off_and_what_servers_lack_is_named() -> None
             read_off(wrong)
     with pytest.raises(ValueError, match="known: add"):
         kv.optimizer("lbfgs")
-    with pytest.raises(ValueError, match=r"mlhub\.runtime\.hvd"):
+    with pytest.raises(ValueError, match=r"mlhub\.runtime\.compat\.hvd"):
         kv.create("horovod")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -219,15 +220,57 @@ def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_p
     assert gang.result()["steps"] == 60 * 80
 
 
+# the launcher as it is, with another file for the kernel's counts
+COUNTED = """
+import sys
+from pathlib import Path
+from mlhub.runtime.launcher.judgement import OomKillCounter
+from mlhub.runtime.launcher.main import Launcher
+from mlhub.runtime.pod import Pod
+sys.exit(Launcher(Pod.from_environment(), oom_kills=OomKillCounter(Path(sys.argv[1]))).run())
+"""
+KILLED = [(ExitCode.OUT_OF_MEMORY, "out_of_memory", True), (128 + signal.SIGKILL, "killed", False)]
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize(("status", "cause", "is_counted"), KILLED)
+def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
+    ingest: Ingest, tmp_path: Path, status: int, cause: str, *, is_counted: bool
+) -> None:
+    events = tmp_path / "memory.events"
+    events.write_text("oom_kill 1\n")
+    gang = script_gang(tmp_path, "import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    pod = _launch(gang, ingest, events=events)
+    until(lambda: "begun" in ingest.streams.get("log", []), seconds=60)
+    if is_counted:
+        events.write_text("oom_kill 2\n")
+    os.kill(_child(pod.pid), signal.SIGKILL)
+    assert pod.wait(60) == status
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == cause
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
+def test_a_crash_in_native_code_is_told_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
+    pod = _launch(script_gang(tmp_path, f"import os\ndef native():\n    {act}\nnative()"), ingest)
+    assert pod.wait(60) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == "crashed"
+    assert any("in native" in line for line in ingest.streams["log"])
+
+
 def _child(pid: int) -> int:
     (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
 
 
-def _launch(gang: Gang, ingest: Ingest, name: str = "worker-0") -> subprocess.Popen[bytes]:
+def _launch(
+    gang: Gang, ingest: Ingest, name: str = "worker-0", *, events: Path | None = None
+) -> subprocess.Popen[bytes]:
     """One pod with its launcher, told what the local backend would tell it, instead of the trainer that runs.
 
-    Without another one, it is started for its folder alone.
+    Without another one, it is started for its folder alone. events: stands for the control group's memory.events.
     """
     if not gang.processes:
         gang.start()
@@ -247,6 +290,7 @@ def _launch(gang: Gang, ingest: Ingest, name: str = "worker-0") -> subprocess.Po
         "MLHUB_WORK_DIR": str(work),
         "MLHUB_API_URL": ingest.url,
     }
+    program = ["-m", "mlhub.runtime"] if events is None else ["-c", COUNTED, str(events)]
     return subprocess.Popen(
-        [sys.executable, "-m", "mlhub.runtime"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, *program], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -156,4 +156,4 @@ def test_a_stranger_does_not_count_as_a_member() -> None:
 
 
 def test_nobody_waits_for_a_gang_of_one() -> None:
-    assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=pod_barrier.EVERY_S)
+    assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=pod_barrier.RETRY_S)

@@ -25,9 +25,9 @@ from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import plan_shards
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, cut
+from mlhub.runtime.ps.server.chunks import cut
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
@@ -174,7 +174,7 @@ def test_another_life_of_a_worker_repeats_nothing() -> None:
     assert not is_heard(second.next(), numbers[2])
 
 
-N = 2 * PIECE_ELEMENTS + 7
+N = 2 * CHUNK_ELEMENTS + 7
 
 
 def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> None:
@@ -246,10 +246,10 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
     lost = sum(int(path.read_text()) for path in tmp_path.glob("lost-*"))
     group = strategy.get("group", 2) if strategy["name"] == "softsync" else 1
     assert torch.equal(ends[0], ends[1])
-    for piece in ends[0].split(PIECE_ELEMENTS):
-        applied = -piece[0].item()
-        assert torch.equal(piece, torch.full_like(piece, -applied))
-        # pieces are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
+    for chunk in ends[0].split(CHUNK_ELEMENTS):
+        applied = -chunk[0].item()
+        assert torch.equal(chunk, torch.full_like(chunk, -applied))
+        # chunks are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
         assert 2 * n_pushes - group * (lost + len(killed)) <= applied <= 2 * n_pushes
 
 
@@ -267,11 +267,11 @@ def test_pushes_that_are_used_out_of_turn_all_count() -> None:
         [("w", parameter)], torch.optim.SGD([parameter], lr=1.0), n_shards=1, n_workers=1, resume_from=None,
         strategy=parse({"name": "softsync"}).to_json(),
     )  # fmt: skip
-    numbers, (piece,) = RequestNumbers(), cut(plan, torch.zeros(4))
+    numbers, (chunk,) = RequestNumbers(), cut(plan, torch.zeros(4))
     first, second = numbers.next(), numbers.next()
-    piece.apply([(0, 1.0, torch.ones(4), second)], version=2)
-    piece.apply([(0, 1.0, torch.ones(4), first)], version=1)
-    assert piece.weights.tolist() == [-2.0] * 4
-    piece.take_up(piece.keep(), version=2)
-    piece.apply([(0, 1.0, torch.ones(4), second)], version=3)
-    assert piece.weights.tolist() == [-2.0] * 4
+    chunk.apply([(0, 1.0, torch.ones(4), second)], version=2)
+    chunk.apply([(0, 1.0, torch.ones(4), first)], version=1)
+    assert chunk.weights.tolist() == [-2.0] * 4
+    chunk.take_up(chunk.keep(), version=2)
+    chunk.apply([(0, 1.0, torch.ones(4), second)], version=3)
+    assert chunk.weights.tolist() == [-2.0] * 4

@@ -1,4 +1,4 @@
-"""Parameter servers over real sockets: every consistency, in pieces, with deaths and strangers."""
+"""Parameter servers over real sockets: every consistency, in chunks, with deaths and strangers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import torch
 
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.leases import Backoff, BatchLease, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from tests.runtime.shards import SECRET, Gang
 
-SIZES = [10, 2 * PIECE_ELEMENTS + 17]
+SIZES = [10, 2 * CHUNK_ELEMENTS + 17]
 
 
 @pytest.mark.parametrize("n_elements", SIZES)
@@ -42,7 +42,7 @@ def test_bsp_gives_all_workers_the_same_weights_of_the_summed_gradients(n_elemen
 
 @pytest.mark.parametrize("tcp_only", [True, False])
 def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) -> None:
-    n = 3 * PIECE_ELEMENTS + 5
+    n = 3 * CHUNK_ELEMENTS + 5
     gang = Gang({"name": "bsp"}, n_workers=3, n_elements=n, tcp_only=tcp_only)
     gradients = torch.randn(4, 3, n, generator=torch.Generator().manual_seed(0))
     expected = torch.zeros(n)
@@ -53,7 +53,9 @@ def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) 
         for step in range(4):
             gradient[:] = gradients[step, worker]
             client.exchange()
-        return weights, {line.family for link in client._links for line in (link.ends.training, link.ends.line)}
+        return weights, {
+            line.family for link in client._links for line in (link.connections.training, link.connections.weights)
+        }
 
     for weights, families in gang.each(act):
         assert torch.equal(weights, expected)
@@ -108,7 +110,7 @@ def test_stale_pushes_count_less() -> None:
 
 
 def test_the_elastic_exchange_conserves_the_sum_of_worker_and_centre() -> None:
-    n = 2 * PIECE_ELEMENTS + 5
+    n = 2 * CHUNK_ELEMENTS + 5
     gang = Gang({"name": "easgd", "alpha": 0.25}, n_workers=1, n_elements=n)
 
     def act(worker, client, weights, gradient):
@@ -124,13 +126,13 @@ def test_the_elastic_exchange_conserves_the_sum_of_worker_and_centre() -> None:
 
 
 def test_a_worker_that_dies_half_way_through_a_push_hurts_nobody_and_may_come_back() -> None:
-    n = 3 * PIECE_ELEMENTS
+    n = 3 * CHUNK_ELEMENTS
     gang = Gang({"name": "asp"}, n_workers=2, n_elements=n)
     first, weights, gradient = gang.client(0)
     second, _, _ = gang.client(1)
-    frames.send_bytes(second._links[0].ends.training, Header(Operation.PUSH, n * 4, sender=1).pack())
-    frames.send_bytes(second._links[0].ends.training, bytes(PIECE_ELEMENTS * 4 + 100))
-    second._links[0].ends.training.close()
+    frames.send_bytes(second._links[0].connections.training, Header(Operation.PUSH, n * 4, sender=1).pack())
+    frames.send_bytes(second._links[0].connections.training, bytes(CHUNK_ELEMENTS * 4 + 100))
+    second._links[0].connections.training.close()
     gradient[:] = 1.0
     for _ in range(2):
         first.exchange()
@@ -148,7 +150,7 @@ def test_under_ssp_the_others_do_not_wait_for_the_dead() -> None:
     second, _, _ = gang.client(1)
     gradient[:] = 1.0
     first.exchange()
-    late = threading.Timer(0.2, second._links[0].ends.training.close)
+    late = threading.Timer(0.2, second._links[0].connections.training.close)
     late.start()
     for _ in range(4):
         first.exchange()
@@ -160,7 +162,7 @@ def test_the_death_of_a_worker_under_bsp_ends_everybodys_wait() -> None:
     gang = Gang({"name": "bsp"}, n_workers=2)
     first, _, _ = gang.client(0)
     second, _, _ = gang.client(1)
-    threading.Timer(0.1, second._links[0].ends.training.close).start()
+    threading.Timer(0.1, second._links[0].connections.training.close).start()
     with pytest.raises(PeerLostError):
         first.exchange()
     until(lambda: bool(gang.errors))
@@ -196,7 +198,7 @@ def test_leased_batches_are_all_trained_on_and_all_workers_meet() -> None:
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop"])
 def test_optimisers_on_servers_are_those_of_torch(kind: str) -> None:
-    n = PIECE_ELEMENTS + 3
+    n = CHUNK_ELEMENTS + 3
     optimizer = getattr(torch.optim, kind)
     gang = Gang({"name": "bsp"}, n_workers=2, n_shards=2, n_elements=n, optimizer=optimizer, lr=0.01)
     gradients = torch.randn(5, 2, n, generator=torch.Generator().manual_seed(0))

@@ -11,19 +11,19 @@ import pytest
 import torch
 
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames, shared_memory
 from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
 from mlhub.runtime.ps.wire.shared_memory import SharedBuffer
 from tests.runtime.shards import Gang
 
-SEVERAL_PIECES = 2 * PIECE_ELEMENTS + 100
+SEVERAL_CHUNKS = 2 * CHUNK_ELEMENTS + 100
 
 
 def trained(strategy: dict[str, Any], *, tcp_only: bool, n_shards: int = 1, n_steps: int = 5) -> list[torch.Tensor]:
     """The weights that each of two workers holds after steps in turn, by momentum, so that order would tell."""
     gang = Gang(
-        strategy, n_shards=n_shards, n_elements=SEVERAL_PIECES, tcp_only=tcp_only, lr=0.1,
+        strategy, n_shards=n_shards, n_elements=SEVERAL_CHUNKS, tcp_only=tcp_only, lr=0.1,
         momentum=0.0 if strategy["name"] == "asp" else 0.9,
     )  # fmt: skip
     turns = threading.Barrier(2)
@@ -59,7 +59,7 @@ def test_shared_memory_trains_what_sockets_train_to_the_bit(strategy: dict[str, 
 
 
 def test_a_push_that_waits_for_its_group_is_not_changed_by_what_its_worker_computes_next() -> None:
-    gang = Gang({"name": "softsync", "group": 3}, n_workers=1, n_elements=SEVERAL_PIECES)
+    gang = Gang({"name": "softsync", "group": 3}, n_workers=1, n_elements=SEVERAL_CHUNKS)
     pushed = (1.0, 10.0, 100.0)
 
     def act(_: int, client: Client, weights: torch.Tensor, gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -74,14 +74,14 @@ def test_a_push_that_waits_for_its_group_is_not_changed_by_what_its_worker_compu
     assert not gang.errors
     assert not seen[0].any()  # answered at once, with what there was
     assert not seen[1].any()
-    torch.testing.assert_close(seen[2], torch.full((SEVERAL_PIECES,), -sum(pushed)))
+    torch.testing.assert_close(seen[2], torch.full((SEVERAL_CHUNKS,), -sum(pushed)))
 
 
 def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
     send = frames.send_bytes
     monkeypatch.setattr(frames, "send_bytes", lambda line, content: (sent.append(len(content)), send(line, content)))
-    gang = Gang({"name": "bsp"}, n_workers=1, n_elements=SEVERAL_PIECES)
+    gang = Gang({"name": "bsp"}, n_workers=1, n_elements=SEVERAL_CHUNKS)
 
     def act(_: int, client: Client, weights: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
         gradient.fill_(2.0)
@@ -92,7 +92,7 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 
     (weights,) = gang.each(act)
     assert not gang.errors
-    assert torch.equal(weights, torch.full((SEVERAL_PIECES,), -2.0))
+    assert torch.equal(weights, torch.full((SEVERAL_CHUNKS,), -2.0))
 
 
 def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
@@ -123,9 +123,9 @@ def test_a_push_in_memory_that_nobody_shared_ends_the_connection() -> None:
 
     def act(_: int, client: Client, *__: torch.Tensor) -> None:
         header = Header(Operation.PUSH, 40, flags=frames.SHARED)
-        frames.send_bytes(client._links[0].ends.training, header.pack())
+        frames.send_bytes(client._links[0].connections.training, header.pack())
         with pytest.raises(Exception, match=r"closed|broke|shared"):
-            frames.receive_header(client._links[0].ends.training, Operation.WEIGHTS)
+            frames.receive_header(client._links[0].connections.training, Operation.WEIGHTS)
 
     gang.each(act)
     assert any("gone" in str(error) or "shared" in str(error) for error in gang.errors)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.wire.exits import ExitCode
@@ -26,7 +26,7 @@ from tests.runtime.shards import SECRET, Gang
     "strategy", [{"name": "bsp"}, {"name": "asp"}, {"name": "bounded_delay", "staleness_scaling": "none"}], ids=str
 )
 def test_over_tls_every_push_counts_once(strategy: dict) -> None:
-    n = 2 * PIECE_ELEMENTS + 17
+    n = 2 * CHUNK_ELEMENTS + 17
     gang = Gang(strategy, n_workers=2, n_shards=2, n_elements=n, is_encrypted=True)
 
     def act(worker, client, weights, gradient):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from mlhub.runtime.ps.rules import ApplyUpdate, Fail, Instruction, Push, Rule, SendAnswer
+from mlhub.runtime.ps.rules import ApplyUpdate, Fail, Instruction, Push, Rule, SendReply
 from mlhub.runtime.ps.server.staleness import compensate
 
 Gradient = Callable[[int, int, Tensor], Tensor]  # worker, its how-many-th push, weights
@@ -96,7 +96,7 @@ class VirtualGang:
         for instruction in instructions:
             if isinstance(instruction, ApplyUpdate):
                 self._apply(instruction)
-            elif isinstance(instruction, SendAnswer):
+            elif isinstance(instruction, SendReply):
                 self._answer(instruction)
             elif isinstance(instruction, Fail):
                 self.failure = instruction.reason
@@ -114,7 +114,7 @@ class VirtualGang:
         self.weights = self.weights - self.rate * total
         self.trace.append(self.weights)
 
-    def _answer(self, answer: SendAnswer) -> None:
+    def _answer(self, answer: SendReply) -> None:
         if answer.worker not in self._alive:
             return
         self._held[answer.worker] = (self.weights.clone(), answer.version)

@@ -23,8 +23,6 @@ from mlhub.wire.launch import AttemptId, Role
 
 FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
 SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
-# what a pod reports because another one failed, the likelier reason first
-SECONDARY = (None, Cause.KILLED, Cause.PEER_LOST, Cause.PREEMPTED)
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -
 def first_failure(pods: Sequence[KubePodState]) -> tuple[Cause, str]:
     """The cause of the pod that failed first; what others report because of it counts only for want of better."""
     failed = [(p, p.ending) for p in pods if p.ending is not None and p.has_failed]
-    failed.sort(key=lambda f: (SECONDARY.index(f[1].cause) if f[1].cause in SECONDARY else -1, f[1].at))
+    failed.sort(key=lambda f: (f[1].cause.precedence if f[1].cause else 0, f[1].at))
     if not failed:
         return Cause.UNKNOWN, "The gang was stopped."
     pod, end = failed[0]

@@ -17,7 +17,6 @@ from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
 
 FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
 SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
-SECONDARY = (Cause.PEER_LOST, Cause.PREEMPTED, Cause.KILLED)  # what a pod reports because another one failed
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
 def _first_failure(pods: list[PodState]) -> tuple[Cause, str]:
     """The cause of the pod that failed first; what others report because of it counts only for want of better."""
     failed = [p for p in pods if p.exit is not None and p.has_failed]
-    failed.sort(key=lambda p: (p.cause in SECONDARY, p.exit["at"] if p.exit else 0.0))
+    failed.sort(key=lambda p: (p.cause.precedence if p.cause else 0, p.exit["at"] if p.exit else 0.0))
     if not failed:
         return Cause.UNKNOWN, "The gang was stopped."
     first = failed[0]

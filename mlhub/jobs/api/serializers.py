@@ -19,7 +19,7 @@ from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.strategies.catalogue.schema import SCHEMES
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
-from mlhub.wire.exits import Cause
+from mlhub.wire.exits import Cause, Fault
 
 CAUSES = [(cause.value, cause.value) for cause in Cause]
 STRATEGIES = [(name, name) for name in SCHEMES]
@@ -35,10 +35,14 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(help_text="The numbers behind it.")
 
 
+CAUSES = [(cause.value, cause.message) for cause in Cause]
+
+
 class FailureSerializer(serializers.Serializer[Any]):
     cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
     fault = serializers.ChoiceField(
-        choices=["user", "platform"], help_text="Whose fault it is: of the user's code or data, or of the platform."
+        choices=[fault.value for fault in Fault],
+        help_text="Whose fault it is: of the user's code or data, or of the platform.",
     )
     message = serializers.CharField(help_text="What happened, for people.")
     remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mlhub.runtime.importers.file_signatures import HEAD_BYTES, kind_of_head
 from mlhub.runtime.importers.graph import refused
+from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
 
 PROTOTXT_MAX_BYTES = 4 * 2**20
 CAFFE_WEIGHTS = (".caffemodel", ".binaryproto")
 
 
 class DetectedFormat(NamedTuple):
-    format: str  # a key of readers.READERS
+    format: str  # the key of an importer's reader
     files: tuple[Path, ...]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,23 +14,24 @@ from torch import Tensor, nn
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.importers import adaptation, detection
 from mlhub.runtime.importers.graph import Blueprint, module_of, refused
-from mlhub.runtime.importers.readers import READERS
+
+Reader = Callable[..., Blueprint]
 
 
-def imported(code: Path, *, entry: str) -> ModuleType | None:
-    """code: the unpacked upload. None when nothing in it is a model made elsewhere.
+def imported_by(readers: Mapping[str, Reader], code: Path, *, entry: str) -> ModuleType | None:
+    """code: the unpacked upload. None when nothing in it is a model of the readers' formats.
 
     Raises BadInputError for one that cannot be imported, naming the layer and the remedy.
     """
     found = detection.detect(code)
-    if found is None:
+    if found is None or found.format not in readers:
         return None
-    blueprint = _read(READERS[found.format], found.files)
+    blueprint = _read(readers[found.format], found.files)
     module_of(blueprint.steps, input=blueprint.input, output=blueprint.output)  # is it whole?
     return _module(entry, blueprint)
 
 
-def _read(reader: Callable[..., Blueprint], files: tuple[Path, ...]) -> Blueprint:
+def _read(reader: Reader, files: tuple[Path, ...]) -> Blueprint:
     """Damaged files make parsers fail in many ways; all of them are the file's fault."""
     try:
         return reader(*files)

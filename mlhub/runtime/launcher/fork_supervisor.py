@@ -1,7 +1,7 @@
-"""Lets a process die and go on: a guard, which has everything imported, forks who does the work, and forks anew.
+"""Restarts a process that dies by a signal: a supervisor, which has everything imported, forks the worker process.
 
-A fork takes milliseconds where starting Python and torch takes seconds. The guard itself holds next to nothing, so the
-kernel's out-of-memory killer does not choose it. Standard library only.
+A fork takes milliseconds where starting Python and torch takes seconds. The supervisor itself holds next to nothing, so
+the kernel's out-of-memory killer does not choose it. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 PR_SET_PDEATHSIG = 1
-MAX_RETURNS, WITHIN_S = 3, 3600.0  # what dies more often than that dies for a reason
-ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # somebody meant it
+MAX_RESTARTS, WITHIN_S = 3, 3600.0  # a process that dies more often than that does so for a reason
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # sent on purpose
 
 
 @dataclass(frozen=True)
@@ -46,48 +46,48 @@ class ForkSupervisor:
     def run(self) -> int:
         """The status that the work ended with; dies of the signal that it died of when it may not go on."""
         signal.signal(signal.SIGTERM, self._pass_on)
-        life = Incarnation()
+        incarnation = Incarnation()
         while True:
-            status = self._live(life)
+            status = self._run_once(incarnation)
             if status >= 0:
                 return status
-            if -status in ENDS or not self._may_return(time.monotonic()):
+            if -status in STOP_SIGNALS or not self._may_restart(time.monotonic()):
                 with suppress(OSError):  # of those that nobody can handle
                     signal.signal(-status, signal.SIG_DFL)
                 os.kill(os.getpid(), -status)
             name = signal.Signals(-status).name
-            print(f"guard: the process died by {name} and is started again", flush=True)
-            life = Incarnation(life.number + 1, name, time.time())
+            print(f"supervisor: the process died by {name} and is started again", flush=True)
+            incarnation = Incarnation(incarnation.number + 1, name, time.time())
 
-    def _live(self, life: Incarnation) -> int:
+    def _run_once(self, incarnation: Incarnation) -> int:
         """Until it ends: its exit status, or minus the signal that killed it."""
-        guard = os.getpid()
+        supervisor = os.getpid()
         self._child = os.fork()
         if self._child == 0:
-            self._be(life, guard)
+            self._run_child(incarnation, supervisor)
         if self.is_asked_to_stop:
             os.kill(self._child, signal.SIGTERM)
         _, status = os.waitpid(self._child, 0)
         self._child = None
         return os.waitstatus_to_exitcode(status)
 
-    def _be(self, life: Incarnation, guard: int) -> None:
+    def _run_child(self, incarnation: Incarnation, supervisor: int) -> None:
         """The child: never returns."""
         status = 1
         try:
             die_with_parent()
-            if os.getppid() == guard:
-                status = self.work(life)
+            if os.getppid() == supervisor:
+                status = self.work(incarnation)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
 
-    def _may_return(self, now: float) -> bool:
+    def _may_restart(self, now: float) -> bool:
         while self._deaths and self._deaths[0] < now - WITHIN_S:
             self._deaths.popleft()
         self._deaths.append(now)
-        return len(self._deaths) <= MAX_RETURNS and self.can_return()
+        return len(self._deaths) <= MAX_RESTARTS and self.can_return()
 
     def _pass_on(self, *_: object) -> None:
         self.is_asked_to_stop = True

@@ -15,15 +15,15 @@ TIMEOUT_S = 20.0
 
 
 class FencedError(Exception):
-    """This attempt's word no longer counts: a later one runs, or the job has ended. Final."""
+    """The attempt is fenced: a later one runs, or the job has ended. Final."""
 
 
 class RefusedError(Exception):
-    """The API understood and said no. Final."""
+    """The API understood the request and refused it. Final."""
 
 
-class UnavailableError(Exception):
-    """The API is away or overloaded; the same request may succeed later."""
+class IngestUnavailableError(Exception):
+    """The API is unreachable or overloaded; the same request may succeed later."""
 
 
 class IngestApi:
@@ -32,13 +32,13 @@ class IngestApi:
         self._token = token
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
-        """The number of the line that the API wants next. Raises FencedError, RefusedError, UnavailableError."""
+        """The number of the line that the API wants next. Raises FencedError, RefusedError, IngestUnavailableError."""
         body = {"version": 1, "role": role, "index": index, "stream": stream, "first": first, "lines": lines}
         request = self._request("POST", "/reports", json.dumps(body).encode(), {"Content-Type": "application/json"})
-        answer = json.loads(_send(request, accept=(200, 409)))
-        if not isinstance(answer.get("next"), int):
-            raise RefusedError(f"The API answered {answer}.")
-        return int(answer["next"])
+        reply = json.loads(_send(request, accept=(200, 409)))
+        if not isinstance(reply.get("next"), int):
+            raise RefusedError(f"The API replied {reply}.")
+        return int(reply["next"])
 
     def put_artifact(self, name: str, path: Path, *, sha256: str) -> None:
         """Idempotent by hash. Raises as send_lines does."""
@@ -57,15 +57,15 @@ class IngestApi:
         # not sent on when the API points to an object store: the token is for the API alone
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-                with to.open("ab" if answer.status == 206 else "wb") as file:
-                    shutil.copyfileobj(answer, file)
-                if answer.length:  # urllib takes a connection that breaks off for the end
-                    raise UnavailableError(f"{answer.length} bytes are missing.")
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+                with to.open("ab" if reply.status == 206 else "wb") as file:
+                    shutil.copyfileobj(reply, file)
+                if reply.length:  # urllib takes a connection that breaks off for the end
+                    raise IngestUnavailableError(f"{reply.length} bytes are missing.")
         except urllib.error.HTTPError as error:
             raise _error_of(error) from error
         except (OSError, http.client.HTTPException) as error:
-            raise UnavailableError(str(error)) from error
+            raise IngestUnavailableError(str(error)) from error
 
     def _request(self, verb: str, path: str, content: Any, headers: dict[str, str]) -> urllib.request.Request:
         headers = {"Authorization": f"Bearer {self._token}", **headers}
@@ -74,20 +74,20 @@ class IngestApi:
 
 def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-            content: bytes = answer.read()
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+            content: bytes = reply.read()
             return content
     except urllib.error.HTTPError as error:
         if error.code in accept:
             return error.read()
         raise _error_of(error) from error
     except (OSError, http.client.HTTPException) as error:
-        raise UnavailableError(str(error)) from error
+        raise IngestUnavailableError(str(error)) from error
 
 
 def _error_of(error: urllib.error.HTTPError) -> Exception:
     if error.code == 410:
         return FencedError("The platform no longer accepts this attempt.")
     if error.code == 429 or error.code >= 500:
-        return UnavailableError(f"HTTP {error.code}")
+        return IngestUnavailableError(f"HTTP {error.code}")
     return RefusedError(f"HTTP {error.code}: {error.read(2000).decode(errors='replace')}")

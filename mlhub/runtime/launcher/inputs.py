@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from mlhub.runtime.launcher.ingest_api import IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import IngestApi, IngestUnavailableError, RefusedError
 from mlhub.wire.launch import Input
 
 N_TRIES = 6
@@ -46,7 +46,7 @@ def _fetch(item: Input, api: IngestApi, target: Path) -> None:
             if not target.exists() or target.stat().st_size < item.size_bytes:
                 api.fetch(item.uri, target)
             return
-        except UnavailableError as error:
+        except IngestUnavailableError as error:
             if n_try == N_TRIES - 1:
                 raise InputUnavailableError(f"{item.name} could not be fetched: {error}") from error
             time.sleep(2.0**n_try / 2)

@@ -1,9 +1,10 @@
-"""The life of a pod: read the specification, bring inputs, train, upload, ship the rest, leave with a code."""
+"""A pod's main process: reads the specification, brings inputs, trains, uploads, ships the rest, exits with a code."""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import time
 from pathlib import Path
 
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
-from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.launcher.tracking_files import Pickup, variables
 from mlhub.runtime.launcher.watchdog import Watchdog
@@ -23,13 +25,15 @@ from mlhub.wire.launch import Role
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-DRAIN_S = 600.0  # a trained model waits this long for an API that is away
-DRAIN_AFTER_STOP_S = 6.0  # whoever stops a pod also kills it when it lingers
+OOM_SAMPLE_S = 10.0
+DRAIN_S = 600.0  # a trained model waits this long for an API that cannot be reached
+DRAIN_AFTER_STOP_S = 6.0  # a backend that stops a pod also kills it when it lingers
 
 
 class Launcher:
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, *, oom_kills: OomKillCounter | None = None) -> None:
         self.pod = pod
+        self._oom_kills = oom_kills or OomKillCounter()
         self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token)
         self.reporter = Reporter(pod.reports)
         self.shipper = Shipper(
@@ -81,20 +85,29 @@ class Launcher:
         watch = self._watch(is_script=is_script)
         if self.is_stopping:
             self.trainer.terminate()
-        code = self.trainer.wait()
+        status = self._wait(self.trainer)
         if watch is not None:
             watch.end()
         if pickup is not None:
             pickup.end()
-        if code < 0 and not self.shipper.is_refused:
-            name = signal.Signals(-code).name
-            cause = Cause.OUT_OF_MEMORY if -code == signal.SIGKILL else Cause.KILLED
-            self.reporter.failure(cause, f"The trainer was ended by {name}.")
-            return ExitCode.OUT_OF_MEMORY if cause is Cause.OUT_OF_MEMORY else 128 - code
-        return code
+        end = judge_end(status, is_asked_to_stop=self.is_stopping, was_oom_killed=self._oom_kills.has_grown())
+        if end.cause is not None and not self.shipper.is_refused:
+            self.reporter.failure(end.cause, end.message)
+        return end.exit_code
+
+    def _wait(self, trainer: subprocess.Popen[bytes]) -> int:
+        """The trainer's exit status."""
+        poll, process = select.poll(), os.pidfd_open(trainer.pid)
+        try:
+            poll.register(process, select.POLLIN)
+            while not poll.poll(OOM_SAMPLE_S * 1000):
+                self._oom_kills.sample()
+        finally:
+            os.close(process)
+        return trainer.wait()
 
     def _watch(self, *, is_script: bool) -> Watchdog | None:
-        """Servers wait for workers; ranks of a script that are not the first one are not heard."""
+        """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog."""
         if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
@@ -103,7 +116,7 @@ class Launcher:
         return watch
 
     def _upload(self) -> int:
-        """Sends what the trainer left in its artifacts folder, for as long as it takes."""
+        """Sends the files of the trainer's artifacts folder, for as long as that takes."""
         listed = self.pod.artifacts / "artifacts.json"
         if not listed.exists():
             return ExitCode.DONE
@@ -113,7 +126,7 @@ class Launcher:
                 try:
                     self.api.put_artifact(name, self.pod.artifacts / name, sha256=sha256)
                     break
-                except UnavailableError as error:
+                except IngestUnavailableError as error:
                     if time.monotonic() > until:
                         self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                         return ExitCode.REPORT_REFUSED

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, RefusedError, UnavailableError
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS
 
 MAX_BATCH_BYTES = 2**20
@@ -89,7 +89,7 @@ class Shipper(threading.Thread):
                 n_failures = 0
                 if is_final:
                     return
-            except UnavailableError:
+            except IngestUnavailableError:
                 n_failures += 1
             except (FencedError, RefusedError) as error:
                 self.is_refused = True

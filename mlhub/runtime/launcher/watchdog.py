@@ -1,6 +1,6 @@
-"""Feels a trainer's pulse from outside: tells the platform when it stands still, while it does, and when it goes on.
+"""Watches a trainer's heartbeat from outside: reports to the platform when it stalls, while it does, and when it moves.
 
-Of a script, whose steps nobody knows, every report that reaches the file counts as a sign of life.
+A script has no steps that could be counted, so every report that reaches its file counts as a heartbeat.
 Standard library only.
 """
 
@@ -13,22 +13,24 @@ from pathlib import Path
 from mlhub.runtime import heartbeat
 from mlhub.runtime.reporting import Reporter
 
-STILL_S = 60.0
-AGAIN_S = 60.0  # while it lasts, so that the platform can tell a hanging trainer from news that do not arrive
+STALL_S = 60.0
+REPEAT_S = (
+    60.0  # while it lasts, so that the platform can distinguish a stalled trainer from reports that do not arrive
+)
 PERIOD_S = 1.0
 
 
 class Watchdog(threading.Thread):
-    """pulse: of a worker (beats.py); reports: of a script instead. The trainer starts at about the same time."""
+    """pulse: a worker's heartbeat file; reports: a script's instead. The trainer starts at about the same time."""
 
     def __init__(
-        self, reporter: Reporter, *, pulse: Path | None = None, reports: Path | None = None, still_s: float = STILL_S
+        self, reporter: Reporter, *, pulse: Path | None = None, reports: Path | None = None, still_s: float = STALL_S
     ) -> None:
-        super().__init__(name="watch", daemon=True)
+        super().__init__(name="watchdog", daemon=True)
         self._reporter, self._pulse, self._reports, self._still_s = reporter, pulse, reports, still_s
         self._is_ending = threading.Event()
         self._moved_at, self._size_bytes = time.monotonic(), 0
-        self._told_at: float | None = None
+        self._reported_at: float | None = None
 
     def run(self) -> None:
         while not self._is_ending.wait(min(PERIOD_S, self._still_s / 2)):
@@ -47,23 +49,23 @@ class Watchdog(threading.Thread):
             moved_at = now if self._has_reported() else self._moved_at
         if moved_at > self._moved_at:
             self._moved_at = moved_at
-            if self._told_at is not None:
-                self._told_at = None
-                self._tell("moving")
-        is_told = self._told_at is not None and now - self._told_at < AGAIN_S
-        if now - self._moved_at >= self._still_s and not is_told:
-            self._told_at = now
+            if self._reported_at is not None:
+                self._reported_at = None
+                self._report("moving")
+        is_reported = self._reported_at is not None and now - self._reported_at < REPEAT_S
+        if now - self._moved_at >= self._still_s and not is_reported:
+            self._reported_at = now
             step, doing = (beat.step, beat.doing) if beat is not None else (0, "compute" if self._reports else "start")
-            self._tell("stalled", step=step, doing=doing, still_s=round(now - self._moved_at, 1))
+            self._report("stalled", step=step, doing=doing, still_s=round(now - self._moved_at, 1))
 
     def _has_reported(self) -> bool:
-        """Whether the file has grown other than by what this watch wrote itself."""
+        """Whether the file has grown other than by what this watchdog wrote itself."""
         assert self._reports is not None
         size_bytes = self._reports.stat().st_size if self._reports.exists() else 0
         has_grown, self._size_bytes = size_bytes > self._size_bytes, size_bytes
         return has_grown
 
-    def _tell(self, phase: str, **detail: object) -> None:
+    def _report(self, phase: str, **detail: object) -> None:
         self._reporter.phase(phase, **detail)
         if self._reports is not None:
             self._size_bytes = self._reports.stat().st_size

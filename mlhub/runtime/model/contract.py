@@ -27,10 +27,11 @@ from torch import Tensor, nn
 from mlhub.runtime.data import archives
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.importers import initial as initial_weights
+from mlhub.runtime.model import initial_weights
 from mlhub.runtime.model.builtin import BUILTINS
 from mlhub.runtime.model.ftrl import FTRL
 from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.runtime.optional import IMPORTERS, optional_parts
 from mlhub.wire.launch import ModelSpec
 
 OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
@@ -97,9 +98,7 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
         raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
     archives.extract(package, code)
     if not any(code.rglob("*.py")):
-        from mlhub.runtime.importers.package import imported  # late: its parsers are for those who need them
-
-        made_elsewhere = imported(code, entry=entry)
+        made_elsewhere = _imported(code, entry=entry)
         if made_elsewhere is not None:
             return made_elsewhere
     if not (code / f"{entry.replace('.', '/')}.py").exists() and not (code / entry.replace(".", "/")).is_dir():
@@ -123,6 +122,15 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
                 f"{name} in {entry} is no function.", field="file", remedy="Make it a function, or rename it."
             )
     return module
+
+
+def _imported(code: Path, *, entry: str) -> ModuleType | None:
+    """A package without code: the first importer that knows its file makes a module of it. Raises BadInputError."""
+    for importer in optional_parts(IMPORTERS):
+        module: ModuleType | None = importer.imported(code, entry=entry)
+        if module is not None:
+            return module
+    return None
 
 
 def _declared(module: ModuleType, *, has_weights: bool) -> dict[str, Any]:

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from mlhub.runtime.compression.codecs import Codec
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.ftrl import FTRL
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
+from mlhub.runtime.ps.wire.frames import CHUNK_BYTES
 
 # Kernels take this many elements at once and round the few that are left another way: cuts in between would be seen.
 GRAIN = 64
+
+# A shard is updated, sent and received in chunks of this many elements.
+CHUNK_ELEMENTS = CHUNK_BYTES // 4
 
 # Optimisers whose step treats every element alike: only these may be cut anywhere.
 ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "FTRL")
@@ -94,7 +99,7 @@ class ShardPlan:
 
 
 class SegmentPlace(NamedTuple):
-    """Elements of a parameter from `start` on, at `offset` in a piece; tensor: what the optimiser updates for them."""
+    """Elements of a parameter from `start` on, at `offset` in a chunk; tensor: what the optimiser updates for them."""
 
     parameter: str
     start: int
@@ -172,3 +177,11 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
             )
         plain[key] = value
     return plain
+
+
+def push_bytes(n_elements: int, codec: Codec | None) -> int:
+    """Bytes of a push of a shard; encoded chunk by chunk."""
+    if codec is None:
+        return 4 * n_elements
+    whole, rest = divmod(n_elements, CHUNK_ELEMENTS)
+    return whole * codec.n_bytes(CHUNK_ELEMENTS) + (codec.n_bytes(rest) if rest else 0)

@@ -1,4 +1,4 @@
-"""When a shard applies what workers push, and when it answers them: events in, instructions out.
+"""When a shard applies what workers push, and when it replies to them: events in, instructions out.
 
 No sockets, no clock, no tensors: a virtual clock drives it in tests, the TCP server (shard.py) in a pod. One class,
 four dials, is every consistency of the field:
@@ -51,7 +51,7 @@ class Discard:
 
 
 @dataclass(frozen=True)
-class SendAnswer:
+class SendReply:
     """Send the worker the weights. is_complete: every version up to this one must be in them, whoever made it;
     otherwise the worker's own pushes are enough."""
 
@@ -67,7 +67,7 @@ class Fail:
     reason: str
 
 
-Instruction = ApplyUpdate | Discard | SendAnswer | Fail
+Instruction = ApplyUpdate | Discard | SendReply | Fail
 Scale = Callable[[int], float]
 
 
@@ -111,7 +111,7 @@ class Rule:
         """A worker comes, now or late: it starts where the slowest is, with the newest weights."""
         clocks = [m.clock for m in self._members.values() if not m.is_resting]
         self._members[worker] = _Member(clock=min(clocks, default=0))
-        return [SendAnswer(worker, self.version, is_complete=True)]
+        return [SendReply(worker, self.version, is_complete=True)]
 
     def state(self) -> dict[str, Any]:
         """As JSON takes it. Pushes that wait for a group to be full are not in it."""
@@ -148,7 +148,7 @@ class Rule:
         member.clock += 1
         if self.drops_late and push.version < self.version:
             self.n_discarded += 1
-            return [Discard(serial), SendAnswer(push.worker, self.version, is_complete=True)]
+            return [Discard(serial), SendReply(push.worker, self.version, is_complete=True)]
         staleness = max(0, self.version - push.version)
         self._group.append((push, Contribution(push.worker, serial, staleness, self.scale(staleness))))
         member.waits_for_group = self.blocks
@@ -194,7 +194,7 @@ class Rule:
         for worker in sorted(self._members):
             if self._members[worker].waits_for_group:
                 self._members[worker].waits_for_group = False
-                out.append(SendAnswer(worker, self.version, is_complete=True))
+                out.append(SendReply(worker, self.version, is_complete=True))
         return out
 
     def _slowest(self) -> int:
@@ -208,7 +208,7 @@ class Rule:
         if not self._may_start(member):
             member.waits_for_others = True
             return []
-        return [SendAnswer(worker, self.version, is_complete=self.lead is not None)]
+        return [SendReply(worker, self.version, is_complete=self.lead is not None)]
 
     def _release(self) -> list[Instruction]:
         """Answers whoever the slowest no longer holds back."""
@@ -217,7 +217,7 @@ class Rule:
             member = self._members[worker]
             if member.waits_for_others and self._may_start(member):
                 member.waits_for_others = False
-                out.append(SendAnswer(worker, self.version, is_complete=True))
+                out.append(SendReply(worker, self.version, is_complete=True))
         return out
 
     def _wake(self, member: _Member) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.data import archives
-from mlhub.runtime.errors import BadInputError, classify, told
+from mlhub.runtime.errors import BadInputError, classify, describe
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -36,11 +36,11 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         names = archives.extract(arguments.path, code)
         if arguments.kind == "script":
             return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
-        from mlhub.runtime.importers import initial
+        from mlhub.runtime.model import initial_weights
         from mlhub.runtime.model.contract import OPTIONAL, find_module
 
         module = find_module("package", arguments.entry, arguments.path, code=code / "package")
-        initial.given(module, code / "package")
+        initial_weights.given(module, code / "package")
         functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
         return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
 
@@ -112,7 +112,7 @@ def _problem(error: BaseException) -> dict[str, str]:
         remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
         return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
     remedy = "Correct the code and upload it again."
-    return {"code": "user_code", "field": "file", "message": told(error)[:2000], "remedy": remedy, **where}
+    return {"code": "user_code", "field": "file", "message": describe(error)[:2000], "remedy": remedy, **where}
 
 
 if __name__ == "__main__":

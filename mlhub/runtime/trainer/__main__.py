@@ -5,6 +5,7 @@ Ends with a mlhub.wire.exits.ExitCode, after a report of why when it is a bad on
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import runpy
 import shlex
@@ -15,11 +16,10 @@ from collections.abc import Callable
 
 import torch
 
-from mlhub.runtime.compat import hvd
-from mlhub.runtime.compat.tables import connection as tables
 from mlhub.runtime.data import archives
-from mlhub.runtime.errors import PreemptedError, classify, told
+from mlhub.runtime.errors import ExitStatusError, PreemptedError, classify, describe
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
+from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.worker import PredictionWorker
 from mlhub.runtime.ps.server.shard_snapshots import has_kept
@@ -34,6 +34,7 @@ from mlhub.wire.launch import Role
 
 def main() -> int:
     pod = Pod.from_environment()
+    faulthandler.enable()  # a crash in native code leaves the Python stack in the log
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
     reporter = Reporter(pod.reports)
     if pod.spec.role is Role.SERVER:
@@ -48,11 +49,17 @@ def _told(reporter: Reporter, act: Callable[[], int]) -> int:
     except PreemptedError as asked:
         print(f"trainer: {asked}", flush=True)
         return ExitCode.PREEMPTED
-    except Exception as error:
+    except (Exception, SystemExit) as ended:
+        error = _exit_error(ended) if isinstance(ended, SystemExit) else ended
         code, cause = classify(error)
         traceback.print_exc()
-        reporter.failure(cause, told(error)[:2000], traceback.format_exc())
+        reporter.failure(cause, describe(error)[:2000], traceback.format_exc())
         return code
+
+
+def _exit_error(ended: SystemExit) -> ExitStatusError:
+    """Only a user's code calls sys.exit() within a trainer."""
+    return ExitStatusError(f"The code called sys.exit({ended.code!r}).")
 
 
 def _act(pod: Pod, reporter: Reporter) -> int:
@@ -60,7 +67,9 @@ def _act(pod: Pod, reporter: Reporter) -> int:
         _work(pod, reporter if pod.is_reporter else Reporter(None))
         return ExitCode.DONE
     code = _run_script(pod)
-    tables.leave(pod)
+    tables = find_optional(COMPAT, "tables")
+    if tables is not None:
+        tables.leave(pod)
     return code
 
 
@@ -126,7 +135,9 @@ def _run_script(pod: Pod) -> int:
     archives.extract(pod.input(pod.spec.model.package), pod.code)
     api.watch_for_preemption()
     os.environ.update(framework_env.variables(pod.spec))
-    hvd.stand_in()
+    horovod = find_optional(COMPAT, "horovod")
+    if horovod is not None:
+        horovod.stand_in()
     os.chdir(pod.code)
     sys.path.insert(0, str(pod.code))
     sys.argv = [pod.spec.model.entry, *command_line(pod.code / pod.spec.model.entry, api.hyperparameters())]
@@ -139,7 +150,7 @@ def _run_script(pod: Pod) -> int:
             return ExitCode.DONE
         if ended.code == ExitCode.PREEMPTED:
             return ExitCode.PREEMPTED
-        raise RuntimeError(f"The script ended with status {ended.code}.") from ended
+        raise ExitStatusError(f"The script ended with status {ended.code}.") from ended
     return ExitCode.DONE
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from mlhub.runtime.compat.tables.server import TableServer
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
+from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.launcher.fork_supervisor import Incarnation
+from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.server.aggregator import AggregatorShard
@@ -97,15 +99,22 @@ def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
     )
 
 
-def table_server_of(pod: Pod) -> TableServer:
-    """A script's. Raises OSError when its port is taken."""
-    spec = pod.spec
-    host, _, port = spec.server_addresses[spec.index].rpartition(":")
-    return TableServer(
-        (host, int(port)),
-        index=spec.index,
-        n_workers=spec.n_workers,
-        attempt=spec.attempt_id,
-        secret=pod.secret,
-        is_encrypted=spec.data_plane is DataPlane.TLS,
-    )
+class ScriptServer(Protocol):
+    """What serves a script's tables."""
+
+    def serve(self) -> None: ...
+
+    def ask_to_stop(self) -> None: ...
+
+
+def table_server_of(pod: Pod) -> ScriptServer:
+    """A script's. Raises OSError when its port is taken, BadInputError when the image has no tables."""
+    tables = find_optional(COMPAT, "tables")
+    if tables is None:
+        raise BadInputError(
+            "The image has no tables on parameter servers.",
+            field="mode",
+            remedy="Submit it with the mode all_reduce, or ask an administrator for an image with them.",
+        )
+    server: ScriptServer = tables.server_of(pod)
+    return server

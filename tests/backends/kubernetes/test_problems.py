@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S, StartProblem, ending, obstacle
-from mlhub.jobs.causes import MEANINGS
 from mlhub.wire.exits import Cause
 from tests.backends.kubernetes.store import stamp
 
@@ -144,4 +143,4 @@ def test_a_mount_that_failed_once_may_be_a_kubelet_that_has_not_seen_the_secret_
 )
 def test_what_keeps_a_gang_from_starting_is_its_cause_with_a_remedy(problem: StartProblem, cause: Cause) -> None:
     assert problem.cause is cause
-    assert MEANINGS[cause].remedy
+    assert cause.remedy

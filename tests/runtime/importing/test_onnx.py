@@ -262,3 +262,70 @@ def test_half_a_file_is_told_as_such(tmp_path: Path) -> None:
     for n in range(12, len(whole), 7):
         with pytest.raises(BadInputError):
             imported(tmp_path, {"m.onnx": whole[:n]}, {**FREE, "input_shape": [2]})
+
+
+ML = "ai.onnx.ml"
+
+
+def test_a_classifier_with_label_and_probabilities_is_its_probabilities(tmp_path: Path) -> None:
+    weight = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0]], np.float32)
+    content = onnx_model(
+        [
+            node("MatMul", ["x", "w"], "scores"),
+            node("Softmax", ["scores"], "probabilities", axis=-1),
+            node("ArgMax", ["probabilities"], "place", axis=1),
+            node("ArrayFeatureExtractor", ["classes", "place"], "label", domain=ML),
+            node("ZipMap", ["probabilities"], "y", domain=ML, classlabels_int64s=[0, 1, 2]),
+        ],
+        shape=["n", 2],
+        constants={"w": weight, "classes": np.array([4, 5, 6])},
+        labels=["label"],
+    )
+    x = torch.tensor([[1.0, -1.0], [0.5, 2.0]])
+    model = imported(tmp_path, {"m.onnx": content}, {"task": "classification", "n_classes": 3, "input_shape": [2]})
+    assert torch.allclose(answers(model, x), x @ torch.from_numpy(weight))  # logits: the softmax is left off
+    plain = imported(tmp_path, {"m.onnx": content}, {**FREE, "input_shape": [2]})
+    assert torch.allclose(answers(plain, x), (x @ torch.from_numpy(weight)).softmax(-1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "transform"), [([[-1.0, 0.5], [1.0, -0.5]], "LOGISTIC"), ([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]], "SOFTMAX")]
+)
+def test_a_logistic_regression_of_scikit_learn_gives_its_probabilities(
+    rows: list[list[float]], transform: str, tmp_path: Path
+) -> None:
+    n = len(rows)
+    weight, bias = torch.tensor(rows), torch.tensor([-0.25, 0.25, 1.0][:n])
+    content = onnx_model(
+        [
+            node(
+                "LinearClassifier", ["x"], ["label", "raw"], domain=ML, classlabels_ints=list(range(n)),
+                coefficients=weight.flatten().tolist(), intercepts=bias.tolist(), post_transform=transform,
+            ),
+            node("Normalizer", ["raw"], "y", domain=ML, norm="L1"),
+        ],
+        shape=["n", 2],
+        labels=["label"],
+    )  # fmt: skip
+    x = torch.tensor([[1.0, -1.0], [0.5, 2.0]])
+    scores = x @ weight.T + bias
+    expected = scores.sigmoid() if transform == "LOGISTIC" else scores.softmax(-1)
+    model = imported(tmp_path, {"m.onnx": content}, {**FREE, "input_shape": [2], "n_classes": n})
+    assert torch.allclose(answers(model, x), expected, atol=1e-6)
+    trained = imported(tmp_path, {"m.onnx": content}, {"task": "classification", "n_classes": n, "input_shape": [2]})
+    assert torch.allclose(answers(trained, x).softmax(-1), expected, atol=1e-6)
+
+
+def test_one_against_the_rest_is_refused_by_name(tmp_path: Path) -> None:
+    content = onnx_model(
+        [
+            node(
+                "LinearClassifier", ["x"], ["label", "y"], domain=ML, classlabels_ints=[0, 1, 2],
+                coefficients=[1.0] * 6, intercepts=[0.0] * 3, post_transform="LOGISTIC",
+            )
+        ],
+        shape=["n", 2],
+        labels=["label"],
+    )  # fmt: skip
+    with pytest.raises(BadInputError, match="post_transform LOGISTIC of 3 classes"):
+        imported(tmp_path, {"m.onnx": content}, {**FREE, "input_shape": [2]})

@@ -57,19 +57,22 @@ def attribute(name: str, value: Any) -> bytes:
         return message((1, name), (2, value), (20, 1))
     if isinstance(value, str):
         return message((1, name), (4, value), (20, 3))
+    if value and isinstance(value[0], float):
+        return message((1, name), *((7, n) for n in value), (20, 6))
     return message((1, name), *((8, n) for n in value), (20, 7))
 
 
-def node(op: str, inputs: Sequence[str], output: str, *, domain: str = "", **attributes: Any) -> bytes:
+def node(op: str, inputs: Sequence[str], output: str | Sequence[str], *, domain: str = "", **attributes: Any) -> bytes:
     return message(
-        *((1, name) for name in inputs), (2, output), (3, f"the {op}"), (4, op),
+        *((1, name) for name in inputs), *((2, name) for name in ([output] if isinstance(output, str) else output)),
+        (3, f"the {op}"), (4, op),
         *((5, attribute(name, value)) for name, value in attributes.items()), (7, domain),
     )  # fmt: skip
 
 
-def onnx_value(name: str, shape: Sequence[int | str]) -> bytes:
+def onnx_value(name: str, shape: Sequence[int | str], *, kind: int = FLOAT) -> bytes:
     dims = ((1, message((1, n) if isinstance(n, int) else (2, n))) for n in shape)
-    return message((1, name), (2, message((1, message((1, FLOAT), (2, message(*dims)))))))
+    return message((1, name), (2, message((1, message((1, kind), (2, message(*dims)))))))
 
 
 def onnx_model(
@@ -79,13 +82,16 @@ def onnx_model(
     constants: dict[str, Any] | None = None,
     opset: int = 17,
     outputs: Sequence[str] = ("y",),
+    labels: Sequence[str] = (),
     is_raw: bool = True,
     tensors: Sequence[bytes] = (),
 ) -> bytes:
-    """From the input x to the output y. tensors: further constants, ready-made."""
+    """From the input x to the output y. labels: outputs of whole numbers.
+    tensors: further constants, ready-made."""
     tensors = [*tensors, *(onnx_tensor(name, value, is_raw=is_raw) for name, value in (constants or {}).items())]
     graph = message(
         *((1, n) for n in nodes), (2, "graph"), *((5, t) for t in tensors),
-        (11, onnx_value("x", shape)), *((12, onnx_value(name, [])) for name in outputs),
+        (11, onnx_value("x", shape)), *((12, onnx_value(name, [], kind=INT64)) for name in labels),
+        *((12, onnx_value(name, [])) for name in outputs),
     )  # fmt: skip
     return message((1, 8), (2, "by hand"), (7, graph), (8, message((1, ""), (2, opset))))

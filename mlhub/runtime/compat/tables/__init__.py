@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from mlhub.runtime.compat.tables.connection import connect
+from mlhub.runtime.compat.tables.connection import connect, leave, server_of
 from mlhub.runtime.compat.tables.table import Table
 
-__all__ = ["Table", "barrier", "load", "n_servers", "n_workers", "rank", "save", "table"]
+__all__ = ["Table", "barrier", "leave", "load", "n_servers", "n_workers", "rank", "save", "server_of", "table"]
 
 FROM_STRATEGY = -1
 

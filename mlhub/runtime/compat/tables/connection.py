@@ -68,6 +68,20 @@ def leave(pod: Pod) -> None:
         connect().close()
 
 
+def server_of(pod: Pod) -> TableServer:
+    """A server pod's. Raises OSError when its port is taken."""
+    spec = pod.spec
+    host, _, port = spec.server_addresses[spec.index].rpartition(":")
+    return TableServer(
+        (host, int(port)),
+        index=spec.index,
+        n_workers=spec.n_workers,
+        attempt=spec.attempt_id,
+        secret=pod.secret,
+        is_encrypted=spec.data_plane is DataPlane.TLS,
+    )
+
+
 def _to(pod: Pod) -> Connection:
     spec = pod.spec
     lines = [

@@ -1,1 +1,8 @@
-"""Caffe: a net's text and its weights, old layers (V1) and new, as torch modules."""
+"""Caffe's prototxt and caffemodel: the importer `caffe`."""
+
+from functools import partial
+
+from mlhub.runtime.importers.caffe.reader import read
+from mlhub.runtime.importers.package import imported_by
+
+imported = partial(imported_by, {"caffe": read})

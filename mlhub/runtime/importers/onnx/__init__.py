@@ -1,1 +1,8 @@
-"""ONNX: the messages of its files, its operators as torch modules, and the graph of both."""
+"""ONNX graphs: the importer `onnx`."""
+
+from functools import partial
+
+from mlhub.runtime.importers.onnx.reader import read
+from mlhub.runtime.importers.package import imported_by
+
+imported = partial(imported_by, {"onnx": read})

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from mlhub.runtime.importers import layers
 from mlhub.runtime.importers.graph import Blueprint, Step, refused, unknown
+from mlhub.runtime.importers.onnx import classifiers
 from mlhub.runtime.importers.onnx.files import model_of, tensor_of
 from mlhub.runtime.importers.onnx.functions import FUNCTIONS
 from mlhub.runtime.importers.onnx.layers import LAYERS
@@ -37,22 +38,23 @@ def read(path: Path) -> Blueprint:
         raise refused("The model has sparse weights.", "Export it with dense weights.")
     constants = {tensor.name: tensor_of(tensor, path.parent) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
-    if len(inputs) != 1 or len(graph.output) != 1:
+    answer = classifiers.answer_of(graph)
+    if len(inputs) != 1 or answer is None:
         names = ", ".join(value.name for value in [*inputs, *graph.output])
         raise refused(
             f"The model has {len(inputs)} inputs and {len(graph.output)} outputs ({names}).",
-            "Export it with one of each: the batch, and the answers.",
+            "Export it with one of each: the batch, and the answers. A classifier may have its label besides.",
         )
     given = inputs[0]
     dims = [_size(dim) for dim in given.type.tensor_type.shape.dim]
     reading = _OnnxReading(opset, constants, path.parent, dims[0] if dims else None, _uses(graph))
-    for proto in graph.node:
+    for proto in classifiers.needed_nodes(graph, answer):
         reading.take(proto)
     return Blueprint(
         "ONNX",
         reading.steps,
         input=given.name,
-        output=graph.output[0].name,
+        output=answer,
         input_shape=tuple(dims[1:]) if dims else None,
         takes_indices=given.type.tensor_type.elem_type not in (*FLOATS, 0),
     )
@@ -70,6 +72,9 @@ class _OnnxReading:
 
     def take(self, proto: Any) -> None:
         node = OnnxNode(proto, self._opset, self._constants, self._trained, self._folder, self._batch)
+        if proto.domain == classifiers.DOMAIN and (steps := classifiers.steps_of(node)) is not None:
+            self.steps += steps
+            return
         if proto.domain not in OWN_DOMAINS:
             raise unknown("ONNX operator", f"{proto.domain}.{node.op}", node.name)
         if node.op == "Constant":

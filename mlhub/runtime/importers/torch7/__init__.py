@@ -1,1 +1,8 @@
-"""Torch7 (Lua): its binary serialisation as plain values, and its nn and cudnn modules as torch's."""
+"""Files of Lua Torch: the importer `torch7`."""
+
+from functools import partial
+
+from mlhub.runtime.importers.package import imported_by
+from mlhub.runtime.importers.torch7.reader import read
+
+imported = partial(imported_by, {"torch7": read})

@@ -14,7 +14,7 @@ from mlhub.runtime.ps.rules import Outstanding
 
 
 @dataclass(frozen=True)
-class _Room:
+class _ExchangeBuffers:
     """Copies, so that the model's own vectors are free while this exchange is under way."""
 
     gradient: Tensor
@@ -31,8 +31,8 @@ class BoundedDelayQueue:
         self._client, self._weights = client, weights
         self.window = Outstanding(max_outstanding)
         self._thread = ThreadPoolExecutor(1)
-        self._under_way: deque[tuple[int, Future[tuple[int, ...]], _Room]] = deque()
-        self._free: list[_Room] = []
+        self._under_way: deque[tuple[int, Future[tuple[int, ...]], _ExchangeBuffers]] = deque()
+        self._free: list[_ExchangeBuffers] = []
         self._versions = client.versions  # of the weights in use
 
     @property
@@ -41,11 +41,13 @@ class BoundedDelayQueue:
 
     def push(self, gradient: Tensor, *, weight: float) -> None:
         """Returns when the next may be computed, on the newest weights that are here. Raises PeerLostError."""
-        room = self._free.pop() if self._free else _Room(torch.empty_like(gradient), torch.empty_like(gradient))
-        room.gradient.copy_(gradient)
+        buffers = (
+            self._free.pop() if self._free else _ExchangeBuffers(torch.empty_like(gradient), torch.empty_like(gradient))
+        )
+        buffers.gradient.copy_(gradient)
         number = self.window.start()
-        self._under_way.append((number, self._thread.submit(self._exchange, room, weight, self._versions), room))
-        newest: _Room | None = None
+        self._under_way.append((number, self._thread.submit(self._exchange, buffers, weight, self._versions), buffers))
+        newest: _ExchangeBuffers | None = None
         while self._under_way and (not self.window.may_start() or self._under_way[0][1].done()):
             newest = self._take()
         if newest is not None:
@@ -61,13 +63,13 @@ class BoundedDelayQueue:
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _take(self) -> _Room:
-        number, exchange, room = self._under_way.popleft()
+    def _take(self) -> _ExchangeBuffers:
+        number, exchange, buffers = self._under_way.popleft()
         self._versions = exchange.result()
         self.window.finish(number)
-        self._free.append(room)
-        return room
+        self._free.append(buffers)
+        return buffers
 
-    def _exchange(self, room: _Room, weight: float, versions: tuple[int, ...]) -> tuple[int, ...]:
-        self._client.exchange(room.gradient, into=room.weights, versions=versions, weight=weight)
+    def _exchange(self, buffers: _ExchangeBuffers, weight: float, versions: tuple[int, ...]) -> tuple[int, ...]:
+        self._client.exchange(buffers.gradient, into=buffers.weights, versions=versions, weight=weight)
         return self._client.versions

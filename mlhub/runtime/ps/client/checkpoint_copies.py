@@ -7,12 +7,12 @@ import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlhub.runtime.ps.client.link import Ends
+from mlhub.runtime.ps.client.link import ServerConnections
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import Header, Operation
 
-OnShard = Callable[[int, Callable[[int, Ends], None]], object]
+OnShard = Callable[[int, Callable[[int, ServerConnections], None]], object]
 
 
 class CheckpointCopies:
@@ -35,28 +35,28 @@ class CheckpointCopies:
 
     def write(self, folder: Path) -> None:
         """Returns when all have written what they copied into the folder."""
-        told = json.dumps({"folder": str(folder)}).encode()
+        payload = json.dumps({"folder": str(folder)}).encode()
 
-        def one(shard: int, ends: Ends) -> None:
-            if self._taken[shard] != ends.n_returns:  # the copy died with the server
-                self._take(shard, ends)
-            _ask(ends.snapshots, Header(Operation.WRITE, len(told)), told)
+        def one(shard: int, connections: ServerConnections) -> None:
+            if self._taken[shard] != connections.n_returns:  # the copy died with the server
+                self._take(shard, connections)
+            _ask(connections.snapshots, Header(Operation.WRITE, len(payload)), payload)
 
         for root in self.roots:
-            _ask(root, Header(Operation.WRITE, len(told)), told)
+            _ask(root, Header(Operation.WRITE, len(payload)), payload)
         if not self.roots:
             for shard in range(len(self._taken)):
                 self._on_shard(shard, one)
 
-    def _take(self, shard: int, ends: Ends) -> None:
-        _ask(ends.snapshots, Header(Operation.SNAPSHOT, 0))
-        self._taken[shard] = ends.n_returns
+    def _take(self, shard: int, connections: ServerConnections) -> None:
+        _ask(connections.snapshots, Header(Operation.SNAPSHOT, 0))
+        self._taken[shard] = connections.n_returns
 
 
 def hand_over(connection: socket.socket, plan: ShardPlan, *weights: memoryview, sender: int) -> None:
     """What a shard starts from: its weights, then rows of its tables. Raises PeerLostError."""
-    told = json.dumps(plan.to_json()).encode()
-    frames.send(connection, Header(Operation.START, len(told), sender=sender), told)
+    payload = json.dumps(plan.to_json()).encode()
+    frames.send(connection, Header(Operation.START, len(payload), sender=sender), payload)
     for content in weights:
         frames.send(connection, Header(Operation.WEIGHTS, len(content)), content)
     frames.receive_header(connection, Operation.OK)

@@ -1,4 +1,4 @@
-"""What a worker says to the parameter servers: to each its part, at the same time, and again if it had to come back."""
+"""A worker's requests to the parameter servers: to each shard its part, at the same time, repeated after a restart."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from mlhub.runtime.compression.codecs import ErrorFeedback
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.client.checkpoint_copies import CheckpointCopies, hand_over
 from mlhub.runtime.ps.client.inflight_push import OutgoingPush
-from mlhub.runtime.ps.client.link import Ends, Link, LinkCaller, Lookout
+from mlhub.runtime.ps.client.link import ConnectionMonitor, Link, LinkCaller, ServerConnections
 from mlhub.runtime.ps.client.rows import RowClient
-from mlhub.runtime.ps.layout import ShardPlan, bounds
+from mlhub.runtime.ps.layout import ShardPlan, bounds, push_bytes
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import push_bytes
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import Header, Operation
 from mlhub.runtime.ps.wire.handshake import Purpose
@@ -68,8 +67,8 @@ class Client:
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
         # Weights come while gradients go. On one connection each would wait for the other's lock in the kernel, and
         # one of TLS may be used by one thread at a time.
-        is_apart = max(4 * (end - begin) for begin, end in self._cuts) > INLINE_BYTES
-        training = [Purpose.ANSWERS, Purpose.TRAINING_APART] if is_apart else [Purpose.TRAINING]
+        is_split = max(4 * (end - begin) for begin, end in self._cuts) > INLINE_BYTES
+        training = [Purpose.WEIGHTS_ONLY, Purpose.PUSHES_ONLY] if is_split else [Purpose.TRAINING]
         saving = [Purpose.SNAPSHOTS] if index == 0 and roots is None else []
         caller = LinkCaller(index=index, attempt=attempt, secret=secret, tls=tls)
         self._links = [
@@ -85,9 +84,9 @@ class Client:
         ]
         own = [caller.call(address, Purpose.SNAPSHOTS, until=until)[0] for address in roots or ()]
         self._copies = CheckpointCopies(self._surely, len(addresses), own)
-        self._lookout = None if returns_within_s is None else Lookout(self._links)
-        if self._lookout is not None:
-            self._lookout.start()
+        self._monitor = None if returns_within_s is None else ConnectionMonitor(self._links)
+        if self._monitor is not None:
+            self._monitor.start()
         self.bytes_pulled, self.bytes_pushed = weights.nbytes, sum(self._push_bytes)  # of one exchange
 
     def start(self, plans: Sequence[ShardPlan], tables: Sequence[torch.Tensor] = ()) -> None:
@@ -101,7 +100,9 @@ class Client:
                 bytes_of(whole[table.first_row : table.first_row + table.n_rows])
                 for table, whole in zip(plans[shard].tables, tables, strict=True)
             ]
-            hand_over(self._links[shard].ends.training, plans[shard], self._weights[shard], *rows, sender=self._index)
+            hand_over(
+                self._links[shard].connections.training, plans[shard], self._weights[shard], *rows, sender=self._index
+            )
 
         self._map(one, range(len(self._links)))
 
@@ -109,7 +110,7 @@ class Client:
         """For one of the plans' tables."""
 
         def on_shards(shards: Collection[int], act: Callable[[int, socket.socket], None]) -> None:
-            self._each(lambda shard, ends: act(shard, ends.training), shards)
+            self._each(lambda shard, connections: act(shard, connections.training), shards)
 
         return RowClient(on_shards, self._numbers, n_shards=len(self._links), table=table, n_rows=n_rows)
 
@@ -122,9 +123,9 @@ class Client:
     def pull(self) -> None:
         """Waits for rank 0's weights; later: takes the newest."""
 
-        def one(shard: int, ends: Ends) -> None:
-            frames.send(ends.training, Header(Operation.PULL, 0, sender=self._index))
-            self._receive_weights(shard, ends, self._weights[shard])
+        def one(shard: int, connections: ServerConnections) -> None:
+            frames.send(connections.training, Header(Operation.PULL, 0, sender=self._index))
+            self._receive_weights(shard, connections, self._weights[shard])
 
         self._each(one)
 
@@ -143,20 +144,20 @@ class Client:
         on, unless the newest. weight: its part of a batch.
         Under BSP what servers tell is all workers' flags together, and the sum of their values.
         """
-        if self._lookout is not None and pushed is self._all_weights and into is None:
+        if self._monitor is not None and pushed is self._all_weights and into is None:
             pushed = pushed.clone()  # they must be as they were when they are pushed again
         targets = self._weights if into is None else self._views(into)
         pushes = self._pushes(pushed, versions, weight=weight, flags=flags, value=value)
 
-        def one(shard: int, ends: Ends) -> tuple[int, float]:
-            if ends.is_shared and pushed is None and into is None:
-                pushes[shard].point(ends.training)
-                return self._await_weights(shard, ends)
-            sending = self._send_push(ends, pushes[shard])
+        def one(shard: int, connections: ServerConnections) -> tuple[int, float]:
+            if connections.is_shared and pushed is None and into is None:
+                pushes[shard].point(connections.training)
+                return self._await_weights(shard, connections)
+            sending = self._send_push(connections, pushes[shard])
             try:
-                told = self._receive_weights(shard, ends, targets[shard])
+                told = self._receive_weights(shard, connections, targets[shard])
             except PeerLostError:
-                ends.hang_up()
+                connections.hang_up()
                 if sending is not None:
                     wait([sending])
                 raise
@@ -169,11 +170,11 @@ class Client:
 
     def push(self, pushed: torch.Tensor | None = None, *, weight: float = 1.0) -> None:
         """Pushes and takes no weights back."""
-        pushes = self._pushes(pushed, None, weight=weight, flags=frames.QUIET, value=0.0)
+        pushes = self._pushes(pushed, None, weight=weight, flags=frames.WITHOUT_REPLY, value=0.0)
 
-        def one(shard: int, ends: Ends) -> None:
-            self._send_push(ends, pushes[shard])
-            self._links[shard].clock = frames.receive_header(ends.training, Operation.OK).number
+        def one(shard: int, connections: ServerConnections) -> None:
+            self._send_push(connections, pushes[shard])
+            self._links[shard].clock = frames.receive_header(connections.training, Operation.OK).number
 
         self._each(one)
 
@@ -186,10 +187,10 @@ class Client:
         own = self._feedback.residual
         residual = self._views(own if more is None else own + more)
 
-        def one(shard: int, ends: Ends) -> None:
-            header = Header(Operation.OWED, len(residual[shard]), sender=self._index)
-            frames.send(ends.training, header, residual[shard])
-            frames.receive_header(ends.training, Operation.OK)
+        def one(shard: int, connections: ServerConnections) -> None:
+            header = Header(Operation.RESIDUAL, len(residual[shard]), sender=self._index)
+            frames.send(connections.training, header, residual[shard])
+            frames.receive_header(connections.training, Operation.OK)
 
         self._each(one)
 
@@ -201,9 +202,9 @@ class Client:
         number = self._numbers.next()
         asked = Header(Operation.LEASE, 0, sender=self._index, flags=flags, value=float(n_under_way), number=number)
 
-        def one(_: int, ends: Ends) -> LeasedWork | Backoff:
-            frames.send(ends.orders, asked)
-            header = frames.receive_header(ends.orders, Operation.GRANT, Operation.HOLD)
+        def one(_: int, connections: ServerConnections) -> LeasedWork | Backoff:
+            frames.send(connections.orders, asked)
+            header = frames.receive_header(connections.orders, Operation.GRANT, Operation.BACKOFF)
             return LeasedWork(header.step, int(header.value)) if header.operation is Operation.GRANT else Backoff()
 
         return self._surely(0, one)
@@ -211,10 +212,10 @@ class Client:
     def rest(self) -> None:
         """Nobody needs to wait for this worker until it pushes again."""
 
-        def one(shard: int, ends: Ends) -> None:
+        def one(shard: int, connections: ServerConnections) -> None:
             self._links[shard].is_resting = True
-            frames.send(ends.training, Header(Operation.REST, 0, sender=self._index))
-            frames.receive_header(ends.training, Operation.OK)  # what was left over is applied before a meeting
+            frames.send(connections.training, Header(Operation.IDLE, 0, sender=self._index))
+            frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a meeting
 
         self._each(one)
 
@@ -223,12 +224,12 @@ class Client:
         self.rest()
         number = self._numbers.next()
 
-        def one(_: int, ends: Ends) -> LeasedWork | WaitAtBarrier:
-            frames.send(ends.orders, Header(Operation.ATTEND, 0, sender=self._index, number=number))
-            header = frames.receive_header(ends.orders, Operation.GRANT, Operation.MEET)
+        def one(_: int, connections: ServerConnections) -> LeasedWork | WaitAtBarrier:
+            frames.send(connections.orders, Header(Operation.WAIT_AT_BARRIER, 0, sender=self._index, number=number))
+            header = frames.receive_header(connections.orders, Operation.GRANT, Operation.BARRIER)
             if header.operation is Operation.GRANT:
                 return LeasedWork(header.step, int(header.value))
-            members = tuple(json.loads(frames.receive_bytes(ends.orders, header.length)))
+            members = tuple(json.loads(frames.receive_bytes(connections.orders, header.length)))
             stop, checkpoint = bool(header.flags & frames.STOP), bool(header.flags & frames.CHECKPOINT)
             return WaitAtBarrier(header.step, stop, checkpoint, members)
 
@@ -241,11 +242,11 @@ class Client:
         """Sums over all workers, by way of the first shard."""
         payload, number = struct.pack(f"{len(values)}d", *values), self._numbers.next()
 
-        def one(_: int, ends: Ends) -> list[float]:
+        def one(_: int, connections: ServerConnections) -> list[float]:
             header = Header(Operation.TOTAL, len(payload), sender=self._index, number=number)
-            frames.send(ends.training, header, payload)
-            told = frames.receive_header(ends.training, Operation.TOTAL)
-            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(ends.training, told.length)))
+            frames.send(connections.training, header, payload)
+            told = frames.receive_header(connections.training, Operation.TOTAL)
+            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(connections.training, told.length)))
 
         return self._surely(0, one)
 
@@ -259,14 +260,14 @@ class Client:
 
     def close(self, *, says_goodbye: bool = True) -> None:
         """The servers leave once all workers have said goodbye."""
-        if self._lookout is not None:
-            self._lookout.end()
+        if self._monitor is not None:
+            self._monitor.end()
         if says_goodbye:
             self._say_goodbye()
         for connection in self._copies.roots:
             connection.close()
         for link in self._links:
-            link.ends.close()
+            link.connections.close()
         self._pool.shutdown(wait=False)
         self._senders.shutdown(wait=False)
         if self._shared is not None:
@@ -274,16 +275,16 @@ class Client:
 
     def _say_goodbye(self) -> None:
         goodbye = Header(Operation.BYE, 0, sender=self._index)
-        ends = [link.ends for link in self._links]
-        beside = [c for e in ends for c in (e.snapshots, e.orders) if c is not e.training]
+        connections = [link.connections for link in self._links]
+        beside = [c for e in connections for c in (e.snapshots, e.orders) if c is not e.training]
         for connection in [*self._copies.roots, *beside]:
             with suppress(PeerLostError):
                 frames.send(connection, goodbye)
 
-        def one(_: int, ends: Ends) -> None:
-            frames.send(ends.training, goodbye)
-            if self._lookout is not None:  # a server that dies now must know it when it comes back
-                frames.receive_header(ends.training, Operation.OK)
+        def one(_: int, connections: ServerConnections) -> None:
+            frames.send(connections.training, goodbye)
+            if self._monitor is not None:  # a server that dies now must know it when it comes back
+                frames.receive_header(connections.training, Operation.OK)
 
         for shard, link in enumerate(self._links):
             if link.returns_within_s is not None:
@@ -291,17 +292,17 @@ class Client:
             with suppress(PeerLostError):
                 self._surely(shard, one)
 
-    def _surely(self, shard: int, act: Callable[[int, Ends], T]) -> T:
-        """act(shard, ends), and again after each time that the server died and came back. Raises PeerLostError."""
+    def _surely(self, shard: int, act: Callable[[int, ServerConnections], T]) -> T:
+        """Calls act(shard, connections), and again after each restart of the server. Raises PeerLostError."""
         link = self._links[shard]
         while True:
-            ends = link.ends
+            connections = link.connections
             try:
-                return act(shard, ends)
+                return act(shard, connections)
             except PeerLostError as broken:
-                link.come_back(ends, broken)
+                link.come_back(connections, broken)
 
-    def _each(self, act: Callable[[int, Ends], T], shards: Collection[int] | None = None) -> list[T]:
+    def _each(self, act: Callable[[int, ServerConnections], T], shards: Collection[int] | None = None) -> list[T]:
         return self._map(lambda shard: self._surely(shard, act), range(len(self._links)) if shards is None else shards)
 
     def _map(self, act: Callable[[int], T], shards: Collection[int]) -> list[T]:
@@ -342,30 +343,30 @@ class Client:
 
         return share
 
-    def _send_push(self, ends: Ends, push: OutgoingPush) -> Future[None] | None:
-        """In another thread when it is large, so that both ends read while they write."""
-        if push.header.length <= INLINE_BYTES or push.header.flags & frames.QUIET:
-            push.send(ends.training)
+    def _send_push(self, connections: ServerConnections, push: OutgoingPush) -> Future[None] | None:
+        """In another thread when it is large, so that both connections read while they write."""
+        if push.header.length <= INLINE_BYTES or push.header.flags & frames.WITHOUT_REPLY:
+            push.send(connections.training)
             return None
-        return self._senders.submit(push.send, ends.training)
+        return self._senders.submit(push.send, connections.training)
 
     def take_waited_s(self) -> float:
         """Seconds that the slowest shard let this worker wait since the last call, before it began to answer."""
         waited_s, self._waited_s = max(self._waited_s), [0.0] * len(self._waited_s)
         return waited_s
 
-    def _await_weights(self, shard: int, ends: Ends) -> tuple[int, float]:
-        link, header = self._links[shard], frames.receive_header(ends.line, Operation.WEIGHTS)
+    def _await_weights(self, shard: int, connections: ServerConnections) -> tuple[int, float]:
+        link, header = self._links[shard], frames.receive_header(connections.weights, Operation.WEIGHTS)
         self._waited_s[shard] += header.weight
         link.version, link.clock = header.step, header.number
         return header.flags, header.value
 
-    def _receive_weights(self, shard: int, ends: Ends, target: memoryview) -> tuple[int, float]:
+    def _receive_weights(self, shard: int, connections: ServerConnections, target: memoryview) -> tuple[int, float]:
         link, began = self._links[shard], time.perf_counter()
-        header = frames.receive_header(ends.line, Operation.WEIGHTS)
+        header = frames.receive_header(connections.weights, Operation.WEIGHTS)
         self._waited_s[shard] += time.perf_counter() - began
         if header.length != len(target):
             raise frames.FrameError(f"{header.length} bytes of weights for a shard of {len(target)}.")
-        frames.receive_into(ends.line, target)
+        frames.receive_into(connections.weights, target)
         link.version, link.clock = header.step, header.number
         return header.flags, header.value

@@ -8,7 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from mlhub.runtime.compression.codecs import ErrorFeedback
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import Header
 from mlhub.runtime.ps.wire.sockets import bytes_of
@@ -17,7 +17,7 @@ from mlhub.runtime.ps.wire.sockets import bytes_of
 class OutgoingPush:
     """vector: the shard's stretch, which begins at element `begin` of the whole; it is not copied.
 
-    feedback: compresses it, and owes afterwards what was left out: a piece is encoded once, however often sent.
+    feedback: compresses it, and owes afterwards what was left out: a chunk is encoded once, however often sent.
     """
 
     def __init__(self, header: Header, vector: Tensor, begin: int, feedback: ErrorFeedback | None) -> None:
@@ -26,15 +26,15 @@ class OutgoingPush:
         self._encoded: list[Tensor] = []
 
     def send(self, connection: socket.socket) -> None:
-        """Encodes a piece while the last is on its way. Raises PeerLostError."""
+        """Encodes a chunk while the last is on its way. Raises PeerLostError."""
         if self._feedback is None:
             frames.send(connection, self.header, bytes_of(self._vector))
             return
         head = self.header.pack()
-        for index, at in enumerate(range(0, self._vector.numel(), PIECE_ELEMENTS)):
+        for index, at in enumerate(range(0, self._vector.numel(), CHUNK_ELEMENTS)):
             if index == len(self._encoded):
-                piece = self._vector[at : at + PIECE_ELEMENTS]
-                self._encoded.append(self._feedback.encode(piece, begin=self._begin + at))
+                chunk = self._vector[at : at + CHUNK_ELEMENTS]
+                self._encoded.append(self._feedback.encode(chunk, begin=self._begin + at))
             frames.send_together(connection, head, bytes_of(self._encoded[index]))
             head = b""
         if head:  # a shard that holds nothing

@@ -1,4 +1,4 @@
-"""A worker's connections to one parameter server, and how they are made again when the server died and comes back."""
+"""A worker's connections to one parameter server, and how they are made again after the server restarted."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class LinkCaller:
         self._attempt, self._secret, self._tls = attempt, secret, tls
 
     def call(
-        self, address: str, purpose: Purpose, *, until: float, known_life: int | None = None
+        self, address: str, purpose: Purpose, *, until: float, known_incarnation: int | None = None
     ) -> tuple[socket.socket, int]:
-        """A connection, and which life the server is in. until: on the clock of time.monotonic().
+        """A connection, and which incarnation the server is in. until: on the clock of time.monotonic().
 
         Raises GangTimeoutError, StrangerError, NoWayBackError.
         """
         pause_s = RETRY_S
         while True:
             try:
-                return self._call(address, purpose, known_life)
+                return self._call(address, purpose, known_incarnation)
             except (StrangerError, NoWayBackError):
                 raise
             except ssl.SSLCertVerificationError as error:
@@ -51,48 +51,50 @@ class LinkCaller:
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, MAX_RETRY_S)
 
-    def _call(self, address: str, purpose: Purpose, known_life: int | None) -> tuple[socket.socket, int]:
+    def _call(self, address: str, purpose: Purpose, known_incarnation: int | None) -> tuple[socket.socket, int]:
         host, _, port = address.rpartition(":")
         connection = call((host, int(port)), timeout_s=5)
         try:
             if self._tls is not None:
                 connection = TlsSocket(connection, self._tls, is_server=False)
             about = {"secret": self._secret, "attempt": self._attempt, "index": self.index}
-            life = greet(connection, purpose=purpose, known_life=known_life, **about)  # type: ignore[arg-type]
+            incarnation = greet(connection, purpose=purpose, known_incarnation=known_incarnation, **about)  # type: ignore[arg-type]
             connection.settimeout(None)
             tune(connection)
         except BaseException:
             connection.close()
             raise
-        return connection, life
+        return connection, incarnation
 
 
-class Ends(NamedTuple):
-    """The connections of one life. training: everything but what has a connection of its own: line (weights that are
-    received), orders, snapshots (rank 0's). is_shared: the server uses the worker's memory. n_returns: how often the
-    server had come back."""
+class ServerConnections(NamedTuple):
+    """The connections to one incarnation of a server, of which some may be the same socket.
+
+    training: pushes, and what has no socket of its own. weights: receives weights. orders: requests for batches.
+    snapshots: rank 0's. is_shared: the server uses the worker's memory. n_returns: restarts of the server before.
+    """
 
     training: socket.socket
-    line: socket.socket
+    weights: socket.socket
     orders: socket.socket
     snapshots: socket.socket
     is_shared: bool
     n_returns: int
 
     def hang_up(self) -> None:
-        """Whoever waits for something to come gets PeerLostError."""
+        """A thread that waits to receive gets PeerLostError."""
         for connection in self._all():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self.close()
 
     def close(self) -> None:
-        """Nobody uses them any more."""
+        """Releases the sockets, which no thread uses any more."""
         for connection in self._all():
             connection.close()
 
     def _all(self) -> set[socket.socket]:
-        return {self.training, self.line, self.orders, self.snapshots}
+        return {self.training, self.weights, self.orders, self.snapshots}
 
     def is_broken(self) -> bool:
         """Whether the server has hung up."""
@@ -105,9 +107,9 @@ class Ends(NamedTuple):
 
 
 class Link:
-    """ends: as they are now. version, clock: as the server told last. is_resting: nobody needs to wait for this worker.
+    """connections: the current ones. version, clock: as the server reported last. is_resting: the worker is idle.
 
-    Whoever speaks to the server takes `ends` once and keeps to them: they change when it comes back.
+    A caller reads `connections` once and keeps to them, since a restart of the server replaces them.
     """
 
     def __init__(
@@ -125,36 +127,38 @@ class Link:
         self.is_resting = False
         self._lost: PeerLostError | None = None
         self._returning = threading.Lock()
-        self._life: int | None = None
-        self.ends = self._connect(until, n_returns=0)
+        self._incarnation: int | None = None
+        self.connections = self._connect(until, n_returns=0)
 
-    def come_back(self, broken_ends: Ends, broken: PeerLostError) -> None:
-        """Returns once the server that these ends led to has come back. Raises PeerLostError when it does not."""
+    def come_back(self, broken_connections: ServerConnections, broken: PeerLostError) -> None:
+        """Returns once the server of these connections has restarted. Raises PeerLostError when it does not."""
         if self.returns_within_s is None:
             raise broken
         with self._returning:
             if self._lost is not None:
                 raise self._lost
-            if self.ends is not broken_ends:
+            if self.connections is not broken_connections:
                 return
-            broken_ends.hang_up()
+            broken_connections.hang_up()
             until = time.monotonic() + self.returns_within_s
-            while self.ends is broken_ends:
+            while self.connections is broken_connections:
                 try:
-                    self.ends = self._connect(until, n_returns=broken_ends.n_returns + 1)
+                    self.connections = self._connect(until, n_returns=broken_connections.n_returns + 1)
                 except (GangTimeoutError, StrangerError, NoWayBackError) as error:
                     self._lost = PeerLostError(f"{broken} {error}")
                     raise self._lost from error
                 except PeerLostError:
                     time.sleep(RETRY_S)
 
-    def _connect(self, until: float, *, n_returns: int) -> Ends:
+    def _connect(self, until: float, *, n_returns: int) -> ServerConnections:
         found: dict[Purpose, socket.socket] = {}
-        known = life = self._life
+        known = incarnation = self._incarnation
         is_shared = False
         try:
             for purpose in self._purposes:
-                found[purpose], life = self._caller.call(self._address, purpose, until=until, known_life=known)
+                found[purpose], incarnation = self._caller.call(
+                    self._address, purpose, until=until, known_incarnation=known
+                )
                 if purpose.is_training and known is not None:
                     self._say_where(found[purpose])
                 if purpose.is_training and self._share is not None:
@@ -163,32 +167,34 @@ class Link:
             for connection in found.values():
                 connection.close()
             raise
-        self._life = life
+        self._incarnation = incarnation
         training = found[next(purpose for purpose in self._purposes if purpose.is_training)]
-        line, orders = found.get(Purpose.ANSWERS, training), found.get(Purpose.ORDERS, training)
-        return Ends(training, line, orders, found.get(Purpose.SNAPSHOTS, training), is_shared, n_returns)
+        weights, orders = found.get(Purpose.WEIGHTS_ONLY, training), found.get(Purpose.ORDERS, training)
+        return ServerConnections(
+            training, weights, orders, found.get(Purpose.SNAPSHOTS, training), is_shared, n_returns
+        )
 
     def _say_where(self, training: socket.socket) -> None:
-        flags, sender = frames.RESTING * self.is_resting, self._caller.index
+        flags, sender = frames.IS_IDLE * self.is_resting, self._caller.index
         where = Header(Operation.RETURN, 0, flags=flags, sender=sender, step=self.version, number=self.clock)
         frames.send(training, where)
         frames.receive_header(training, Operation.OK)
 
 
-class Lookout(threading.Thread):
-    """Notices servers that hung up while this worker has nothing to say to them: others may wait for its return."""
+class ConnectionMonitor(threading.Thread):
+    """Detects servers that hung up while this worker sends them nothing: other workers may wait for its return."""
 
     def __init__(self, links: Sequence[Link]) -> None:
-        super().__init__(name="lookout", daemon=True)
+        super().__init__(name="connection monitor", daemon=True)
         self._links, self._is_ending = links, threading.Event()
 
     def run(self) -> None:
         while not self._is_ending.wait(LOOK_S):
             for link in self._links:
-                ends = link.ends
-                if ends.is_broken():
-                    with suppress(PeerLostError):  # told by the next that speaks to it
-                        link.come_back(ends, PeerLostError("A parameter server hung up."))
+                connections = link.connections
+                if connections.is_broken():
+                    with suppress(PeerLostError):  # the next request reports it
+                        link.come_back(connections, PeerLostError("A parameter server hung up."))
 
     def end(self) -> None:
         self._is_ending.set()

@@ -7,41 +7,19 @@ The header's step names the table, its weight is the number of ids.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from mlhub.runtime.ps.embedding_tables import EmbeddingTable
 from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.frames import Header, Operation
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers
+from mlhub.runtime.ps.wire.tensors import packed, receive_tensor
 
 OnShards = Callable[[Collection[int], Callable[[int, socket.socket], None]], object]
 PULLS, PUSHES = Operation.ROWS_PULL, Operation.ROWS_PUSH
-
-
-def serve_rows(
-    connection: socket.socket, header: Header, tables: Sequence[EmbeddingTable], *, worker: int, factor: float
-) -> None:
-    """One request. Raises FrameError, ValueError, PeerLostError."""
-    if header.step >= len(tables):
-        raise FrameError(f"There is no table {header.step}.")
-    table, k = tables[header.step], int(header.weight)
-    n_bytes = 8 * k + (4 * k * table.plan.width if header.operation is PUSHES else 0)
-    if header.length != n_bytes or not 0 <= k <= table.plan.n_rows:
-        raise FrameError(f"{header.length} bytes for {k} of {table.plan.n_rows} rows.")
-    ids = torch.empty(k, dtype=torch.int64)
-    _receive(connection, ids)
-    if header.operation is PUSHES:
-        gradient = torch.empty(k, table.plan.width)
-        _receive(connection, gradient)
-        table.push(ids, gradient, factor=factor, worker=worker, number=header.number)
-        frames.send(connection, Header(Operation.OK, 0))
-        return
-    values = table.pull(ids)
-    frames.send(connection, Header(PULLS, values.nbytes), _bytes(values))
 
 
 class RowClient:
@@ -65,7 +43,7 @@ class RowClient:
             self._send(connection, PULLS, own - begin)
             values = torch.empty(own.numel(), into.shape[1])
             frames.receive_header(connection, PULLS)
-            _receive(connection, values)
+            receive_tensor(connection, values)
             rows[own] = values
 
         self._on_shards(parts, one)
@@ -97,9 +75,9 @@ class RowClient:
         extra = 0 if values is None else values.nbytes
         n_ids = float(ids.numel())
         header = Header(operation, ids.nbytes + extra, step=self._table, weight=n_ids, number=number)
-        frames.send(connection, header, _bytes(ids))
+        frames.send(connection, header, packed(ids))
         if values is not None:
-            frames.send_together(connection, b"", _bytes(values))
+            frames.send_together(connection, b"", packed(values))
 
     def _parts(self, ids: Tensor) -> dict[int, tuple[Tensor, int, int]]:
         """By shard that holds some: its ids, its first row, and where its ids begin."""
@@ -114,12 +92,3 @@ class RowClient:
 def row_bounds(n_rows: int, n_shards: int) -> list[tuple[int, int]]:
     """First and last row, exclusive, of each shard."""
     return list(pairwise(round(i * n_rows / n_shards) for i in range(n_shards + 1)))
-
-
-def _receive(connection: socket.socket, target: Tensor) -> None:
-    if target.numel():
-        frames.receive_into(connection, _bytes(target))
-
-
-def _bytes(tensor: Tensor) -> memoryview:
-    return tensor.contiguous().numpy().data.cast("B") if tensor.numel() else memoryview(b"")

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from mlhub.runtime.compression.codecs import codec_for
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import Segment, ShardPlan
-from mlhub.runtime.ps.rules import SendAnswer, bulk_synchronous
-from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS, Chunk, push_bytes
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, Segment, ShardPlan, push_bytes
+from mlhub.runtime.ps.rules import SendReply, bulk_synchronous
+from mlhub.runtime.ps.server.chunks import Chunk
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import PendingVersion
 from mlhub.runtime.ps.server.shard import Shard
@@ -51,7 +51,7 @@ class Branch(WorkerCoordination):
 
 
 class AggregatorShard(Shard):
-    """Synchronous: a version is a push of each worker, a push to the roots, and their answer."""
+    """Synchronous: a version is a push of each worker, a push to the roots, and their reply."""
 
     def __init__(self, n_workers: int, connect: Connect) -> None:
         super().__init__(n_workers)
@@ -68,26 +68,26 @@ class AggregatorShard(Shard):
             self._client, self.plan, self.weights = client, plan, weights
             self.codec = codec_for(plan.strategy)
             self.push_bytes = push_bytes(plan.size, self.codec)
-            for begin in range(0, plan.size, PIECE_ELEMENTS):
-                end = min(begin + PIECE_ELEMENTS, plan.size)
-                self.pieces.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
+            for begin in range(0, plan.size, CHUNK_ELEMENTS):
+                end = min(begin + CHUNK_ELEMENTS, plan.size)
+                self.chunks.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
             self.rule = bulk_synchronous(self.n_workers)
             for worker in range(self.n_workers):
                 self.rule.join(worker)
             self._is_started = True
             self._changed.notify_all()
 
-    def answer_for(self, worker: int, *, wait: bool) -> SendAnswer | None:
+    def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
         """Not before the roots have answered: what they tell goes along."""
 
         def is_there() -> bool:
-            answer = self._answers.get(worker)
-            return answer is not None and all(piece.newest >= answer.version for piece in self.pieces[-1:])
+            reply = self._replies.get(worker)
+            return reply is not None and all(chunk.newest >= reply.version for chunk in self.chunks[-1:])
 
         with self._changed:
             if wait:
                 self.waiting.wait(is_there)
-            return self._answers[worker] if is_there() else None
+            return self._replies[worker] if is_there() else None
 
     def _sum_above(self, values: Sequence[float]) -> list[float]:
         assert self._client is not None
@@ -101,18 +101,18 @@ class AggregatorShard(Shard):
         if self._client is not None:
             self._client.close(says_goodbye=self.failure is None)
 
-    def _conclude_piece(self, making: PendingVersion, index: int) -> None:  # noqa: ARG002 (all pieces wait for the last)
+    def _conclude_chunk(self, pending: PendingVersion, index: int) -> None:  # noqa: ARG002 (all chunks wait for the last)
         with self._changed:
-            making.n_to_apply -= 1
-            if making.n_to_apply:
+            pending.n_to_apply -= 1
+            if pending.n_to_apply:
                 return
         assert self._client is not None
         told = self._client.exchange(flags=self.agreed, value=self.value)
         with self._changed:
             self.agreed, self.value = told
-            for piece in self.pieces:
-                piece.mark(making.version)
-            self._is_made(making)
+            for chunk in self.chunks:
+                chunk.mark(pending.version)
+            self._is_made(pending)
 
 
 def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:

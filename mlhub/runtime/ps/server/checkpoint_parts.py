@@ -22,11 +22,11 @@ class Snapshots:
         self.owed: dict[int, Tensor] = {}
         self._taken: dict[str, Tensor] = {}
 
-    def take(self, plan: ShardPlan, pieces: Sequence[Chunk], tables: Sequence[EmbeddingTable], *, version: int) -> None:
+    def take(self, plan: ShardPlan, chunks: Sequence[Chunk], tables: Sequence[EmbeddingTable], *, version: int) -> None:
         """Copies; call it between steps."""
         taken: dict[str, Tensor] = {}
-        for piece in pieces:
-            taken |= piece.collect()
+        for chunk in chunks:
+            taken |= chunk.collect()
         for table in tables:
             taken |= table.collect(n_steps=version)
         for worker, values in self.owed.items():

@@ -1,4 +1,4 @@
-"""A shard cut into pieces of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
+"""A shard cut into chunks of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.checkpoints.optimizer_state import Joined, Owned, collect, restore
-from mlhub.runtime.compression.codecs import Codec
 from mlhub.runtime.ps import rules
-from mlhub.runtime.ps.layout import ShardPlan
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
-from mlhub.runtime.ps.wire.frames import CHUNK_BYTES
 from mlhub.runtime.ps.wire.request_numbers import is_heard
 from mlhub.runtime.trainer import learning_rates
 from mlhub.runtime.trainer.learning_rates import Scheduled
 
-PIECE_ELEMENTS = CHUNK_BYTES // 4
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
 
 
@@ -64,7 +61,7 @@ class Chunk:
         return [Owned(place.parameter, place.start, place.tensor) for place in self._places]
 
     @property
-    def answers_pushes(self) -> bool:
+    def returns_pushes(self) -> bool:
         """What a worker pushed goes back to it, changed: it may not be dropped before."""
         return isinstance(self._update, Elastic)
 
@@ -149,8 +146,8 @@ class Chunk:
             self.newest += 1
             self._beyond.remove(self.newest)
 
-    def answer(self, worker: int, pushed: Tensor | None) -> Tensor:
-        out = self._update.answer(self.weights, pushed)
+    def reply(self, worker: int, pushed: Tensor | None) -> Tensor:
+        out = self._update.reply(self.weights, pushed)
         if self._strength is None:
             return out
         with self.lock:
@@ -192,17 +189,9 @@ def _is_plain(optimizer: torch.optim.Optimizer) -> bool:
 def cut(plan: ShardPlan, weights: Tensor) -> list[Chunk]:
     size = weights.numel()
     return [
-        Chunk(plan, weights, begin=begin, end=min(begin + PIECE_ELEMENTS, size))
-        for begin in range(0, size, PIECE_ELEMENTS)
+        Chunk(plan, weights, begin=begin, end=min(begin + CHUNK_ELEMENTS, size))
+        for begin in range(0, size, CHUNK_ELEMENTS)
     ]
-
-
-def push_bytes(n_elements: int, codec: Codec | None) -> int:
-    """Bytes of a push of a shard; encoded piece by piece."""
-    if codec is None:
-        return 4 * n_elements
-    whole, rest = divmod(n_elements, PIECE_ELEMENTS)
-    return whole * codec.n_bytes(PIECE_ELEMENTS) + (codec.n_bytes(rest) if rest else 0)
 
 
 def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:

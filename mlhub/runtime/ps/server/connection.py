@@ -10,23 +10,23 @@ from pathlib import Path
 
 import torch
 
-from mlhub.runtime.ps.client.rows import serve_rows
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
-from mlhub.runtime.ps.rules import SendAnswer
+from mlhub.runtime.ps.rules import SendReply
 from mlhub.runtime.ps.server.inflight import InflightPush
+from mlhub.runtime.ps.server.rows import serve_rows
 from mlhub.runtime.ps.server.shard import Shard
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.wire.shared_memory import Lent, take
+from mlhub.runtime.ps.wire.shared_memory import SharedStretch, take
 from mlhub.runtime.ps.wire.sockets import bytes_of
 
 REQUESTS = (
-    Operation.START, Operation.PULL, Operation.PUSH, Operation.REST, Operation.LEASE, Operation.ATTEND,
-    Operation.TOTAL, Operation.OWED, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.RETURN,
+    Operation.START, Operation.PULL, Operation.PUSH, Operation.IDLE, Operation.LEASE, Operation.WAIT_AT_BARRIER,
+    Operation.TOTAL, Operation.RESIDUAL, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.RETURN,
     Operation.BYE,
 )  # fmt: skip
-N_AHEAD = 8  # pieces that may wait for other workers' while more are received
+N_AHEAD = 8  # chunks that may wait for other workers' while more are received
 
 
 class ServerConnection:
@@ -41,7 +41,7 @@ class ServerConnection:
     ) -> None:  # fmt: skip
         self._shard, self._connection, self._worker = shard, connection, worker
         self._line = connection if line is None else line
-        self._lent: Lent | None = None
+        self._lent: SharedStretch | None = None
         self._on_return = on_return
 
     def train(self) -> None:
@@ -59,14 +59,14 @@ class ServerConnection:
                     self._start(header)
                 case Operation.PULL:
                     shard.wait_started()
-                    answer = shard.pull(worker)
-                    self._send(answer, None, head=self._head(answer))
+                    reply = shard.pull(worker)
+                    self._send(reply, None, head=self._head(reply))
                 case Operation.RETURN:
-                    is_resting = bool(header.flags & frames.RESTING)
+                    is_resting = bool(header.flags & frames.IS_IDLE)
                     shard.come_back(worker, clock=header.number, is_resting=is_resting, version=header.step)
                     self._on_return()
                     frames.send(connection, Header(Operation.OK, 0))
-                case Operation.REST:
+                case Operation.IDLE:
                     shard.rest(worker)
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.LEASE:
@@ -76,11 +76,11 @@ class ServerConnection:
                     self._order(
                         shard.assembly.ask(worker, header.number, stop=stop, checkpoint=checkpoint, n_under_way=n)
                     )
-                case Operation.ATTEND:
+                case Operation.WAIT_AT_BARRIER:
                     self._order(shard.assembly.attend(worker, header.number))
                 case Operation.ROWS_PULL | Operation.ROWS_PUSH:
                     serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
-                case Operation.OWED:
+                case Operation.RESIDUAL:
                     shard.snapshots.owed[worker] = self._receive_vector(header, size=shard.weights.numel())
                     frames.send(connection, Header(Operation.OK, 0))
                 case _:
@@ -127,7 +127,7 @@ class ServerConnection:
         return vector
 
     def _exchange(self, header: Header) -> None:
-        """Receive, apply and answer piece by piece.
+        """Receive, apply and reply chunk by chunk.
 
         A worker that is ahead of those whose pushes go into the same version is received from no faster than it can
         be answered: what waits for the others then waits in the worker, not here.
@@ -138,112 +138,114 @@ class ServerConnection:
         if header.flags & frames.SHARED:
             self._use(header)
             return
-        is_quiet = bool(header.flags & frames.QUIET)
-        delivery = shard.announce(worker, header)
-        answer: SendAnswer | None = None
-        head, n_sent = b"", 0  # head: goes out with the first piece
-        for index in range(len(shard.pieces)):
-            self._receive_piece(shard.room(delivery, index))
-            shard.arrived(delivery, index)
+        is_quiet = bool(header.flags & frames.WITHOUT_REPLY)
+        inflight = shard.announce(worker, header)
+        reply: SendReply | None = None
+        head, n_sent = b"", 0  # head: goes out with the first chunk
+        for index in range(len(shard.chunks)):
+            self._receive_piece(shard.buffer(inflight, index))
+            shard.arrived(inflight, index)
             if is_quiet:
                 continue
-            if answer is None:
-                answer = shard.answer_for(worker, wait=False)
-                head = self._head(answer) if answer is not None else b""
-            while answer is not None and n_sent <= index:
-                if not shard.ready(answer, delivery, n_sent, wait=index - n_sent >= N_AHEAD):
+            if reply is None:
+                reply = shard.reply_for(worker, wait=False)
+                head = self._head(reply) if reply is not None else b""
+            while reply is not None and n_sent <= index:
+                if not shard.ready(reply, inflight, n_sent, wait=index - n_sent >= N_AHEAD):
                     break
-                self._send_piece(delivery, n_sent, head=head)
+                self._send_piece(inflight, n_sent, head=head)
                 head, n_sent = b"", n_sent + 1
-        if answer is None:
-            answer = shard.answer_for(worker, wait=True)
-            assert answer is not None
-            head = self._head(answer)
+        if reply is None:
+            reply = shard.reply_for(worker, wait=True)
+            assert reply is not None
+            head = self._head(reply)
         if is_quiet:
-            frames.send(self._connection, Header(Operation.OK, 0, step=answer.version, number=shard.clock(worker)))
+            frames.send(self._connection, Header(Operation.OK, 0, step=reply.version, number=shard.clock(worker)))
         else:
-            self._send(answer, delivery, head=head, n_sent=n_sent)
+            self._send(reply, inflight, head=head, n_sent=n_sent)
 
     def _use(self, header: Header) -> None:
-        """What lies in the worker's own memory, and goes back there. The answer's header says that it is all there."""
-        shard, worker, lent = self._shard, self._worker, self._lent
-        if lent is None or lent.weights.numel() != shard.weights.numel() or shard.codec is not None:
+        """What lies in the worker's own memory, and goes back there. The reply's header says that it is all there."""
+        shard, worker, shared = self._shard, self._worker, self._lent
+        if shared is None or shared.weights.numel() != shard.weights.numel() or shard.codec is not None:
             raise FrameError("A push in memory that is not shared, or not for this shard.")
         began, waited_s = time.perf_counter(), 0.0
-        delivery = shard.announce(worker, header)
-        delivery.is_lent = not shard.keeps_pushes
-        answer: SendAnswer | None = None
+        inflight = shard.announce(worker, header)
+        inflight.is_shared = not shard.must_copy_pushes
+        reply: SendReply | None = None
         n_answered = 0
-        for index, piece in enumerate(shard.pieces):
-            values = lent.gradient[piece.begin : piece.end]
-            if delivery.is_lent:
-                delivery.rooms[index] = values
+        for index, chunk in enumerate(shard.chunks):
+            values = shared.gradient[chunk.begin : chunk.end]
+            if inflight.is_shared:
+                inflight.buffers[index] = values
             else:
-                shard.room(delivery, index).copy_(values)
-            shard.arrived(delivery, index)
-            answer = answer or shard.answer_for(worker, wait=False)
-            while answer is not None and n_answered <= index and shard.ready(answer, delivery, n_answered, wait=False):
-                self._write_piece(delivery, n_answered, lent.weights)
+                shard.buffer(inflight, index).copy_(values)
+            shard.arrived(inflight, index)
+            reply = reply or shard.reply_for(worker, wait=False)
+            while reply is not None and n_answered <= index and shard.ready(reply, inflight, n_answered, wait=False):
+                self._write_piece(inflight, n_answered, shared.weights)
                 n_answered += 1
-        answer = answer or shard.answer_for(worker, wait=True)
-        assert answer is not None
-        for index in range(n_answered, len(shard.pieces)):
-            shard.ready(answer, delivery, index, wait=True)
+        reply = reply or shard.reply_for(worker, wait=True)
+        assert reply is not None
+        for index in range(n_answered, len(shard.chunks)):
+            shard.ready(reply, inflight, index, wait=True)
             waited_s = waited_s or time.perf_counter() - began
-            self._write_piece(delivery, index, lent.weights)
-        if delivery.is_lent:
-            shard.give_back(delivery)
-        frames.send_bytes(self._line, self._head(answer, waited_s=waited_s))
+            self._write_piece(inflight, index, shared.weights)
+        if inflight.is_shared:
+            shard.detach_shared_memory(inflight)
+        frames.send_bytes(self._line, self._head(reply, waited_s=waited_s))
 
-    def _write_piece(self, delivery: InflightPush, index: int, weights: torch.Tensor) -> None:
-        piece = self._shard.pieces[index]
-        weights[piece.begin : piece.end].copy_(self._shard.answer(self._worker, delivery, index))
-        if piece.answers_pushes:
-            self._shard.leave_room(delivery, index)
+    def _write_piece(self, inflight: InflightPush, index: int, weights: torch.Tensor) -> None:
+        chunk = self._shard.chunks[index]
+        weights[chunk.begin : chunk.end].copy_(self._shard.reply(self._worker, inflight, index))
+        if chunk.returns_pushes:
+            self._shard.release_buffer(inflight, index)
 
-    def _receive_piece(self, room: torch.Tensor) -> None:
+    def _receive_piece(self, buffer: torch.Tensor) -> None:
         codec = self._shard.codec
         if codec is None:
-            frames.receive_into(self._connection, bytes_of(room))
+            frames.receive_into(self._connection, bytes_of(buffer))
             return
-        payload = torch.empty(codec.n_bytes(room.numel()), dtype=torch.uint8)
+        payload = torch.empty(codec.n_bytes(buffer.numel()), dtype=torch.uint8)
         frames.receive_into(self._connection, bytes_of(payload))
-        room.copy_(codec.decode(payload, n=room.numel()))
+        buffer.copy_(codec.decode(payload, n=buffer.numel()))
 
-    def _send(self, answer: SendAnswer, delivery: InflightPush | None, *, head: bytes, n_sent: int = 0) -> None:
-        """What is left of the weights, waiting for each piece."""
-        for index in range(n_sent, len(self._shard.pieces)):
-            self._shard.ready(answer, delivery, index, wait=True)
-            self._send_piece(delivery, index, head=head)
+    def _send(self, reply: SendReply, inflight: InflightPush | None, *, head: bytes, n_sent: int = 0) -> None:
+        """What is left of the weights, waiting for each chunk."""
+        for index in range(n_sent, len(self._shard.chunks)):
+            self._shard.ready(reply, inflight, index, wait=True)
+            self._send_piece(inflight, index, head=head)
             head = b""
         if head:  # a shard that holds nothing
             frames.send_bytes(self._line, head)
 
-    def _head(self, answer: SendAnswer, *, waited_s: float = 0.0) -> bytes:
+    def _head(self, reply: SendReply, *, waited_s: float = 0.0) -> bytes:
         shard = self._shard
         n_bytes, told, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
         return Header(
             Operation.WEIGHTS,
             n_bytes,
             flags=shard.agreed,
-            step=answer.version,
+            step=reply.version,
             value=told,
             weight=waited_s,
             number=clock,
         ).pack()
 
-    def _send_piece(self, delivery: InflightPush | None, index: int, *, head: bytes) -> None:
-        frames.send_together(self._line, head, bytes_of(self._shard.answer(self._worker, delivery, index)))
-        if delivery is not None and self._shard.pieces[index].answers_pushes:
-            self._shard.leave_room(delivery, index)
+    def _send_piece(self, inflight: InflightPush | None, index: int, *, head: bytes) -> None:
+        frames.send_together(self._line, head, bytes_of(self._shard.reply(self._worker, inflight, index)))
+        if inflight is not None and self._shard.chunks[index].returns_pushes:
+            self._shard.release_buffer(inflight, index)
 
     def _order(self, order: LeasedWork | Backoff | WaitAtBarrier) -> None:
-        """GRANT: step and, as value, the part. MEET: step, flags, and the members as JSON."""
+        """GRANT: step and, as value, the part. BARRIER: step, flags, and the members as JSON."""
         if isinstance(order, LeasedWork):
             frames.send(self._connection, Header(Operation.GRANT, 0, step=order.step, value=float(order.part)))
         elif isinstance(order, Backoff):
-            frames.send(self._connection, Header(Operation.HOLD, 0))
+            frames.send(self._connection, Header(Operation.BACKOFF, 0))
         else:
             content = json.dumps(order.members).encode()
             flags = frames.STOP * order.stop | frames.CHECKPOINT * order.checkpoint
-            frames.send(self._connection, Header(Operation.MEET, len(content), flags=flags, step=order.step), content)
+            frames.send(
+                self._connection, Header(Operation.BARRIER, len(content), flags=flags, step=order.step), content
+            )

@@ -1,7 +1,7 @@
 """What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
 
 All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down
-(journal.py) before it is answered; who did not hear an answer says the same again, under the same number.
+(journal.py) before it is answered; who did not hear an reply says the same again, under the same number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WorkerCoordination:
         self.gone: dict[int, bool] = {}
         self._waiting = waiting
         self._heard: dict[int, int] = {}  # by worker: the number of its last request
-        self._orders: dict[int, Order] = {}  # by worker: the answer to its last ask or attend, once there is one
+        self._orders: dict[int, Order] = {}  # by worker: the reply to its last ask or attend, once there is one
         self._participants = set(range(n_workers))
         self._totals = PendingSum()
         self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
@@ -80,7 +80,7 @@ class WorkerCoordination:
                 self._say("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
             generation = self._brought[worker]
             self._waiting.wait(lambda: self._totals.generation > generation)
-            return struct.pack(f"{len(self._totals.answer)}d", *self._totals.answer)
+            return struct.pack(f"{len(self._totals.reply)}d", *self._totals.reply)
 
     def come(self, worker: int) -> None:
         """One who had left is here again, or its successor. With the lock held."""
@@ -140,7 +140,7 @@ class WorkerCoordination:
             "heard": list(self._heard.items()),
             "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
             "participants": sorted(self._participants),
-            "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.answer],
+            "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.reply],
             "brought": list(self._brought.items()),
         }
 
@@ -150,8 +150,8 @@ class WorkerCoordination:
         self.gone, self._heard, self._brought = dict(state["gone"]), dict(state["heard"]), dict(state["brought"])
         self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
         self._participants = set(state["participants"])
-        rows, generation, answer = state["totals"]
-        self._totals = PendingSum(dict(rows), generation, tuple(answer))
+        rows, generation, reply = state["totals"]
+        self._totals = PendingSum(dict(rows), generation, tuple(reply))
 
     def _tell(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
         for order in orders.values():

@@ -1,4 +1,4 @@
-"""What is under way in a shard: pushes that arrive piece by piece, the versions they go into, sums of all workers."""
+"""What is under way in a shard: pushes that arrive chunk by chunk, the versions they go into, sums of all workers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from mlhub.runtime.ps.rules import Contribution
 
 @dataclass
 class InflightPush:
-    """A push under way. rooms: by piece, what was received and is not used up yet. n_arrived: pieces.
+    """A push under way. buffers: by chunk, what was received and is not used up yet. n_arrived: chunks.
 
-    is_lent: rooms are the worker's memory, which is its own again when it is answered.
-    is_repeated: it was used before the server died, and only its answer is missing.
+    is_shared: buffers are the worker's memory, which is the worker's again after the reply.
+    is_repeated: it was used before the server died, and only its reply is missing.
     """
 
     worker: int
-    rooms: list[Tensor | None]
+    buffers: list[Tensor | None]
     number: int = 0
     is_repeated: bool = False
     n_arrived: int = 0
     is_over: bool = False  # nothing more of it will come
     is_discarded: bool = False
-    is_lent: bool = False
+    is_shared: bool = False
     version: int | None = None  # that it goes into, once this is decided
 
 
 @dataclass
 class PendingVersion:
-    """A version that is being made. n_missing: by piece, how many of its pushes have not arrived there."""
+    """A version that is being made. n_missing: by chunk, how many of its pushes have not arrived there."""
 
     version: int
     parts: list[tuple[Contribution, InflightPush]]
@@ -40,8 +40,8 @@ class PendingVersion:
 
 @dataclass
 class PendingSum:
-    """Something that every participant brings once, and all get the answer to."""
+    """A sum to which every participant contributes once, and which all of them receive."""
 
     rows: dict[int, tuple[float, ...]] = field(default_factory=dict)
     generation: int = 0
-    answer: tuple[float, ...] = ()
+    reply: tuple[float, ...] = ()

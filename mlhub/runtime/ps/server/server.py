@@ -158,7 +158,7 @@ class Server:
             if self._tls is not None:
                 connection = TlsSocket(connection, self._tls, is_server=True)
             caller = admit(
-                connection, secret=self._secret, attempt=self._attempt, life=self._life, why_not=self._why_not
+                connection, secret=self._secret, attempt=self._attempt, incarnation=self._life, why_not=self._why_not
             )
             worker, purpose = caller.index, caller.purpose
         except (StrangerError, NoWayBackError, OSError) as error:
@@ -168,7 +168,7 @@ class Server:
         tune(connection)
         with self._changed:
             self._connections.append(connection)
-            if purpose is Purpose.ANSWERS:
+            if purpose is Purpose.WEIGHTS_ONLY:
                 self._lines[worker] = connection
                 self._changed.notify_all()
                 return
@@ -183,10 +183,10 @@ class Server:
                 return
             self._came.add(worker)
             self._present.add(worker)
-        if worker in self._awaited and caller.known_life is None:
+        if worker in self._awaited and caller.known_incarnation is None:
             self._shard.leave(worker, f"Worker {worker} died while the server was away.")
             self._are_back({worker})
-        line = self._line_of(worker) if purpose is Purpose.TRAINING_APART else None
+        line = self._weights_connection_of(worker) if purpose is Purpose.PUSHES_ONLY else None
         on_return = functools.partial(self._are_back, {worker})
         conversation = ServerConnection(self._shard, connection, worker, line=line, on_return=on_return)
         reason = self._converse(conversation, worker, purpose)
@@ -203,7 +203,7 @@ class Server:
         if self._refusal is not None:
             return self._refusal
         was_lost = self._shard.assembly.gone.get(caller.index) is False
-        if caller.known_life is not None and (was_lost or caller.known_life == self._life):
+        if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._life):
             return "it was not heard of in time, and others have taken over what it had"
         return None
 
@@ -218,7 +218,7 @@ class Server:
             return f"Worker {worker}: {error}"
         return None
 
-    def _line_of(self, worker: int) -> socket.socket | None:
+    def _weights_connection_of(self, worker: int) -> socket.socket | None:
         """The connection for weights that the worker has made before this one, and that another thread is taking in."""
         with self._changed:
             self._changed.wait_for(lambda: worker in self._lines, TIMEOUT_S)

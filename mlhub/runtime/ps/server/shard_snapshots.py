@@ -1,7 +1,7 @@
 """What a server leaves on its disk, so that it can go on in its place after it died: its shard, now and then, and the
 journal of what workers did together, always.
 
-The shard is copied a piece at a time, while others are trained on: pieces are of different moments, and each knows
+The shard is copied a chunk at a time, while others are trained on: chunks are of different moments, and each knows
 whose pushes are in it. File: per part a line of JSON, which names its tensors, and then their bytes.
 """
 
@@ -61,8 +61,8 @@ class SnapshotWriter:
             shard.take_up(head)
             for part, tensors in parts:
                 used = dict(part["used"])
-                if "piece" in part:
-                    shard.pieces[part["piece"]].take_up(StoredPush(tensors, used), version=head["rule"]["version"])
+                if "chunk" in part:
+                    shard.chunks[part["chunk"]].take_up(StoredPush(tensors, used), version=head["rule"]["version"])
                 else:
                     shard.tables[part["table"]].take_up(part["begin"], part["end"], tensors, used)
         shard.assembly.restore(self._journal)
@@ -86,9 +86,9 @@ class SnapshotWriter:
         new, at = self._path.with_suffix(".new"), time.time()
         with new.open("wb") as file:
             _write(file, {"at": at, **shard.state()}, {})
-            for index, piece in enumerate(shard.pieces):
-                kept = piece.keep()
-                _write(file, {"piece": index, "used": list(kept.used.items())}, kept.tensors)
+            for index, chunk in enumerate(shard.chunks):
+                kept = chunk.keep()
+                _write(file, {"chunk": index, "used": list(kept.used.items())}, kept.tensors)
             for index, table in enumerate(shard.tables):
                 for begin, end, tensors, used in table.keep():
                     _write(file, {"table": index, "begin": begin, "end": end, "used": list(used.items())}, tensors)

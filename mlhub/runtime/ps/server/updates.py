@@ -1,6 +1,6 @@
 """What a version does to a stretch of weights: an optimiser's step, a sum of deltas, or an elastic pull. Pure tensors.
 
-Each works on any stretch alone, so that a shard can be updated piece by piece while the rest is still under way.
+Each works on any stretch alone, so that a shard can be updated chunk by chunk while the rest is still under way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ShardUpdate(Protocol):
     def apply(self, pushed: Sequence[tuple[float, Tensor]], *, version: int) -> None:
         """Makes the weights of `version` (from 1). May write into the pushed tensors."""
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:
         """What the worker is sent for its push; None when it only asked."""
 
 
@@ -34,7 +34,7 @@ class GradientStep:
         self._set_version(version)
         self._step()
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
         return weights
 
 
@@ -55,7 +55,7 @@ class PlainStep:
         for weights, place, group in self._stretches:
             weights.add_(gradient[place], alpha=-float(group["lr"]))
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002 (the protocol's signature)
         return weights
 
 
@@ -69,7 +69,7 @@ class AddDelta:
         for scale, delta in pushed:
             self._weights.add_(delta, alpha=scale)
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002
         return weights
 
 
@@ -82,7 +82,7 @@ class Gather:
     def apply(self, pushed: Sequence[tuple[float, Tensor]], *, version: int) -> None:  # noqa: ARG002
         self._into.copy_(summed(pushed))
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:  # noqa: ARG002
         return weights
 
 
@@ -107,7 +107,7 @@ class Elastic:
         """The worker's half of an exchange whose other half the centre has had: only the worker moves."""
         theirs.sub_((theirs - self._centre).mul_(self._alpha))
 
-    def answer(self, weights: Tensor, pushed: Tensor | None) -> Tensor:
+    def reply(self, weights: Tensor, pushed: Tensor | None) -> Tensor:
         return weights if pushed is None else pushed
 
 

@@ -3,7 +3,7 @@
 Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, number Q,
 CRC-32 of it all I. step: the version of the weights, or a step of training. weight: of a push, its part of a batch; of
 weights in shared memory, the seconds before they began to come. number: of a request, by which a repeated one is known
-(requests.py); of an answer to a push, the worker's clock.
+(request_numbers.py); of an answer to a push, the worker's clock.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HEADER = struct.Struct(">4sBBHIQQddQ")
 _CHECK = struct.Struct(">I")
 HEADER_BYTES = _HEADER.size + _CHECK.size
 CHUNK_BYTES = 2**20
-SMALL_BYTES = 64 * 2**10  # sent in one piece with its header
+SMALL_BYTES = 64 * 2**10  # sent together with its header
 MAX_JSON_BYTES = 64 * 2**20
 STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
-WISHES = STOP | CHECKPOINT
-QUIET = 4  # flag of PUSH: no weights are wanted back
-SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (sharing.py)
-RESTING = 16  # flag of RETURN: nobody needs to wait for the worker
+CONTROL_FLAGS = STOP | CHECKPOINT
+WITHOUT_REPLY = 4  # flag of PUSH: no weights are wanted back
+SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (shared_memory.py)
+IS_IDLE = 16  # flag of RETURN: nobody needs to wait for the worker
 
 
 class Operation(IntEnum):
@@ -48,19 +48,19 @@ class Operation(IntEnum):
     OK = 12
     BYE = 13
     ERROR = 14
-    LEASE = 15  # a worker asks for a batch, and is answered GRANT or HOLD
-    ATTEND = 16  # it has nothing to do, and is answered GRANT or MEET in due time
+    LEASE = 15  # a worker requests a batch; the reply is GRANT or BACKOFF
+    WAIT_AT_BARRIER = 16  # an idle worker waits; the reply is GRANT or BARRIER in due time
     GRANT = 17
-    HOLD = 18
-    MEET = 19
-    REST = 20  # nobody needs to wait for this worker until it pushes again
+    BACKOFF = 18
+    BARRIER = 19
+    IDLE = 20  # nobody needs to wait for this worker until it pushes again
     ROWS_PULL = 22  # rows.py
     ROWS_PUSH = 23
     CALL = 24  # tables/calls.py
     REPLY = 25
     SHARE = 26  # sharing.py
     RETURN = 27  # a worker says where it is to a server that came back
-    OWED = 21  # what a worker's compressed pushes left out so far, for the next snapshot
+    RESIDUAL = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 
 class FrameError(Exception):

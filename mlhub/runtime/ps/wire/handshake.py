@@ -1,9 +1,9 @@
-"""Both ends prove that they hold the gang's secret before anything else is said; a stranger learns nothing.
+"""Both ends prove that they hold the gang's secret before any other message; a stranger learns nothing.
 
 worker: HELLO {attempt, index, nonce} -> server: CHALLENGE {nonce, proof} -> worker: PROOF {proof} -> server: WELCOME
 
-A server that died and came back lives its next life; a worker that knew an earlier one says so. Whom it has done with
-is told that there is no way back: a worker whose connection broke was counted out, unless it was the server that died.
+A server that restarted is in its next incarnation, and a worker that knew an earlier one names it. A worker whose
+connection broke while the server lived was counted out, and is refused when it returns.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Purpose(StrEnum):
     """What a connection is for."""
 
     TRAINING = "training"
-    TRAINING_APART = "training apart"  # weights go by another, which was made before
-    ANSWERS = "answers"  # that other
+    PUSHES_ONLY = "pushes only"  # weights are received on another connection, which was made before
+    WEIGHTS_ONLY = "weights only"  # that other connection
     ORDERS = "orders"  # work, while an exchange is under way
     SNAPSHOTS = "snapshots"
     TABLES = "tables"  # of scripts: mlhub.runtime.compat.tables
 
     @property
     def is_training(self) -> bool:
-        return self in (Purpose.TRAINING, Purpose.TRAINING_APART)
+        return self in (Purpose.TRAINING, Purpose.PUSHES_ONLY)
 
 
 class StrangerError(Exception):
@@ -44,25 +44,31 @@ class StrangerError(Exception):
 
 
 class NoWayBackError(PeerLostError):
-    """The server is there, and has done with this worker, or with the gang."""
+    """The server is there, and refuses this worker for good."""
 
 
 @dataclass(frozen=True)
 class HandshakeCaller:
-    """known_life: of the server, when the worker comes back."""
+    """known_incarnation: of the server, when the worker comes back."""
 
     index: int
     purpose: Purpose
-    known_life: int | None
+    known_incarnation: int | None
 
 
 def greet(
     connection: socket.socket, *, secret: bytes, attempt: str, index: int, purpose: Purpose,
-    known_life: int | None = None,
+    known_incarnation: int | None = None,
 ) -> int:  # fmt: skip
-    """The worker's side; returns which life the server is in. Raises StrangerError, PeerLostError."""
+    """The worker's side; returns which incarnation the server is in. Raises StrangerError, PeerLostError."""
     nonce = secrets.token_hex(16)
-    hello = {"attempt": attempt, "index": index, "nonce": nonce, "purpose": purpose, "known_life": known_life}
+    hello = {
+        "attempt": attempt,
+        "index": index,
+        "nonce": nonce,
+        "purpose": purpose,
+        "known_incarnation": known_incarnation,
+    }
     send_json(connection, Operation.HELLO, hello, sender=index)
     try:
         challenge = receive_json(connection, Operation.CHALLENGE)
@@ -71,14 +77,14 @@ def greet(
         send_json(connection, Operation.PROOF, {"proof": _proof(secret, "worker", attempt, challenge["nonce"], nonce)})
         welcome = receive_json(connection, Operation.WELCOME)
         if welcome["refusal"] is not None:
-            raise NoWayBackError(f"The parameter server takes nobody back: {welcome['refusal']}")
-        return int(welcome["life"])
+            raise NoWayBackError(f"The parameter server refuses this worker: {welcome['refusal']}")
+        return int(welcome["incarnation"])
     except (FrameError, KeyError, TypeError, ValueError) as error:
         raise StrangerError(f"The parameter server did not accept this worker: {error}") from error
 
 
 def admit(
-    connection: socket.socket, *, secret: bytes, attempt: str, life: int = 0,
+    connection: socket.socket, *, secret: bytes, attempt: str, incarnation: int = 0,
     why_not: Callable[[HandshakeCaller], str | None] = lambda _: None,
 ) -> HandshakeCaller:  # fmt: skip
     """The server's side: who the worker is, and what the connection is for. why_not: a reason to send it away.
@@ -94,11 +100,11 @@ def admit(
         nonce = secrets.token_hex(16)
         proof = _proof(secret, "server", attempt, theirs, nonce)
         send_json(connection, Operation.CHALLENGE, {"nonce": nonce, "proof": proof})
-        answer = receive_json(connection, Operation.PROOF)
-        if not _is_right(secret, "worker", attempt, nonce, theirs, answer["proof"]):
+        reply = receive_json(connection, Operation.PROOF)
+        if not _is_right(secret, "worker", attempt, nonce, theirs, reply["proof"]):
             raise StrangerError("It does not know the gang's secret.")
         refusal = why_not(caller)
-        send_json(connection, Operation.WELCOME, {"life": life, "refusal": refusal})
+        send_json(connection, Operation.WELCOME, {"incarnation": incarnation, "refusal": refusal})
         if refusal is not None:
             raise NoWayBackError(refusal)
     except NoWayBackError:
@@ -112,7 +118,7 @@ def admit(
 
 
 def _caller(hello: Mapping[str, Any]) -> HandshakeCaller:
-    known = hello["known_life"]
+    known = hello["known_incarnation"]
     return HandshakeCaller(int(hello["index"]), Purpose(hello["purpose"]), None if known is None else int(known))
 
 

@@ -27,7 +27,7 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW if sys.platform == "linux" else
 
 
 @dataclass(frozen=True)
-class Lent:
+class SharedStretch:
     """A server's view of a worker's stretch of the model. Both of shape (n_elements of the shard,)."""
 
     gradient: Tensor
@@ -71,10 +71,10 @@ def shared_or_none(n_elements: int) -> SharedBuffer | None:
     return None
 
 
-def take(connection: socket.socket, header: Header) -> Lent:
+def take(connection: socket.socket, header: Header) -> SharedStretch:
     """What a worker offers. Raises PeerLostError, FrameError for a file that is not as it says."""
-    told = frames.receive_json_of(connection, header)
-    n_elements, begin, end = (int(told[key]) for key in ("n_elements", "begin", "end"))
+    offer = frames.receive_json_of(connection, header)
+    n_elements, begin, end = (int(offer[key]) for key in ("n_elements", "begin", "end"))
     try:
         _, files, _, _ = socket.recv_fds(connection, 1, 1)
     except OSError as error:
@@ -89,7 +89,7 @@ def take(connection: socket.socket, header: Header) -> Lent:
         for file in files:
             os.close(file)
     frames.send(connection, Header(Operation.OK, 0))
-    return Lent(gradient[begin:end], weights[begin:end])
+    return SharedStretch(gradient[begin:end], weights[begin:end])
 
 
 def _is_sealed(file: int, n_bytes: int) -> bool:

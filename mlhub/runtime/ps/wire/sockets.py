@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import torch
 
-FAR_BYTES = 4 * 2**20  # of a connection's buffers: room for some pieces on the way
+FAR_BYTES = 4 * 2**20  # of a connection's buffers: room for some chunks on the way
 LOOPBACK_BYTES, UNIX_BYTES = 2**20, 2**19  # on one machine what is under way should stay in the processors' caches
 N_WAITING = 64
 

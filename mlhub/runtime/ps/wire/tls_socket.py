@@ -1,4 +1,4 @@
-"""A TLS connection that talks to the kernel in large pieces.
+"""A TLS connection with large reads and writes of the kernel.
 
 Python's SSLSocket makes a call for every record of 16 kB and two to read one, and wakes the other end as often. Here
 records are made and opened in memory, and a quarter of a megabyte at once is sent or received.

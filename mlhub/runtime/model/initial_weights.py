@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.importers.file_signatures import HEAD_BYTES, kind_of_head
+from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
 
 NAME = "INITIAL_WEIGHTS"
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # under which checkpoints keep the weights
