@@ -9,8 +9,8 @@ from watched_model import build_model, build_optimizer, loss
 
 from mlhub.runtime.errors import NotANumberError
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator
 from mlhub.runtime.strategies.synchronous.all_reduce import AllReduce
-from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator
 from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
 __all__ = ["build_model", "build_optimizer", "loss"]

@@ -1,14 +1,15 @@
-"""What may go wrong in a trainer, and the exit code and cause that each is told by."""
+"""The errors that end a pod's main process, and the exit code, cause and message of each."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from mlhub.wire.exits import Cause, ExitCode
 
 
 class BadInputError(Exception):
-    """A file or a declaration that cannot be used: names the field and the remedy."""
+    """A file or a declaration cannot be used. The error names the field and the remedy."""
 
     def __init__(self, message: str, *, field: str, remedy: str, code: str = "invalid_file") -> None:
         super().__init__(message)
@@ -19,7 +20,7 @@ class BadInputError(Exception):
 
 
 class PeerLostError(Exception):
-    """Another member of the gang went away, or never came."""
+    """Another member of the gang is gone, or never came."""
 
 
 class GangTimeoutError(Exception):
@@ -31,7 +32,7 @@ class NotANumberError(Exception):
 
 
 class PreemptedError(Exception):
-    """Asked to leave; everything is saved."""
+    """The platform asked this worker to leave, and everything is saved."""
 
 
 _PEER = re.compile(r"closed by peer|Connection reset|gloo|Broken pipe|recvValue failed|Timed out waiting|NCCL", re.I)
@@ -39,7 +40,7 @@ _MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 
 
 def classify(error: BaseException) -> tuple[ExitCode, Cause]:
-    """Exit code and cause of what ended a trainer. What nobody foresaw was raised by the user's code."""
+    """Returns the exit code and the cause of an error. Whatever is not recognised comes from the user's code."""
     if isinstance(error, PreemptedError):
         return ExitCode.PREEMPTED, Cause.PREEMPTED
     if isinstance(error, BadInputError):
@@ -56,12 +57,28 @@ def classify(error: BaseException) -> tuple[ExitCode, Cause]:
     return ExitCode.USER_CODE, Cause.USER_CODE
 
 
-def told(error: BaseException) -> str:
-    """What a person reads of it, with the remedy where one is known."""
+def describe_error(error: BaseException, *, code: Path | None = None) -> str:
+    """The message that a person reads, with the remedy where one is known.
+
+    code: the folder of the user's unpacked package, if there is one.
+    """
     if isinstance(error, BadInputError):
         return f"{error.message} {error.remedy}"
-    said = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.partition(".")[0]
-        said += f". The image has no {package}: put it into the zip, or ask an administrator to add it to the image."
-    return said
+        message += f". {_remedy_for_import(error.name.partition('.')[0], code)}"
+    return message
+
+
+def _remedy_for_import(name: str, code: Path | None) -> str:
+    """Advice for a module that was not found: it may lie in a folder of the package that is not searched."""
+    found = [] if code is None else [*code.rglob(f"{name}.py"), *code.rglob(f"{name}/__init__.py")]
+    if code is None or not found:
+        return f"The image has no {name}: put it into the zip, or ask an administrator to add it to the image."
+    path = min(found, key=lambda path: (len(path.parts), path)).relative_to(code)
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    module = ".".join([*folder.parts, name])
+    return (
+        f"The zip has {path}, but Python searches the script's own folder and the top of the zip only: "
+        f"import it as {module}, or move it there."
+    )

@@ -12,7 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.data.readers.moments import shaped
+from mlhub.runtime.data.moments import shaped
 
 FURTHEST = 10.0  # deviations from the mean: one wild value must not outweigh a batch
 Facts = Mapping[str, Any]

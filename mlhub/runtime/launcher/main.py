@@ -69,7 +69,7 @@ class Launcher:
         )
         with self.pod.output.open("ab") as output:
             self.trainer = subprocess.Popen(
-                [sys.executable, "-m", "mlhub.runtime.trainer"],
+                [sys.executable, "-m", "mlhub.runtime.roles"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

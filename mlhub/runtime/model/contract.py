@@ -29,8 +29,8 @@ from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.importers import initial as initial_weights
 from mlhub.runtime.model.builtin import BUILTINS
-from mlhub.runtime.model.ftrl import FTRL
 from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.launch import ModelSpec
 
 OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")

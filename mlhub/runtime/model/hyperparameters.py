@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.trainer.learning_rates import SCHEDULES, Rates
+from mlhub.runtime.optimization.learning_rates import SCHEDULES, Rates
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
 
 # Kernels take this many elements at once and round the few that are left another way: cuts in between would be seen.

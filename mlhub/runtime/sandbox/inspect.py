@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.data import archives
-from mlhub.runtime.errors import BadInputError, classify, told
+from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -112,7 +112,7 @@ def _problem(error: BaseException) -> dict[str, str]:
         remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
         return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
     remedy = "Correct the code and upload it again."
-    return {"code": "user_code", "field": "file", "message": told(error)[:2000], "remedy": remedy, **where}
+    return {"code": "user_code", "field": "file", "message": describe_error(error)[:2000], "remedy": remedy, **where}
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
 from mlhub.runtime.heartbeat import Heartbeat
-from mlhub.runtime.trainer.gradient_noise import Sample
-from mlhub.runtime.trainer.learning_rates import Rates
+from mlhub.runtime.optimization.gradient_noise import Sample
+from mlhub.runtime.optimization.learning_rates import Rates
 
 
 @dataclass(frozen=True)

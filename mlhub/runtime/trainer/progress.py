@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mlhub.runtime.model.hyperparameters import Settings, is_better_when_low
+from mlhub.runtime.optimization.gradient_noise import NoiseScale
 from mlhub.runtime.strategies.protocol import StepResult, TrainingPosition
 from mlhub.runtime.trainer import gpu_usage
-from mlhub.runtime.trainer.gradient_noise import NoiseScale
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.report import ProgressReport

@@ -17,7 +17,7 @@ from mlhub.runtime.compat import kv
 from mlhub.runtime.compat.kv.optimizers import read_off
 from mlhub.runtime.compat.kv.sending import Sender
 from mlhub.runtime.compat.kv.store import KVStore
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode
 from tests.runtime.compat.tables.servers import TableGang

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from mlhub.runtime.data import readers
+from mlhub.runtime.data.moments import Moments, trained
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
-from mlhub.runtime.data.readers.moments import Moments, trained
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec

@@ -9,8 +9,8 @@ from mlhub.runtime.data import augmentation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import default_optimizer
 from mlhub.runtime.model.hyperparameters import Settings, check_declared, read_settings
+from mlhub.runtime.optimization.learning_rates import Rates, Scheduled
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.trainer.learning_rates import Rates, Scheduled
 from mlhub.runtime.trainer.progress import Goal
 
 

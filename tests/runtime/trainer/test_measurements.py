@@ -15,8 +15,8 @@ import torch
 
 from mlhub.runtime import heartbeat
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator, NoiseScale, Sample
 from mlhub.runtime.trainer.gpu_usage import Gpu, GpuUse
-from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator, NoiseScale, Sample
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
@@ -33,8 +33,8 @@ def gradient(random: torch.Generator, n_examples: int) -> torch.Tensor:
 
 
 def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
     random, gauge, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
         gauge.look([gradient(random, BATCH)], weight=1.0, is_first=True, is_last=True)
@@ -44,8 +44,8 @@ def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.Mon
 
 
 def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
     random, gauge, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
         summed = torch.zeros(DIMENSIONS)
@@ -58,8 +58,8 @@ def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pyte
 
 
 def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.trainer.gradient_noise.COST", 1e9)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
     random, scale = torch.Generator().manual_seed(3), NoiseScale()
     juries = [GradientNoiseEstimator(4) for _ in range(4)]
     for _ in range(200):

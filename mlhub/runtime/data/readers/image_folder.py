@@ -14,8 +14,8 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.data.moments import Moments, trained
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.moments import Moments, trained
 from mlhub.runtime.data.readers.npz import png
 from mlhub.runtime.errors import BadInputError
 

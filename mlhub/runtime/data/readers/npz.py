@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image
 
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.data.moments import Moments, trained
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.moments import Moments, trained
 from mlhub.runtime.errors import BadInputError
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."

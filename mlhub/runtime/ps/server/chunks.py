@@ -11,6 +11,8 @@ from torch import Tensor
 
 from mlhub.runtime.checkpoints.optimizer_state import Joined, Owned, collect, restore
 from mlhub.runtime.compression.codecs import Codec
+from mlhub.runtime.optimization import learning_rates
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.rules import Rule
@@ -18,8 +20,6 @@ from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compens
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
 from mlhub.runtime.ps.wire.frames import CHUNK_BYTES
 from mlhub.runtime.ps.wire.request_numbers import is_heard
-from mlhub.runtime.trainer import learning_rates
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 PIECE_ELEMENTS = CHUNK_BYTES // 4
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step

@@ -17,6 +17,7 @@ from torch import Tensor
 from mlhub.runtime.checkpoints.optimizer_state import join
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.compression.codecs import Codec, codec_for
+from mlhub.runtime.optimization import learning_rates
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import BatchLease, Leases
@@ -27,7 +28,6 @@ from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import InflightPush, PendingVersion
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.wire.frames import WISHES, Header
-from mlhub.runtime.trainer import learning_rates
 from mlhub.wire.report import MAX_STALENESS
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, WaitAtBarrier
@@ -17,7 +18,6 @@ from mlhub.runtime.ps.wire.frames import CHECKPOINT, STOP
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
 from mlhub.runtime.strategies.synchronous.parameter_server import Connected
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 
 class Asynchronous(Connected):

@@ -21,6 +21,7 @@ from torch.distributed.pipelining import PipelineStage
 from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.strategies.model_parallel.pipeline_schedules import AnySchedule, Ordering, replicas_for
 from mlhub.runtime.strategies.model_parallel.stages import StageLayer, layers_of, most_stages, stages
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
@@ -28,7 +29,6 @@ from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
 from mlhub.runtime.strategies.toolkit.gradient_hooks import ring_bytes
 from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 
 class PipelineParallel(ProcessGroupStrategy):

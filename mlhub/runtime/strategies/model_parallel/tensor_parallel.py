@@ -24,11 +24,11 @@ from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, Ro
 from mlhub.runtime.checkpoints.optimizer_state import join
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.strategies.model_parallel.linear_pairs import pairs_of
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
 from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 
 class TensorParallel(ProcessGroupStrategy):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mlhub.runtime.checkpoints.optimizer_state import join, owed
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
+from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
@@ -37,7 +38,6 @@ from mlhub.runtime.strategies.protocol import (
 from mlhub.runtime.strategies.toolkit import flat_parameters
 from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
-from mlhub.runtime.trainer.gradient_noise import LocalNoiseEstimator
 from mlhub.wire.launch import DataPlane
 
 

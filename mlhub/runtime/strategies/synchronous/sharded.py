@@ -16,13 +16,13 @@ from torch import nn
 
 from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPosition
 from mlhub.runtime.strategies.toolkit import flat_parameters
 from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
 from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 
 class Sharded(ProcessGroupStrategy):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.strategies.protocol import Losses
-from mlhub.runtime.trainer.gradient_noise import LocalNoiseEstimator
 
 
 def accumulate(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
 from mlhub.runtime.compression.codecs import Codec, ErrorFeedback, codec_for
-from mlhub.runtime.strategies.synchronous.adasum import adasum
+from mlhub.runtime.strategies.toolkit.adasum import adasum
 
 Reduced = torch.futures.Future[Tensor]
 Named = Sequence[tuple[str, nn.Parameter]]

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from mlhub.runtime.checkpoints.optimizer_state import NOTHING, Owned, collect, join, restore
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
+from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
+from mlhub.runtime.optimization.learning_rates import Scheduled
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
 from mlhub.runtime.strategies.protocol import ControlFlags, Lockstep, StepResult, TrainingPosition
 from mlhub.runtime.strategies.toolkit import flat_parameters
-from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 AGREE_EVERY_S = 0.5  # how often workers ask each other whether to stop or save
 MAX_STEPS_BETWEEN = 50

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mlhub.runtime.compat.tables.updates import TableUpdate
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 
 TWINS: list[tuple[str, dict[str, float], type[torch.optim.Optimizer], dict[str, Any]]] = [
     ("sgd", {"learning_rate": 0.1}, torch.optim.SGD, {"lr": 0.1}),

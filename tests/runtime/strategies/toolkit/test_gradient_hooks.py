@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from mlhub.runtime.strategies.synchronous.adasum import adasum, combine
+from mlhub.runtime.strategies.toolkit.adasum import adasum, combine
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

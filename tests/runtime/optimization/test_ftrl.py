@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

@@ -8,7 +8,7 @@ import sys
 FORKS = """
 import os, sys, threading
 import torch
-from mlhub.runtime.trainer.server_process import renew_threads
+from mlhub.runtime.roles.server_setup import renew_threads
 
 torch.set_num_threads(2)
 numbers = torch.ones(1_000_000)
