@@ -28,5 +28,5 @@ def _backward(_self: AllReduce, found: torch.Tensor, *, is_last: bool) -> None: 
 
 TrainingReporter.step = _step  # type: ignore[method-assign,assignment]
 AllReduce._backward = _backward  # type: ignore[method-assign]
-Heartbeat.beat = lambda *_, **__: None  # type: ignore[method-assign]
+Heartbeat.record = lambda *_, **__: None  # type: ignore[method-assign]
 GradientNoiseEstimator.is_due = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]

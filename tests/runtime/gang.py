@@ -201,7 +201,7 @@ class Gang:
         return found
 
     def bytes_sent(self) -> float:
-        """By worker 0 a step, on the wire: as the kernel counted, evaluations and meetings included."""
+        """By worker 0 a step, on the wire: as the kernel counted, evaluations and barriers included."""
         told, sent, before = self.reports("progress"), 0.0, 0
         for report in told:
             sent, before = sent + report["bytes_sent"] * (report["steps_done"] - before), report["steps_done"]

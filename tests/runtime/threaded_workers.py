@@ -14,8 +14,8 @@ from torch.testing._internal.distributed.multi_threaded_pg import _install_threa
 
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import parse
-from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPosition
-from mlhub.runtime.strategies.registry import STRATEGIES
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPlan
+from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.runtime.strategies.toolkit.process_group import ProcessGroupStrategy
 from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
 
@@ -33,7 +33,7 @@ def together(
     strategy: Mapping[str, Any], *, n_workers: int, steps: int, folder: Path,
     loss: Callable[[int, int, nn.Module], torch.Tensor], look: Look, rate: float = 0.1, momentum: float = 0.0,
 ) -> list[list[object]]:  # fmt: skip
-    """By worker, what look(rank, strategy, order, model) found after every step and at every meeting.
+    """By worker, what look(rank, strategy, order, model) found after every step and at every barrier.
 
     loss: of worker and step; each worker has an equal share of the batch. The optimiser is SGD.
     """
@@ -47,9 +47,7 @@ def together(
         worker = _worker(strategy, rank, n_workers, folder, store)
         model = Point()
         optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
-        called = worker.prepare(
-            model, optimizer, resume=None, course=TrainingPosition(steps=steps, steps_per_epoch=steps)
-        )
+        called = worker.prepare(model, optimizer, resume=None, plan=TrainingPlan(steps=steps, steps_per_epoch=steps))
         while True:
             order = worker.next(ControlFlags())
             if isinstance(order, Barrier):
@@ -88,12 +86,12 @@ def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path
         training=TrainingSpec(1, 1, strategy=dict(strategy)), checkpoint_uri=folder.as_uri(), start_timeout_s=20,
         worker_addresses=(),
     )  # fmt: skip
-    kind = STRATEGIES[spec.name]
+    kind = implementation_of(spec.name)
     assert isinstance(kind, type)
     assert issubclass(kind, ProcessGroupStrategy)
 
     class InThread(kind):  # type: ignore[misc, valid-type]
-        def join_group(self) -> None:
+        def create_process_group(self) -> None:
             dist.init_process_group("threaded", rank=rank, world_size=n_workers, store=store)
 
     return InThread(Pod(told, folder, "", "", b"", folder), spec)

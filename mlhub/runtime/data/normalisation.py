@@ -1,6 +1,6 @@
 """Numbers in standard units, mean 0 and deviation 1: what the usual preprocess, loss and metrics see of a dataset.
 
-Rates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
+LearningRates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
 """
 
 from __future__ import annotations

@@ -98,7 +98,9 @@ class Launcher:
         if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
-        watch = Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.pulse)
+        watch = (
+            Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.heartbeat)
+        )
         watch.start()
         return watch
 

@@ -19,7 +19,7 @@ PERIOD_S = 1.0
 
 
 class Watchdog(threading.Thread):
-    """pulse: of a worker (beats.py); reports: of a script instead. The trainer starts at about the same time."""
+    """pulse: of a worker (heartbeat.py); reports: of a script instead. The trainer starts at about the same time."""
 
     def __init__(
         self, reporter: Reporter, *, pulse: Path | None = None, reports: Path | None = None, still_s: float = STILL_S
@@ -53,7 +53,7 @@ class Watchdog(threading.Thread):
         is_told = self._told_at is not None and now - self._told_at < AGAIN_S
         if now - self._moved_at >= self._still_s and not is_told:
             self._told_at = now
-            step, doing = (beat.step, beat.doing) if beat is not None else (0, "compute" if self._reports else "start")
+            step, doing = (0, "compute" if self._reports else "start") if beat is None else (beat.step, beat.activity)
             self._tell("stalled", step=step, doing=doing, still_s=round(now - self._moved_at, 1))
 
     def _has_reported(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.optimization.learning_rates import SCHEDULES, Rates
+from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
@@ -43,8 +43,8 @@ class Settings:
     evaluate_first: bool | None = None
     evaluate_only: bool = False
 
-    def rates(self, steps: int) -> Rates:
-        return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
+    def rates(self, steps: int) -> LearningRates:
+        return LearningRates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
 
 
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:

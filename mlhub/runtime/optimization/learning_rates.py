@@ -1,4 +1,4 @@
-"""The learning rate over the steps of a training, as a factor of the rate that the optimiser was built with."""
+"""Learning-rate schedules: the rate of a step as a factor of the rate that the optimiser was built with."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ SCHEDULES = ("constant", "linear", "cosine")
 
 
 @dataclass(frozen=True)
-class Rates:
-    """warmup_steps: the factor rises evenly from warmup_from to 1. final: after the last step (linear, cosine)."""
+class LearningRates:
+    """A schedule over `steps` steps.
+
+    warmup_steps: the factor rises evenly from warmup_from to 1. final: the factor after the last step (linear, cosine).
+    """
 
     steps: int
     schedule: str = "constant"
@@ -21,24 +24,24 @@ class Rates:
     warmup_from: float = 0.0
 
     def factor(self, step: int) -> float:
-        """Of the step, counted from 0. A pure function: a resumed training goes on as if nothing had happened."""
+        """The factor of a step, counted from 0. It is a pure function, so a resumed training continues unchanged."""
         if step < self.warmup_steps:
             return self.warmup_from + (1.0 - self.warmup_from) * (step + 1) / (self.warmup_steps + 1)
         if self.schedule == "constant":
             return 1.0
-        done = min(1.0, (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps))
-        left = 1.0 - done if self.schedule == "linear" else (1.0 + math.cos(math.pi * done)) / 2
-        return self.final + (1.0 - self.final) * left
+        progress = min(1.0, (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps))
+        remaining = 1.0 - progress if self.schedule == "linear" else (1.0 + math.cos(math.pi * progress)) / 2
+        return self.final + (1.0 - self.final) * remaining
 
     @property
     def is_constant(self) -> bool:
         return self.schedule == "constant" and self.warmup_steps == 0
 
 
-class Scheduled:
-    """Sets the rates of an optimiser's groups, which it was built with, by the step."""
+class LearningRateScheduler:
+    """Sets the rates of an optimiser's parameter groups by the step, from the rates that they were built with."""
 
-    def __init__(self, groups: Sequence[dict[str, Any]], rates: Rates) -> None:
+    def __init__(self, groups: Sequence[dict[str, Any]], rates: LearningRates) -> None:
         self._groups, self._rates = groups, rates
         self._initial = [float(group["lr"]) for group in groups]
 
@@ -50,5 +53,6 @@ class Scheduled:
             group["lr"] = initial * factor
 
 
-def from_json(raw: Mapping[str, Any] | None) -> Rates:
-    return Rates(steps=1) if raw is None else Rates(**raw)
+def from_json(raw: Mapping[str, Any] | None) -> LearningRates:
+    """The schedule of its fields; None: a constant rate."""
+    return LearningRates(steps=1) if raw is None else LearningRates(**raw)

@@ -56,7 +56,7 @@ def save_arrays(file: BinaryIO, arrays: Arrays) -> None:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-def order_of(n: int, *, rank: int, n_workers: int) -> list[int]:
+def part_order(n: int, *, rank: int, n_workers: int) -> list[int]:
     """Which parts a worker looks at, one after the other: its own; a share of everybody's, so that those who help do
     not all take the same; at last every one, so that whoever is done knows that all is."""
     own = list(range(rank, n, n_workers))

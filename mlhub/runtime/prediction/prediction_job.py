@@ -17,8 +17,8 @@ from mlhub.runtime.data.readers.text import Windows
 from mlhub.runtime.data.sampling import split
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.model.user_code import tried
 from mlhub.runtime.prediction.inference import Inference
-from mlhub.runtime.sandbox.trials import tried
 from mlhub.wire.launch import PodSpec, PredictionSpec
 
 Rows = NDArray[np.int64]
@@ -41,7 +41,7 @@ class PredictionJob:
         return self.rows[index * self.batch_size : (index + 1) * self.batch_size]
 
 
-def open_work(
+def open_prediction_job(
     spec: PodSpec, path: Callable[[str], Path], *, code: Path, cache: NodeCache | None = None
 ) -> PredictionJob:
     """path: of an input, by its name. Raises BadInputError, and whatever the model's code raises."""

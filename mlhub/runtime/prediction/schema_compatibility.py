@@ -27,7 +27,7 @@ def has_targets(schema: Schema) -> bool:
     return schema.get("task") != NO_TARGETS
 
 
-def as_learnt(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
+def schema_for_model(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
     """The schema by which the given file is read for a model that learnt from the other one.
 
     has_targets says in it whether targets are to be read, is_learnt that it was made of another file than this one.

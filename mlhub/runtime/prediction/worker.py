@@ -15,13 +15,13 @@ from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.model.evaluation_metrics import means_of
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.prediction.output_parts import OutputParts, order_of
-from mlhub.runtime.prediction.prediction_job import PredictionJob, open_work
+from mlhub.runtime.prediction.output_parts import OutputParts, part_order
+from mlhub.runtime.prediction.prediction_job import PredictionJob, open_prediction_job
 from mlhub.runtime.prediction.result import write_result
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
-from mlhub.runtime.trainer.evaluation import as_means
 from mlhub.wire.report import ProgressReport
 
 PROGRESS_EVERY_S = 1.0
@@ -35,13 +35,13 @@ class PredictionWorker:
     def __init__(self, pod: Pod, reporter: Reporter) -> None:
         self.pod, self.reporter = pod, reporter
         self.is_asked_to_stop = False
-        self._pulse = Heartbeat(pod.pulse)
+        self._heartbeat = Heartbeat(pod.heartbeat)
 
     def run(self) -> None:
         """Raises PreemptedError, BadInputError, and whatever the model's code raises."""
         pod, rank = self.pod, self.pod.spec.index
-        work = open_work(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
-        work.answers.on_batch = lambda: self._pulse.beat("compute")
+        work = open_prediction_job(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
+        work.answers.on_batch = lambda: self._heartbeat.record("compute")
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = OutputParts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
         self._told, self._told_at = len(self._parts.there()), time.perf_counter()
@@ -53,11 +53,11 @@ class PredictionWorker:
                 f"done; {pod.spec.n_workers} workers",
                 flush=True,
             )
-        for index in order_of(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
+        for index in part_order(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
             if self.is_asked_to_stop:
                 raise PreemptedError(f"Asked to leave before part {index}.")
             if not self._parts.has(index):
-                self._pulse.beat("compute", step=index)
+                self._heartbeat.record("compute", step=index)
                 self._parts.write(index, self._answer(work, index))
             if time.perf_counter() - self._told_at > PROGRESS_EVERY_S:
                 self._tell(work)
@@ -124,4 +124,4 @@ def _means(parts: OutputParts, work: PredictionJob) -> dict[str, float]:
         for name, value in part.items():
             sums[name] = sums.get(name, 0.0) + float(value)
     n = sums.pop(N_EXAMPLES)
-    return as_means(sums, n=n, facts=work.answers.facts)
+    return means_of(sums, n=n, facts=work.answers.facts)

@@ -50,7 +50,7 @@ class ShardPlan:
     resume_from: str | None = None  # folder of a checkpoint
     strategy: Mapping[str, Any] = field(default_factory=lambda: {"name": "bsp"})  # strategies/schema.py
     work: Mapping[str, Any] | None = None  # leases.Work, when workers go at their own pace
-    rates: Mapping[str, Any] | None = None  # rates.Rates
+    rates: Mapping[str, Any] | None = None  # rates.LearningRates
     start: int = 0  # versions that were made before
     tables: tuple[EmbeddingTablePlan, ...] = ()  # embeddings that travel row by row; not among the segments
 

@@ -26,7 +26,7 @@ KEEP_EVERY_S = 30.0  # what may be lost, at most
 
 def comes_back(pod: Pod) -> bool:
     """Whether a server of this gang that dies is replaced alone: where nobody waits for all workers at every step."""
-    return parse(pod.spec.training.strategy).scheme.servers_come_back
+    return parse(pod.spec.training.strategy).declaration.servers_come_back
 
 
 def get_ready() -> None:

@@ -51,7 +51,7 @@ def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     if spec.prediction is None:
         from mlhub.runtime.sandbox.dry_run import try_out
     else:
-        from mlhub.runtime.prediction.dry_run import rehearse as try_out
+        from mlhub.runtime.prediction.dry_run import dry_run_prediction as try_out
     with tempfile.TemporaryDirectory() as folder:
         return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
 

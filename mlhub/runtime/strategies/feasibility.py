@@ -26,7 +26,7 @@ def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.opti
         most = most_stages(layers_of(model)) // stages_per_worker(spec)
         if spec.parameters["replicas"] > 1:
             return None  # in the end all of them are replicas of one worker
-        return list(range(1, max(1, min(most, spec.most_workers or most)) + 1))
+        return list(range(1, max(1, min(most, spec.max_workers or most)) + 1))
     if spec.name in ("tensor", "hybrid"):
         widths = [pair.width for pair in pairs_of(model)]
         parts = spec.parameters.get("parts")
@@ -39,7 +39,7 @@ def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.opti
                 remedy=f"Give parts that divide one of {', '.join(map(str, sorted(set(widths))))}.",
             )
         return list(range(parts, MOST + 1, parts))
-    named = flat_parameters.trained(model)
+    named = flat_parameters.trainable_parameters(model)
     if spec.mode is Mode.PARAMETER_SERVER or spec.name == "sharded":
         plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)
     return None

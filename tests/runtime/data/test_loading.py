@@ -181,12 +181,12 @@ def test_the_next_batches_are_made_while_this_one_is_learnt_from() -> None:
         return Batch(order.step + 1, 0, 2) if order.step < 40 else None
 
     orders = [Batch(step, 0, 2) for step in range(20)] + [Batch(20, 1, 2)] + [Batch(step, 0, 2) for step in (21, 40)]
-    feed = Prefetcher(make, foresee)
+    prefetcher = Prefetcher(make, foresee)
     for order in orders:
-        ((inputs, targets),) = feed.take(order)
+        ((inputs, targets),) = prefetcher.get(order)
         assert (int(inputs), int(targets)) == (order.step, order.part)
-    feed.close()
-    assert {order.step for order in orders if not threads[order].startswith("feed")} == {0, 20}, (
+    prefetcher.close()
+    assert {order.step for order in orders if not threads[order].startswith("prefetch")} == {0, 20}, (
         "20 was foreseen wrongly"
     )
 
@@ -198,11 +198,11 @@ def test_batches_are_not_made_far_ahead() -> None:
         made.append(order.step)
         return [(torch.zeros(2**22), torch.zeros(1))]
 
-    feed = Prefetcher(make, lambda order: Batch(order.step + 1, 0, 1))
+    prefetcher = Prefetcher(make, lambda order: Batch(order.step + 1, 0, 1))
     for step in range(10):
-        feed.take(Batch(step, 0, 1))
+        prefetcher.get(Batch(step, 0, 1))
         assert len(made) <= step + 1 + 2 * 2, "two stretches of at most two batches of 16 MB"
-    feed.close()
+    prefetcher.close()
 
 
 def test_what_goes_wrong_while_reading_is_told_when_it_is_needed() -> None:
@@ -211,9 +211,9 @@ def test_what_goes_wrong_while_reading_is_told_when_it_is_needed() -> None:
             raise ValueError("broken picture")
         return []
 
-    feed = Prefetcher(make, lambda order: Batch(order.step + 1, 0, 1))
-    feed.take(Batch(0, 0, 1))
-    feed.take(Batch(1, 0, 1))
+    prefetcher = Prefetcher(make, lambda order: Batch(order.step + 1, 0, 1))
+    prefetcher.get(Batch(0, 0, 1))
+    prefetcher.get(Batch(1, 0, 1))
     with pytest.raises(ValueError, match="broken picture"):
-        feed.take(Batch(2, 0, 1))
-    feed.close()
+        prefetcher.get(Batch(2, 0, 1))
+    prefetcher.close()

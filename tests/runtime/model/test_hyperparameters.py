@@ -9,9 +9,9 @@ from mlhub.runtime.data import augmentation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import default_optimizer
 from mlhub.runtime.model.hyperparameters import Settings, check_declared, read_settings
-from mlhub.runtime.optimization.learning_rates import Rates, Scheduled
+from mlhub.runtime.optimization.learning_rates import LearningRates, LearningRateScheduler
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.trainer.progress import Goal
+from mlhub.runtime.trainer.early_stopping import EarlyStopping
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_what_the_model_has_declared_is_checked(given: dict[str, object]) -> Non
 
 
 def test_rates_warm_up_and_come_down() -> None:
-    assert [Rates(10).factor(s) for s in (0, 9)] == [1.0, 1.0]
-    linear = Rates(12, "linear", warmup_steps=2, final=0.1)
+    assert [LearningRates(10).factor(s) for s in (0, 9)] == [1.0, 1.0]
+    linear = LearningRates(12, "linear", warmup_steps=2, final=0.1)
     assert [round(linear.factor(s), 3) for s in (0, 1, 2, 7, 12)] == [0.333, 0.667, 1.0, 0.55, 0.1]
-    ramp = Rates(10, warmup_steps=4, warmup_from=0.2)
+    ramp = LearningRates(10, warmup_steps=4, warmup_from=0.2)
     assert [round(ramp.factor(s), 3) for s in (0, 1, 3, 4, 9)] == [0.36, 0.52, 0.84, 1.0, 1.0]
-    cosine = Rates(10, "cosine")
+    cosine = LearningRates(10, "cosine")
     assert cosine.factor(0) == 1.0
     assert cosine.factor(5) == pytest.approx(0.5)
     assert cosine.factor(99) == pytest.approx(0.0)
@@ -83,21 +83,21 @@ def test_an_optimiser_is_chosen_by_name_and_fits_servers(name: str, kind: str) -
 
 def test_every_group_keeps_its_own_rate() -> None:
     groups = [{"lr": 1.0}, {"lr": 0.1}]
-    scheduled = Scheduled(groups, Rates(10, "linear"))
+    scheduled = LearningRateScheduler(groups, LearningRates(10, "linear"))
     scheduled.set(5)
     scheduled.set(5)
     assert [g["lr"] for g in groups] == [0.5, 0.05]
 
 
 def test_training_ends_at_the_target_or_without_progress() -> None:
-    goal = Goal(Settings(stop_at_target=True), metric="eval/accuracy", value=0.9)
+    goal = EarlyStopping(Settings(stop_at_target=True), metric="eval/accuracy", value=0.9)
     assert goal.reason_to_stop({"eval/accuracy": 0.89}) is None
     assert "reached" in (goal.reason_to_stop({"eval/accuracy": 0.9}) or "")
-    goal = Goal(Settings(patience=2), metric="eval/loss", value=None)
+    goal = EarlyStopping(Settings(patience=2), metric="eval/loss", value=None)
     said = [goal.reason_to_stop({"eval/loss": loss}) for loss in (3.0, 2.0, 2.5, 1.9, 1.9, 2.0)]
     assert said[:5] == [None] * 5
     assert "not improved on 1.9" in (said[5] or "")
-    assert Goal(Settings(), metric="eval/loss", value=1.0).reason_to_stop({"eval/loss": 0.1}) is None
+    assert EarlyStopping(Settings(), metric="eval/loss", value=1.0).reason_to_stop({"eval/loss": 0.1}) is None
 
 
 def images() -> torch.Tensor:

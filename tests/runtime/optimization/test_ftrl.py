@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, collect, merge, restore
 from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
@@ -43,11 +43,11 @@ def test_ftrls_state_goes_on_in_other_pieces() -> None:
     for gradient in gradients[:4]:
         whole.grad = gradient
         first.step()
-    saved = join(collect(first, [Owned("w", 0, whole)]))
+    saved = merge(collect(first, [ParameterSlice("w", 0, whole)]))
     pieces = [torch.nn.Parameter(part.clone()) for part in whole.detach().split([2, 4])]
     others = [FTRL([piece], l1=0.1) for piece in pieces]
     for optimizer, piece, start in zip(others, pieces, (0, 2), strict=True):
-        restore(optimizer, [Owned("w", start, piece)], saved)
+        restore(optimizer, [ParameterSlice("w", start, piece)], saved)
     for gradient in gradients[4:]:
         whole.grad = gradient
         first.step()

@@ -21,9 +21,9 @@ from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
-from mlhub.runtime.prediction.output_parts import order_of
-from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
-from mlhub.runtime.trainer.evaluation import BATCH
+from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH
+from mlhub.runtime.prediction.output_parts import part_order
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, PredictionSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -77,7 +77,7 @@ def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **ch
     learnt = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
     options = changes.pop("options", gang.options)
     given = TrainedSchema(format, readers.inspect(format, data, options).schema)
-    schema = as_learnt(learnt, given, needs_targets=prediction.kind == "evaluate")
+    schema = schema_for_model(learnt, given, needs_targets=prediction.kind == "evaluate")
     return Gang(
         gang.folder / f"asked-{len(list(gang.folder.glob('asked-*')))}",
         data,
@@ -107,7 +107,7 @@ def forward(gang: Gang, schema: dict[str, Any]) -> torch.Tensor:
     examples = readers.open_all(gang.format, gang.dataset, schema)
     rows = np.arange(len(examples))
     with torch.no_grad():
-        parts = [examples.batch(rows[i : i + BATCH])[0] for i in range(0, len(rows), BATCH)]
+        parts = [examples.batch(rows[i : i + EVALUATION_BATCH])[0] for i in range(0, len(rows), EVALUATION_BATCH)]
         return torch.cat([model(contract.preprocess(part)) for part in parts])
 
 
@@ -274,7 +274,7 @@ def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
     learnt = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
     if format == "csv":
         learnt = readers.inspect(format, path, {"target": "b"}).schema
-    schema = as_learnt(TrainedSchema(format, learnt), TrainedSchema(format, found.schema), needs_targets=False)
+    schema = schema_for_model(TrainedSchema(format, learnt), TrainedSchema(format, found.schema), needs_targets=False)
     at_once = readers.open_all(format, path, schema)
     monkeypatch.setattr(readers.prepared, "SMALL_BYTES", 0)
     mapped = readers.open_all(format, path, schema, cache=NodeCache(tmp_path / "cache"), sha256="0" * 64)
@@ -286,7 +286,7 @@ def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
 
 def test_the_order_of_work_covers_every_part_for_everybody() -> None:
     for n, n_workers in ((1, 1), (1, 3), (10, 3), (64, 4)):
-        orders = [order_of(n, rank=rank, n_workers=n_workers) for rank in range(n_workers)]
+        orders = [part_order(n, rank=rank, n_workers=n_workers) for rank in range(n_workers)]
         assert all(set(order) == set(range(n)) for order in orders)
         own = [set(range(rank, n, n_workers)) for rank in range(n_workers)]
         assert all(set(order[: len(mine)]) == mine for order, mine in zip(orders, own, strict=True))
@@ -318,11 +318,13 @@ def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
     format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, told: str
 ) -> None:
     with pytest.raises(BadInputError, match=told) as refused:
-        as_learnt(TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets)
+        schema_for_model(
+            TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets
+        )
     assert refused.value.field == "dataset"
     assert refused.value.remedy
 
 
 def test_another_kind_of_file_is_refused() -> None:
     with pytest.raises(BadInputError, match="learnt from csv, and the dataset is npz"):
-        as_learnt(TrainedSchema("csv", CSV_SCHEMA), TrainedSchema("npz", NPZ_SCHEMA), needs_targets=False)
+        schema_for_model(TrainedSchema("csv", CSV_SCHEMA), TrainedSchema("npz", NPZ_SCHEMA), needs_targets=False)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import nn
 
-from mlhub.runtime.checkpoints.optimizer_state import join, owed_by_all
+from mlhub.runtime.checkpoints.optimizer_state import merge, total_residual
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.client.client import Client
@@ -174,7 +174,7 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
     assert not tree.errors
     assert all(torch.equal(weights[0], each) for each in weights)
     files = [load_file(tmp_path / f"optimizer-{root}-of-{N_ROOTS}.safetensors") for root in range(N_ROOTS)]
-    owed = owed_by_all(join({**files[0], **files[1]}))["w"]
+    owed = total_residual(merge({**files[0], **files[1]}))["w"]
     assert owed.count_nonzero() > 0
     torch.testing.assert_close(owed - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
     received = sum(server._shard.bytes_pushed for server in tree.servers[:N_ROOTS])

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mlhub.runtime.checkpoints.optimizer_state import join, owed, owed_by_all
+from mlhub.runtime.checkpoints.optimizer_state import merge, residual_for_worker, total_residual
 from mlhub.runtime.ps.server.chunks import PIECE_ELEMENTS
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
@@ -72,26 +72,26 @@ def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
 
     residuals = gang.each(act)
     assert not gang.errors
-    saved = join(
+    saved = merge(
         load_file(tmp_path / "optimizer-0-of-2.safetensors") | load_file(tmp_path / "optimizer-1-of-2.safetensors")
     )
     for worker, residual in enumerate(residuals):
         assert residual.count_nonzero() > 0
-        assert torch.equal(owed(saved, [("w", 11)], worker=worker, n_workers=2), residual)
-    thirds = [owed(saved, [("w", 11)], worker=worker, n_workers=3) for worker in range(3)]
+        assert torch.equal(residual_for_worker(saved, [("w", 11)], worker=worker, n_workers=2), residual)
+    thirds = [residual_for_worker(saved, [("w", 11)], worker=worker, n_workers=3) for worker in range(3)]
     torch.testing.assert_close(sum(thirds), sum(residuals))
 
 
 def test_what_is_owed_moves_between_servers_and_all_reduce() -> None:
     """Servers add up what workers push, all-reduce averages: what counts is the sum here, and the mean there."""
     shapes = [("a", 6), ("b", 2)]
-    pushed = join({"a|owed-by-0|0": torch.arange(6.0), "a|owed-by-1|0": torch.ones(6), "b|owed-by-1|0": torch.ones(2)})
-    mean = owed_by_all(pushed)
+    pushed = merge({"a|owed-by-0|0": torch.arange(6.0), "a|owed-by-1|0": torch.ones(6), "b|owed-by-1|0": torch.ones(2)})
+    mean = total_residual(pushed)
     assert mean["a"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert mean["b"].tolist() == [1.0, 1.0]
-    back = [owed(join({}), shapes, worker=worker, n_workers=4, mean=mean) for worker in range(4)]
+    back = [residual_for_worker(merge({}), shapes, worker=worker, n_workers=4, mean=mean) for worker in range(4)]
     torch.testing.assert_close(sum(back), torch.cat([mean["a"], mean["b"]]))
-    assert owed_by_all(join({"a|momentum_buffer|0": torch.ones(6)})) == {}
+    assert total_residual(merge({"a|momentum_buffer|0": torch.ones(6)})) == {}
 
 
 @pytest.mark.dist

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from mlhub.runtime.checkpoints.optimizer_state import Owned, join, restore
+from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, merge, restore
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.ps import rules
@@ -255,9 +255,9 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
 
 def test_optimiser_state_that_a_server_lost_is_as_at_the_start_and_the_rest_is_as_it_was() -> None:
     parameter = nn.Parameter(torch.zeros(6))
-    saved = join({"w|exp_avg|2": torch.tensor([3.0, 4.0])})
+    saved = merge({"w|exp_avg|2": torch.tensor([3.0, 4.0])})
     optimizer = torch.optim.Adam([parameter])
-    restore(optimizer, [Owned("w", 0, parameter)], saved)
+    restore(optimizer, [ParameterSlice("w", 0, parameter)], saved)
     assert optimizer.state[parameter]["exp_avg"].tolist() == [0.0, 0.0, 3.0, 4.0, 0.0, 0.0]
 
 

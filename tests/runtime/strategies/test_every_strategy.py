@@ -1,4 +1,4 @@
-"""Every scheme trains a model with real processes; those that are descent in a limit equal it there."""
+"""Every strategy trains a model with real processes; those that are descent in a limit equal it there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlhub.runtime.strategies.catalogue.schema import AUTO, SCHEMES, parse
-from mlhub.runtime.strategies.registry import STRATEGIES
+from mlhub.runtime.strategies.catalogue.schema import AUTO, STRATEGIES, parse
+from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -41,13 +41,15 @@ def without_momentum(strategy: dict[str, object]) -> TrainingSpec:
     return replace(TRAINING, strategy=strategy, hyperparameters={**TRAINING.hyperparameters, "momentum": 0.0})
 
 
-def test_every_scheme_has_its_strategy() -> None:
-    assert set(STRATEGIES) == set(SCHEMES) - {AUTO}
+@pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {AUTO}))
+def test_every_declared_implementation_has_the_loops_interface(name: str) -> None:
+    kind = implementation_of(name)
+    assert all(hasattr(kind, method) for method in ("prepare", "next", "step", "sum_over_workers", "save_optimizer"))
 
 
-@pytest.mark.parametrize("name", [n for n in STRATEGIES if n not in ("all_reduce", "bsp", "sparse_rows")])
-def test_every_scheme_learns(name: str, tmp_path: Path, data: Path) -> None:
-    gang = run(tmp_path, data, replace(TRAINING, strategy={"name": name}), n_workers=SCHEMES[name].most_workers or 2)
+@pytest.mark.parametrize("name", [n for n in STRATEGIES if n not in (AUTO, "all_reduce", "bsp", "sparse_rows")])
+def test_every_strategy_learns(name: str, tmp_path: Path, data: Path) -> None:
+    gang = run(tmp_path, data, replace(TRAINING, strategy={"name": name}), n_workers=STRATEGIES[name].max_workers or 2)
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9, gang.said()
     assert gang.result()["steps"] == gang.reports("progress")[0]["steps_total"]
     assert [r for r in gang.reports("metrics") if "eval/accuracy" in r["values"]][-1]["epoch"] == 6
@@ -63,8 +65,8 @@ def test_every_scheme_learns(name: str, tmp_path: Path, data: Path) -> None:
         ({"name": "dc-asgd", "lambda": 2.0}, 1),
         ({"name": "softsync", "group": 2, "block": True}, 2),
         ({"name": "k_of_n", "k": 2}, 2),
-        ({"name": "averaging", "period": 1}, 2),
-        ({"name": "averaging", "period": 7, "warmup_steps": 1000}, 2),
+        ({"name": "model_averaging", "period": 1}, 2),
+        ({"name": "model_averaging", "period": 7, "warmup_steps": 1000}, 2),
         ({"name": "block_momentum", "period": 7, "warmup_steps": 1000}, 2),
         ({"name": "elastic_averaging", "period": 2, "warmup_steps": 1000}, 2),
         ({"name": "asp", "warmup_steps": 1000}, 3),
@@ -134,7 +136,7 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     assert resumed["detail"]["step"] > 0
 
 
-def test_after_a_warm_up_by_one_worker_the_scheme_begins(tmp_path: Path, data: Path, alone: Gang) -> None:
+def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data: Path, alone: Gang) -> None:
     warm = {"name": "block_momentum", "period": 5, "warmup_steps": 30}
     found = run(tmp_path / "blocks", data, without_momentum(warm), n_workers=2)
     apart = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]

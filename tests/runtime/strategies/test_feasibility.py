@@ -16,7 +16,7 @@ def possible(name: str, model: nn.Module, kind: str = "Adam", **given: object) -
     return possible_workers(parse({"name": name, **given}), model, optimizer)
 
 
-@pytest.mark.parametrize("name", ["all_reduce", "bsp", "asp", "gossip", "sharded", "averaging", "auto"])
+@pytest.mark.parametrize("name", ["all_reduce", "bsp", "asp", "gossip", "sharded", "model_averaging", "auto"])
 def test_what_every_worker_holds_whole_may_run_on_any_number(name: str) -> None:
     assert possible(name, nn.Linear(3, 2)) is None
 

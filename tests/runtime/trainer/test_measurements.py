@@ -1,4 +1,4 @@
-"""What a training measures of itself: noise of the gradient, staleness, traffic, waiting, the GPU, its pulse."""
+"""What a training measures of itself: noise of the gradient, staleness, traffic, waiting, the GPU, its heartbeat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ import torch
 
 from mlhub.runtime import heartbeat
 from mlhub.runtime.heartbeat import Heartbeat
-from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator, NoiseScale, Sample
+from mlhub.runtime.optimization.gradient_noise import (
+    GradientNoiseEstimator,
+    LocalNoiseEstimator,
+    NoiseSample,
+    NoiseScale,
+)
 from mlhub.runtime.trainer.gpu_usage import Gpu, GpuUse
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.exits import ExitCode
@@ -33,76 +38,76 @@ def gradient(random: torch.Generator, n_examples: int) -> torch.Tensor:
 
 
 def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
-    random, gauge, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
+    random, local_noise, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
-        gauge.look([gradient(random, BATCH)], weight=1.0, is_first=True, is_last=True)
-        if (sample := gauge.take()) is not None:
+        local_noise.observe([gradient(random, BATCH)], weight=1.0, is_first=True, is_last=True)
+        if (sample := local_noise.pop_sample()) is not None:
             scale.add(sample)
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
 def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
-    random, gauge, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
+    random, local_noise, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
     for _ in range(200):
         summed = torch.zeros(DIMENSIONS)
         for micro in range(4):  # a worker's half of the batch in four parts, gradients times 2 as under averaging
             summed += 2 * gradient(random, BATCH // 8) / 8
-            gauge.look([summed], weight=(micro + 1) / 8, scale=2.0, is_first=micro == 0, is_last=micro == 3)
-        if (sample := gauge.take()) is not None:
+            local_noise.observe([summed], weight=(micro + 1) / 8, scale=2.0, is_first=micro == 0, is_last=micro == 3)
+        if (sample := local_noise.pop_sample()) is not None:
             scale.add(sample)
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
 def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.COST", 1e9)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
+    monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, scale = torch.Generator().manual_seed(3), NoiseScale()
-    juries = [GradientNoiseEstimator(4) for _ in range(4)]
+    estimators = [GradientNoiseEstimator(4) for _ in range(4)]
     for _ in range(200):
-        gradients = [gradient(random, BATCH // 4) for _ in juries]
+        gradients = [gradient(random, BATCH // 4) for _ in estimators]
         mean = torch.stack(gradients).mean(0)
-        for jury, own in zip(juries, gradients, strict=True):
-            assert jury.is_due
-            jury.look_at_own(own[:100])
-            jury.look_at_own(own[100:])
-            jury.look_at_mean([mean[:50], None, mean[50:]])
-        summed = [sum(column) for column in zip(*(jury.told() for jury in juries), strict=True)]
-        for jury in juries:
-            jury.hear(summed, elapsed_s=1.0)
-            jury.hear([0.0, 0.0], elapsed_s=1.0)
-        samples = {jury.take() for jury in juries}
+        for noise_estimator, own in zip(estimators, gradients, strict=True):
+            assert noise_estimator.is_due
+            noise_estimator.observe_local(own[:100])
+            noise_estimator.observe_local(own[100:])
+            noise_estimator.observe_mean([mean[:50], None, mean[50:]])
+        summed = [sum(column) for column in zip(*(own.partial_sums() for own in estimators), strict=True)]
+        for noise_estimator in estimators:
+            noise_estimator.combine(summed, elapsed_s=1.0)
+            noise_estimator.combine([0.0, 0.0], elapsed_s=1.0)
+        samples = {noise_estimator.pop_sample() for noise_estimator in estimators}
         assert len(samples) == 1, "all workers must come to the same"
         scale.add(samples.pop())
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
 def test_noise_is_looked_at_seldom_where_looking_is_dear() -> None:
-    gauge, jury = LocalNoiseEstimator(), GradientNoiseEstimator(2)
+    local_noise, noise_estimator = LocalNoiseEstimator(), GradientNoiseEstimator(2)
     for _ in range(2):
-        gauge.look([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
-    assert gauge.take() is not None
-    gauge.look([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
-    gauge.look([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
-    assert gauge.take() is None
-    jury.look_at_mean([torch.ones(3)])
-    jury.hear([6.0, 0.2], elapsed_s=1.0)  # 0.1 s each: no more than once in 20 s
-    jury.hear([0.0, 0.0], elapsed_s=19.0)
-    assert not jury.is_due
-    jury.hear([0.0, 0.0], elapsed_s=2.0)
-    assert jury.is_due
+        local_noise.observe([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
+    assert local_noise.pop_sample() is not None
+    local_noise.observe([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
+    local_noise.observe([torch.ones(3)], weight=1.0, is_first=True, is_last=True)
+    assert local_noise.pop_sample() is None
+    noise_estimator.observe_mean([torch.ones(3)])
+    noise_estimator.combine([6.0, 0.2], elapsed_s=1.0)  # 0.1 s each: no more than once in 20 s
+    noise_estimator.combine([0.0, 0.0], elapsed_s=19.0)
+    assert not noise_estimator.is_due
+    noise_estimator.combine([0.0, 0.0], elapsed_s=2.0)
+    assert noise_estimator.is_due
 
 
 def test_what_is_mere_noise_of_measuring_is_no_noise_scale() -> None:
     scale = NoiseScale()
     assert scale.value(batch_size=8) is None
-    scale.add(Sample(small_sq=1.0, n_small=0.5, large_sq=0.4, n_large=1.0))  # would be a negative square
+    scale.add(NoiseSample(small_sq=1.0, n_small=0.5, large_sq=0.4, n_large=1.0))  # would be a negative square
     assert scale.value(batch_size=8) is None
     with pytest.raises(ValueError, match="not fewer"):
-        scale.add(Sample(1.0, 1.0, 1.0, 1.0))
+        scale.add(NoiseSample(1.0, 1.0, 1.0, 1.0))
 
 
 class Driver:
@@ -149,10 +154,10 @@ def test_bytes_are_counted_on_every_connection_since_the_last_look() -> None:
             traffic = Traffic()
             one.sendall(bytes(50_000))
             received = sum(len(other.recv(2**16)) for _ in iter(lambda: _has(other), False))
-            sent, got = traffic.look()
+            sent, got = traffic.since_last_call()
             assert (sent, got) == (50_000, received)
-            assert traffic.look() == (0, 0)
-        assert traffic.look() == (0, 0)
+            assert traffic.since_last_call() == (0, 0)
+        assert traffic.since_last_call() == (0, 0)
 
 
 def _has(line: socket.socket) -> bool:
@@ -163,18 +168,18 @@ def _has(line: socket.socket) -> bool:
         return False
 
 
-def test_a_pulse_can_be_felt_by_another_process(tmp_path: Path) -> None:
-    assert heartbeat.read(tmp_path / "pulse") is None
-    pulse = Heartbeat(tmp_path / "pulse")
-    first = heartbeat.read(tmp_path / "pulse")
-    pulse.beat("compute", step=7)
-    pulse.beat("sync")
-    last = heartbeat.read(tmp_path / "pulse")
+def test_a_heartbeat_is_read_by_another_process(tmp_path: Path) -> None:
+    assert heartbeat.read(tmp_path / "heartbeat") is None
+    written = Heartbeat(tmp_path / "heartbeat")
+    first = heartbeat.read(tmp_path / "heartbeat")
+    written.record("compute", step=7)
+    written.record("sync")
+    last = heartbeat.read(tmp_path / "heartbeat")
     assert first is not None
     assert last is not None
-    assert (first.doing, last.step, last.doing) == ("start", 7, "sync")
+    assert (first.activity, last.step, last.activity) == ("start", 7, "sync")
     assert last.at >= first.at
-    Heartbeat(None).beat("input", step=3)
+    Heartbeat(None).record("input", step=3)
 
 
 @pytest.mark.dist

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from mlhub.runtime.checkpoints.optimizer_state import join
+from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.compression.codecs import Codec, codec_for
 from mlhub.runtime.optimization import learning_rates
@@ -77,7 +77,7 @@ class Shard:
                 checkpoint = latest(folder.parent)
                 if checkpoint is None or checkpoint.folder != folder:
                     raise ValueError(f"the checkpoint {folder.name} is not there or not whole")
-                saved = join(checkpoint.optimizer())
+                saved = merge(checkpoint.optimizer())
                 for piece in self.pieces:
                     piece.restore(saved)
             self.tables = [EmbeddingTable(t, rows, saved) for t, rows in zip(plan.tables, tables, strict=True)]

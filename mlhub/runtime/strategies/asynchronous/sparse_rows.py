@@ -75,7 +75,7 @@ class SparseRows(Asynchronous):
             table.module.sparse = True  # gradients are then of the rows that were used
             table.module.weight.grad = None
             table.module.register_forward_pre_hook(table.before)
-        rest = [(name, p) for name, p in flat_parameters.trained(model) if name not in held]
+        rest = [(name, p) for name, p in flat_parameters.trainable_parameters(model) if name not in held]
         if not rest:
             raise _bad("The model is nothing but embeddings.", "Use the strategy asp.")
         return rest
@@ -102,14 +102,14 @@ class SparseRows(Asynchronous):
             table.client = self.client.rows(index, n_rows=table.module.num_embeddings)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
-        loss, weight = self.differentiate(losses, n=n)
+        loss, weight = self.compute_gradient(losses, n=n)
         began = time.perf_counter()
         for table in self.tables:
             ids, values = table.gradient()
             assert table.client is not None
             table.client.push(ids, values * self._clipped)
         self.client.exchange(weight=weight)
-        return self.exchanged(loss / weight if weight else None, began)
+        return self.exchange_result(loss / weight if weight else None, began)
 
     def clip(self, limit: float | None) -> None:
         """By the norm of all, rows and the rest."""
@@ -124,8 +124,8 @@ class SparseRows(Asynchronous):
             self._clipped = limit / (norm + 1e-6)
             self.gradient.mul_(self._clipped)
 
-    def gather(self, meeting: Barrier) -> None:
-        super().gather(meeting)
+    def before_barrier(self, barrier: Barrier) -> None:
+        super().before_barrier(barrier)
         with torch.no_grad():
             for table in self.tables:
                 assert table.client is not None

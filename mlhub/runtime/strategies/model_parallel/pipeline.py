@@ -1,6 +1,6 @@
 """Pipeline: each worker holds some layers, and micro-batches pass through all of them, in an order of schedules.py.
 
-Every worker keeps the whole model's skeleton, filled with weights of others at meetings only: there each evaluates its
+Every worker keeps the whole model's skeleton, filled with weights of others at barriers only: there each evaluates its
 part of the held-out examples. In between it holds weights, gradients and optimiser of its own layers. There may be
 several such rows of workers, replicas, on parts of the batch each; those who hold the same layers sum their gradients.
 """
@@ -18,22 +18,22 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage
 
-from mlhub.runtime.checkpoints.optimizer_state import Owned, collect, join, restore
+from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, collect, merge, restore
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.optimization.learning_rates import Scheduled
+from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.model_parallel.pipeline_schedules import AnySchedule, Ordering, replicas_for
 from mlhub.runtime.strategies.model_parallel.stages import StageLayer, layers_of, most_stages, stages
-from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
 from mlhub.runtime.strategies.toolkit.gradient_hooks import ring_bytes
-from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
+from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
 
 
 class PipelineParallel(ProcessGroupStrategy):
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided among as many workers."""
         layers = layers_of(model)
@@ -51,7 +51,7 @@ class PipelineParallel(ProcessGroupStrategy):
                 field="max_workers",
                 remedy=f"{fewer}{', or a schedule of one stage a worker (1f1b)' if each > 1 else ''}.",
             )
-        self.begin(course)
+        self.begin(plan)
         self.n_parts = self._length
         self._stages = stages(layers, n_stages)
         self._holders = self._ordering.holders
@@ -59,19 +59,19 @@ class PipelineParallel(ProcessGroupStrategy):
         self._modules = {k: self._module(k, stage) for k, stage in self._own.items()}
         own_layers = [layer for stage in self._own.values() for layer in stage]
         named = [(f"{layer.name}.{key}", p) for layer in own_layers for key, p in _trained(layer)]
-        self._owned = [Owned(name, 0, p) for name, p in named]
+        self._slices = [ParameterSlice(name, 0, p) for name, p in named]
         self._trained = [p for _, p in named]
         own = {id(p) for p in self._trained}
         for group in optimizer.param_groups:
             group["params"] = [p for p in group["params"] if id(p) in own]
-        self.optimizer, self.scheduled = optimizer, Scheduled(optimizer.param_groups, course.rates)
+        self.optimizer, self.scheduler = optimizer, LearningRateScheduler(optimizer.param_groups, plan.rates)
         if resume is not None:
-            restore(optimizer, self._owned, join(resume.optimizer()))
-        self._debt = ErrorFeedbackResidual.of(resume)
+            restore(optimizer, self._slices, merge(resume.optimizer()))
+        self._carried_residual = ErrorFeedbackResidual.of(resume)
         self._schedules: dict[int, AnySchedule] = {}
         self._is_whole, self._n_bytes = True, 0.0
         if self.n_workers > 1:
-            self.join_group()
+            self.create_process_group()
             self._tell(of=[0] * n_stages)
         self._row: dist.ProcessGroup | None = None
         self._alike: dist.ProcessGroup | None = None
@@ -81,8 +81,8 @@ class PipelineParallel(ProcessGroupStrategy):
             self._row, self._alike = mesh["layer"].get_group(), mesh["data"].get_group()
         return model
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
-        order = super().next(wishes)
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
+        order = super().next(flags)
         return order if isinstance(order, Barrier) else Batch(order.step, self._replica, self._n_replicas)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
@@ -90,18 +90,18 @@ class PipelineParallel(ProcessGroupStrategy):
         self.optimizer.zero_grad(set_to_none=True)
         self._n_bytes = 0.0
         if self._length == 1:
-            told, _ = accumulate(losses, lambda: [p.grad for p in self._trained], self.gauge, n=n)
+            loss_sum, _ = accumulate(losses, lambda: [p.grad for p in self._trained], self.local_noise, n=n)
         else:
-            told = self._together(losses) * losses.share
+            loss_sum = self._together(losses) * losses.share
         began = time.perf_counter()
         self._sum_over_replicas(1.0 if self._length == 1 else losses.share)
         sync_s = time.perf_counter() - began
         self._clip()
-        self._debt.pay((name, start, tensor.grad) for name, start, tensor in self._owned)
-        self._debt.settle()
-        self.scheduled.set(self.done)
+        self._carried_residual.add_to((name, start, tensor.grad) for name, start, tensor in self._slices)
+        self._carried_residual.clear()
+        self.scheduler.set(self.done)
         self.optimizer.step()
-        return self.told(told, sync_s, n_bytes=self._n_bytes)
+        return self.step_result(loss_sum, sync_s, n_bytes=self._n_bytes)
 
     def _together(self, losses: Losses) -> float:
         """Only the last stage knows the loss."""
@@ -136,7 +136,7 @@ class PipelineParallel(ProcessGroupStrategy):
         """share: of this replica's examples in the batch."""
         if self._alike is None:
             return
-        self.course.pulse.beat("sync")
+        self.plan.heartbeat.record("sync")
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._trained]
         together = torch.cat([gradient.reshape(-1) for gradient in gradients]).mul_(share)
         dist.all_reduce(together, group=self._alike)
@@ -146,17 +146,17 @@ class PipelineParallel(ProcessGroupStrategy):
             parameter.grad = part.view_as(parameter)
 
     def _clip(self) -> None:
-        limit = self.course.clip_norm
+        limit = self.plan.clip_norm
         if limit is None:
             return
         gradients = [p.grad for p in self._trained if p.grad is not None]
-        (square,) = self.total([sum(float(g.double().square().sum()) for g in gradients)])
+        (square,) = self.sum_over_workers([sum(float(g.double().square().sum()) for g in gradients)])
         norm = float(square / self._n_replicas) ** 0.5
         if norm > limit:
             for gradient in gradients:
                 gradient *= limit / (norm + 1e-6)
 
-    def gather(self, meeting: Barrier) -> None:  # noqa: ARG002 (the signature of Lockstep)
+    def before_barrier(self, barrier: Barrier) -> None:  # noqa: ARG002 (the signature of LockstepStrategy)
         """Each tells the others its layers."""
         if not self._is_whole:
             for parameter in self._of_others():
@@ -167,8 +167,8 @@ class PipelineParallel(ProcessGroupStrategy):
     def average_buffers(self, model: nn.Module) -> None:
         """Each layer's buffers come from its stage."""
 
-    def save_optimizer(self) -> Copied:
-        return Copied({optimizer_file(self.rank, self._length): collect(self.optimizer, self._owned)})
+    def save_optimizer(self) -> CopiedState:
+        return CopiedState({optimizer_file(self.rank, self._length): collect(self.optimizer, self._slices)})
 
     def _forget_others(self) -> None:
         if not self._is_whole or self.n_workers == 1:

@@ -1,7 +1,7 @@
 """Weights divided over workers by torch's own parts: tensor parallelism, FSDP2, and both on a mesh of two dimensions.
 
 What is trained is a copy of the model whose weights are divided (DTensor). The model itself is empty meanwhile, and
-filled at meetings, where each worker evaluates its part of the held-out examples; so are checkpoints whole, and any
+filled at barriers, where each worker evaluates its part of the held-out examples; so are checkpoints whole, and any
 number of workers can resume them.
 Sources: Shoeybi et al., Megatron-LM, 2019; Rajbhandari et al., ZeRO, SC '20; torch.distributed.fsdp, .tensor.
 """
@@ -21,13 +21,13 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
-from mlhub.runtime.checkpoints.optimizer_state import join
+from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.optimization.learning_rates import Scheduled
+from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.model_parallel.linear_pairs import pairs_of
-from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
-from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPlan
+from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
 
 
@@ -42,10 +42,10 @@ class TensorParallel(ProcessGroupStrategy):
         return min(self.n_workers, int(self.spec.parameters.get("parts", 1)))
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided like that."""
-        self.begin(course)
+        self.begin(plan)
         n_parts = self.n_parts_of_layers
         self._n_replicas = self.n_workers // n_parts
         if self._n_replicas * n_parts != self.n_workers:
@@ -56,7 +56,7 @@ class TensorParallel(ProcessGroupStrategy):
             )
         self._model, self._trained = model, model
         if self.n_workers > 1:
-            self.join_group()
+            self.create_process_group()
             with torch.no_grad():
                 for value in model.state_dict().values():
                     dist.broadcast(value, 0)
@@ -68,16 +68,16 @@ class TensorParallel(ProcessGroupStrategy):
                 _shard(self._trained, mesh["data"])
         self._named = {name: p for name, p in self._trained.named_parameters() if p.requires_grad}
         _repoint(optimizer, model, self._named)
-        self.optimizer, self.scheduled = optimizer, Scheduled(optimizer.param_groups, course.rates)
+        self.optimizer, self.scheduler = optimizer, LearningRateScheduler(optimizer.param_groups, plan.rates)
         if resume is not None:
             self._restore(resume)
-        self._debt = ErrorFeedbackResidual.of(resume)
+        self._carried_residual = ErrorFeedbackResidual.of(resume)
         self._shapes = {name: p.shape for name, p in model.named_parameters()}
         self._state: dict[str, Tensor] = {}
         return self._trained
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
-        order = super().next(wishes)
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
+        order = super().next(flags)
         if isinstance(order, Barrier):
             return order
         # all parts of a replica see the same examples
@@ -86,40 +86,40 @@ class TensorParallel(ProcessGroupStrategy):
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self._empty()
         self.optimizer.zero_grad(set_to_none=True)
-        told = 0.0
+        loss_sum = 0.0
         for index in range(n):
             if isinstance(self._trained, FSDPModule):
                 self._trained.set_requires_gradient_sync(index == n - 1)
             loss, share = next(losses)
             # FSDP averages over replicas, the batch's mean weighs by examples
             torch.autograd.backward(loss * (share * self._n_replicas))
-            told += float(loss.detach()) * share
-        self.course.pulse.beat("sync")
+            loss_sum += float(loss.detach()) * share
+        self.plan.heartbeat.record("sync")
         began = time.perf_counter()
         self._clip()
         self._pay()
         sync_s = time.perf_counter() - began
-        self.scheduled.set(self.done)
+        self.scheduler.set(self.done)
         self.optimizer.step()
-        return self.told(told / self.n_parts_of_layers, sync_s, n_bytes=0.0)
+        return self.step_result(loss_sum / self.n_parts_of_layers, sync_s, n_bytes=0.0)
 
-    def gather(self, meeting: Barrier) -> None:
+    def before_barrier(self, barrier: Barrier) -> None:
         if self.n_workers > 1:
             divided = dict(self._trained.named_parameters())
             for name, parameter in self._model.named_parameters():
                 parameter.data = _whole(divided[name].detach()).clone()
-        if meeting.saves:
+        if barrier.saves:
             self._state = self._collect()
 
-    def save_optimizer(self) -> Copied:
-        return Copied({optimizer_file(0, 1): self._state})
+    def save_optimizer(self) -> CopiedState:
+        return CopiedState({optimizer_file(0, 1): self._state})
 
     def _empty(self) -> None:
         for parameter in self._model.parameters() if self.n_workers > 1 else ():
             parameter.data = parameter.data.new_empty(0)
 
     def _clip(self) -> None:
-        limit = self.course.clip_norm
+        limit = self.plan.clip_norm
         if limit is None:
             return
         gradients = [p.grad for p in self._named.values() if p.grad is not None]
@@ -130,11 +130,11 @@ class TensorParallel(ProcessGroupStrategy):
                 gradient *= limit / (norm + 1e-6)
 
     def _pay(self) -> None:
-        for name, owed in self._debt.by_name.items():
+        for name, owed in self._carried_residual.by_name.items():
             parameter = self._named.get(name)
             if parameter is not None and parameter.grad is not None:
                 parameter.grad += _as(owed.view(parameter.shape).to(parameter.device), parameter)
-        self._debt.settle()
+        self._carried_residual.clear()
 
     def _collect(self) -> dict[str, Tensor]:
         """In the format of optimizer_state.py; every worker takes part, rank 0 keeps it."""
@@ -148,7 +148,7 @@ class TensorParallel(ProcessGroupStrategy):
         return out
 
     def _restore(self, resume: Checkpoint) -> None:
-        saved = join(resume.optimizer())
+        saved = merge(resume.optimizer())
         for (name, key), value in saved.flat.items():
             if name in self._named:
                 parameter = self._named[name]

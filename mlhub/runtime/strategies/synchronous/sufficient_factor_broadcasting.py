@@ -3,7 +3,7 @@
 Of K rows (examples, or their positions) a layer from M to N has the gradient errors^T inputs: M N numbers, made of
 K (M + N). Every worker gives its rows to all others, who form the product of all rows themselves. With few rows and
 wide layers this is less than a ring of the gradient sends; elsewhere the ring is used, layer by layer.
-At meetings models are averaged: workers of different machines may round products differently.
+At barriers models are averaged: workers of different machines may round products differently.
 Source: Chilimbi et al., Project Adam, OSDI '14, sec. 3.2, where servers form the product.
 """
 
@@ -17,9 +17,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
-from mlhub.runtime.strategies.averaging.model_averaging import ModelAveraging
-from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPosition
+from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit import flat_parameters
+from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
 
 ALIKE = 1e-3  # of a gradient's norm: what a product of rows may differ from it by rounding
 
@@ -61,33 +61,33 @@ class FactoredLayer:
         output.register_hook(keep)  # type: ignore[no-untyped-call]
 
 
-class SufficientFactorBroadcasting(ModelAveraging):
+class SufficientFactorBroadcasting(ReplicaStrategy):
     """The first step is a ring's; what it saw decides which layers are sent as rows from then on."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
-        out = super().prepare(model, optimizer, resume=resume, course=course)
+        out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._layers = [FactoredLayer(layer) for layer in linear_layers(model)] if self.n_workers > 1 else []
-        self._trained = [p for _, p in flat_parameters.trained(model)]
+        self._trained = [p for _, p in flat_parameters.trainable_parameters(model)]
         self._has_chosen = False
         return out
 
     def step(self, losses: Losses, *, n: int) -> StepResult:  # noqa: ARG002 (the signature of Apart)
-        self.n_sent, self.n_received, told = 0.0, 0.0, 0.0
+        self.bytes_sent, self.bytes_received, loss_sum = 0.0, 0.0, 0.0
         self.gradient.zero_()
         for loss, share in losses:
             torch.autograd.backward(loss * share)
-            told += float(loss.detach()) * share
-        self.course.pulse.beat("sync")
+            loss_sum += float(loss.detach()) * share
+        self.plan.heartbeat.record("sync")
         began = time.perf_counter()
         if self.n_workers > 1:
             self._exchange()
         self.clip()
-        self.scheduled.set(self.done)
+        self.scheduler.set(self.done)
         sync_s = time.perf_counter() - began
         self.optimizer.step()
-        return self.told(told, sync_s, n_bytes=self.n_sent, n_received=self.n_received)
+        return self.step_result(loss_sum, sync_s, n_bytes=self.bytes_sent, bytes_received=self.bytes_received)
 
     def _exchange(self) -> None:
         """Into self.gradient: its sum over workers, whose parts weigh by their examples."""
@@ -123,7 +123,7 @@ class SufficientFactorBroadcasting(ModelAveraging):
         together = torch.cat([_gradient(p).reshape(-1) for p in parameters])
         dist.all_reduce(together)
         n_bytes = 2.0 * together.nbytes * (self.n_workers - 1) / self.n_workers
-        self.n_sent, self.n_received = self.n_sent + n_bytes, self.n_received + n_bytes
+        self.bytes_sent, self.bytes_received = self.bytes_sent + n_bytes, self.bytes_received + n_bytes
         for parameter, part in zip(parameters, torch.split(together, [p.numel() for p in parameters]), strict=True):
             _gradient(parameter).copy_(part.view_as(parameter))
 
@@ -138,7 +138,7 @@ class SufficientFactorBroadcasting(ModelAveraging):
         everybody = [torch.empty_like(own) for _ in range(self.n_workers)]
         dist.all_gather(everybody, own)
         n_bytes = float(own.nbytes * (self.n_workers - 1))
-        self.n_sent, self.n_received = self.n_sent + n_bytes, self.n_received + n_bytes
+        self.bytes_sent, self.bytes_received = self.bytes_sent + n_bytes, self.bytes_received + n_bytes
         for index, (layer, *_) in enumerate(sent):
             rows = torch.cat([_cut(theirs, shapes)[index] for theirs in everybody])
             inputs, errors = torch.split(rows, [layer.n_inputs, layer.n_outputs], dim=1)

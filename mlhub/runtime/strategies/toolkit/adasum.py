@@ -32,30 +32,30 @@ def adasum(
 ) -> float:
     """In place, the same to the bit on every worker; returns the bytes that this one sent.
 
-    Workers beyond the largest power of two give theirs to another before, and are told the result.
+    Workers beyond the largest power of two give theirs to another before, and are loss_sum the result.
     exchange: sends a vector to a peer and returns the peer's; by default over the process group.
     """
     swap = exchange or _swap
     tree = 1 << (n_workers.bit_length() - 1)
-    n_sent = 0
+    bytes_sent = 0
     if rank >= tree:
         swap(gradient, rank - tree)
         gradient.copy_(swap(gradient, rank - tree))
         return 2.0 * gradient.nbytes
     if rank + tree < n_workers:
         gradient.copy_(combine(gradient, swap(gradient, rank + tree), sizes))
-        n_sent += 1
+        bytes_sent += 1
     hop = 1
     while hop < tree:
         theirs = swap(gradient, rank ^ hop)
         # the lower rank's comes first, so that both compute the same
         low, high = (gradient, theirs) if rank & hop == 0 else (theirs, gradient)
         gradient.copy_(combine(low, high, sizes))
-        hop, n_sent = 2 * hop, n_sent + 1
+        hop, bytes_sent = 2 * hop, bytes_sent + 1
     if rank + tree < n_workers:
         swap(gradient, rank + tree)
-        n_sent += 1
-    return float(n_sent * gradient.nbytes)
+        bytes_sent += 1
+    return float(bytes_sent * gradient.nbytes)
 
 
 def _swap(mine: Tensor, peer: int) -> Tensor:

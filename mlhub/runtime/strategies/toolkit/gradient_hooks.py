@@ -21,9 +21,9 @@ Named = Sequence[tuple[str, nn.Parameter]]
 
 
 class Hook(ABC):
-    """n_bytes: what this worker sent since it was last set to 0. keeps_rest: what it cannot send waits."""
+    """n_bytes: what this worker sent since it was last set to 0. has_residual: what it cannot send waits."""
 
-    keeps_rest = False
+    has_residual = False
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers, self.n_bytes = rank, n_workers, 0.0
@@ -52,7 +52,7 @@ class Encoded(Hook):
     Residuals stay behind: the sum of gradients is the sum of what was decoded, and of residuals.
     """
 
-    keeps_rest = True
+    has_residual = True
 
     def __init__(
         self, named: Named, codec: Codec, residuals: Mapping[str, Tensor], *,
@@ -94,7 +94,7 @@ class Encoded(Hook):
 class PowerSgd(Hook):
     """torch's PowerSGD: each matrix as a product of two thin ones. Source: Vogels et al., NeurIPS '19."""
 
-    keeps_rest = True
+    has_residual = True
 
     def __init__(
         self, named: Named, residuals: Mapping[str, Tensor], parameters: Mapping[str, Any], *, rank: int, n_workers: int

@@ -13,8 +13,8 @@ from torch import nn
 
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import parse
-from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, StepResult, TrainingPosition
-from mlhub.runtime.strategies.registry import STRATEGIES
+from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, StepResult, TrainingPlan
+from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
 from tests.runtime.shards import SECRET, Gang
 
@@ -55,10 +55,10 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"), training=TrainingSpec(1, 1, strategy=strategy),
         checkpoint_uri=tmp_path.as_uri(), start_timeout_s=20, worker_addresses=(),
     )  # fmt: skip
-    worker = STRATEGIES[spec.name](Pod(told, tmp_path, "", "", SECRET, tmp_path), spec)
+    worker = implementation_of(spec.name)(Pod(told, tmp_path, "", "", SECRET, tmp_path), spec)
     model, points = Point(), targets(n_steps)
-    course = TrainingPosition(steps=n_steps, steps_per_epoch=n_steps)
-    worker.prepare(model, optimizer([model.at]), resume=None, course=course)
+    plan = TrainingPlan(steps=n_steps, steps_per_epoch=n_steps)
+    worker.prepare(model, optimizer([model.at]), resume=None, plan=plan)
     found = Trained([], [], torch.empty(0), 0)
     while not isinstance(order := worker.next(ControlFlags()), Barrier):
         loss = 0.5 * (model.at - points[order.step]).square().sum()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.optimizer_state import join
+from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.errors import BadInputError, PeerLostError
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable, EmbeddingTablePlan
 from mlhub.runtime.ps.layout import ShardPlan
@@ -43,7 +43,7 @@ def test_steps_of_rows_are_those_of_torch(kind: str) -> None:
         embedding.weight.grad = torch.sparse_coo_tensor(ids[None], gradient, (N_ROWS, WIDTH), check_invariants=True)
         optimizer.step()
     torch.testing.assert_close(table.rows, embedding.weight.detach(), rtol=0, atol=1e-6)
-    again = EmbeddingTable(plan(kind), table.rows.clone(), join(table.collect(n_steps=6)))
+    again = EmbeddingTable(plan(kind), table.rows.clone(), merge(table.collect(n_steps=6)))
     for half in (table, again):
         half.push(torch.tensor([3]), torch.ones(1, WIDTH), factor=1.0)
     assert torch.equal(table.rows, again.rows)

@@ -12,7 +12,7 @@ import torch
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.strategies.averaging.mixing import ElasticCentre
-from mlhub.runtime.strategies.catalogue.schema import most_elastic_workers, parse
+from mlhub.runtime.strategies.catalogue.schema import max_elastic_workers, parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -35,7 +35,7 @@ def trained(folder: Path, n_workers: int = 3, **given: Any) -> tuple[list[torch.
     trails = [torch.stack([pair[0] for pair in each[:-1]]) for each in found]
     centres = [each[-1][1] for each in found]
     assert all(torch.equal(centre, centres[0]) for centre in centres)
-    assert all(torch.equal(each[-1][0], centres[0]) for each in found)  # a meeting is about the centre
+    assert all(torch.equal(each[-1][0], centres[0]) for each in found)  # a barrier is about the centre
     return trails, centres[0]
 
 
@@ -86,7 +86,7 @@ def test_a_centre_bears_as_many_workers_as_validation_says_and_no_more(alpha: fl
             worker = worker - pull
         return abs(float(worker - centre.weights))
 
-    most = most_elastic_workers(alpha)
+    most = max_elastic_workers(alpha)
     assert apart(most) <= 1.0 + 1e-9
     assert apart(most + 1) > 10.0
     assert parse({"name": "elastic_averaging", "alpha": alpha}, n_workers=most).parameters["alpha"] == alpha

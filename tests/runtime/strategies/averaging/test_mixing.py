@@ -1,4 +1,4 @@
-"""What replicas that train apart must keep when they come together: means, sums, and plain descent in the limits."""
+"""What mixing separate replicas conserves: means, sums, and plain descent in the limits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import torch
 
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep
 from mlhub.runtime.strategies.averaging import mixing
+from mlhub.runtime.strategies.decentralised import mixing as gossip_mixing
 from mlhub.runtime.strategies.decentralised import peer_selection
 
 GENERATOR = torch.Generator().manual_seed(1)
@@ -88,30 +89,30 @@ def test_means_weigh_by_examples() -> None:
 def test_block_momentum_without_momentum_is_averaging() -> None:
     start, mean = random(4), random(4)
     block = mixing.BlockMomentum(start.clone(), momentum=0.0)
-    torch.testing.assert_close(block.conclude(mean), mean, rtol=0, atol=1e-15)
+    torch.testing.assert_close(block.end_block(mean), mean, rtol=0, atol=1e-15)
 
 
 def test_block_momentum_goes_on_where_the_blocks_went() -> None:
     block = mixing.BlockMomentum(torch.zeros(1), momentum=0.5)
-    first = block.conclude(torch.tensor([1.0]))
-    second = block.conclude(first + 1.0)
+    first = block.end_block(torch.tensor([1.0]))
+    second = block.end_block(first + 1.0)
     assert (first.item(), second.item()) == (1.0, 2.5)
     nesterov = mixing.BlockMomentum(torch.zeros(1), momentum=0.5, is_nesterov=True)
-    start = nesterov.conclude(torch.tensor([1.0])).item()
+    start = nesterov.end_block(torch.tensor([1.0])).item()
     assert start == 1.5
     # a block that changes nothing from where it started: the velocity alone moves the model, and dies out
-    assert nesterov.conclude(torch.tensor([start])).item() == 1.0 + 0.5 + 0.25
-    assert nesterov.land().item() == 1.5
+    assert nesterov.end_block(torch.tensor([start])).item() == 1.0 + 0.5 + 0.25
+    assert nesterov.reset_to_model().item() == 1.5
     assert mixing.block_momentum_for(4) == 0.75
 
 
-@pytest.mark.parametrize("topology", mixing.TOPOLOGIES)
+@pytest.mark.parametrize("topology", gossip_mixing.TOPOLOGIES)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
 def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
     values = random(n, 3)
     mean = values.mean(0)
     for exchange in range(60):
-        matrix = mixing.mixing_matrix(topology, n_workers=n, exchange=exchange)
+        matrix = gossip_mixing.mixing_matrix(topology, n_workers=n, exchange=exchange)
         assert torch.equal(matrix, matrix.T)
         values = matrix @ values
     torch.testing.assert_close(values, mean.expand(n, 3), rtol=0, atol=2e-5)
@@ -120,7 +121,7 @@ def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 7])
 def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n: int) -> None:
-    values, matrix = random(n, 3), mixing.mixing_matrix("ring", n_workers=n)
+    values, matrix = random(n, 3), gossip_mixing.mixing_matrix("ring", n_workers=n)
     second = torch.linalg.eigvalsh(matrix.double()).abs().sort().values[-2].item()
     mean, apart = values.mean(0), (values - values.mean(0)).norm()
     for k in range(1, 15):
@@ -129,14 +130,14 @@ def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n
 
 
 def test_gossip_with_everybody_is_averaging() -> None:
-    matrix = mixing.mixing_matrix("complete", n_workers=5)
+    matrix = gossip_mixing.mixing_matrix("complete", n_workers=5)
     values = random(5, 2)
     torch.testing.assert_close(matrix @ values, values.mean(0).expand(5, 2), rtol=0, atol=1e-15)
 
 
 def test_push_sum_finds_the_mean_on_a_directed_graph() -> None:
     values = random(4, 3)
-    nodes = [mixing.PushSum(value.clone()) for value in values]
+    nodes = [gossip_mixing.PushSum(value.clone()) for value in values]
     to = [[1], [2], [3], [0, 1]]
     for _ in range(120):
         messages = [node.send(len(receivers)) for node, receivers in zip(nodes, to, strict=True)]
@@ -176,7 +177,7 @@ def test_nobody_sends_to_itself_and_as_often_as_the_probability_says() -> None:
 
 def test_sums_of_shares_and_of_models_by_shares_are_conserved() -> None:
     values, n = random(4, 3), 4
-    nodes = [mixing.SharedMean(value.clone(), 1.0 / n) for value in values]
+    nodes = [gossip_mixing.SharedMean(value.clone(), 1.0 / n) for value in values]
     for exchange in range(300):
         messages = []
         for rank, to in enumerate(peer_selection.senders(seed=3, exchange=exchange, n_workers=n, probability=0.4)):

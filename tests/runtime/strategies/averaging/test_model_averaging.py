@@ -30,7 +30,7 @@ def speeds(strategy: dict[str, Any], folder: Path) -> list[list[torch.Tensor]]:
 
 @pytest.mark.parametrize("is_averaged", [False, True])
 def test_averaging_averages_momentum_when_asked(is_averaged: bool, tmp_path: Path) -> None:
-    first, second = speeds({"name": "averaging", "period": 3, "average_state": is_averaged}, tmp_path)
+    first, second = speeds({"name": "model_averaging", "period": 3, "average_state": is_averaged}, tmp_path)
     alike = [torch.allclose(mine, theirs) for mine, theirs in zip(first, second, strict=True)]
     assert alike == ([False, False, True, False, False, True, True] if is_averaged else [False] * 7)
 

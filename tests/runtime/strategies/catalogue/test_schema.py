@@ -8,15 +8,15 @@ import sys
 import pytest
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.catalogue.schema import PRESETS, SCHEMES, parse
+from mlhub.runtime.strategies.catalogue.schema import PRESETS, STRATEGIES, parse
 from mlhub.wire.launch import Mode
 
 
-@pytest.mark.parametrize("name", [*SCHEMES, *PRESETS])
+@pytest.mark.parametrize("name", [*STRATEGIES, *PRESETS])
 def test_every_scheme_and_preset_has_working_defaults(name: str) -> None:
     spec = parse({"name": name})
-    assert spec.name in SCHEMES
-    assert parse({"name": name}, n_workers=spec.scheme.most_workers or 4) == spec
+    assert spec.name in STRATEGIES
+    assert parse({"name": name}, n_workers=spec.declaration.max_workers or 4) == spec
     assert parse(spec.to_json()) == spec
 
 
@@ -28,8 +28,8 @@ def test_nothing_said_leaves_the_choice_to_the_platform() -> None:
 def test_a_scheme_says_what_it_runs_on() -> None:
     assert parse({"name": "ssp"}).mode is Mode.PARAMETER_SERVER
     assert parse({"name": "gossip"}).mode is Mode.ALL_REDUCE
-    assert parse({"name": "asp"}).scheme.survives
-    assert not parse({"name": "bsp"}).scheme.survives
+    assert parse({"name": "asp"}).declaration.survives
+    assert not parse({"name": "bsp"}).declaration.survives
 
 
 def test_presets_speak_their_own_words() -> None:
@@ -53,7 +53,7 @@ def test_presets_speak_their_own_words() -> None:
         ({"name": "ssp", "staleness": 0, "staleness_scaling": "zhang"}, "strategy.staleness_scaling"),
         ({"name": "bounded_delay", "max_outstanding": -1}, "strategy.max_outstanding"),
         ({"name": "bounded_delay", "staleness_scaling": "dc"}, "strategy.staleness_scaling"),
-        ({"name": "averaging", "period": 0}, "strategy.period"),
+        ({"name": "model_averaging", "period": 0}, "strategy.period"),
         ({"name": "easgd", "alpha": 0}, "strategy.alpha"),
         ({"name": "easgd", "rho": 5.0}, "strategy.rho"),
         ({"name": "aeasgd", "rho": 50.0}, "strategy.alpha"),

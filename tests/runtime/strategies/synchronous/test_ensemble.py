@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from mlhub.runtime.strategies.synchronous.ensemble import Committee
+from mlhub.runtime.model.ensemble import EnsembleModel
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -22,8 +22,8 @@ def test_a_committee_says_the_mean_or_votes() -> None:
     model = nn.Linear(1, 3, bias=False)
     members = [{"weight": torch.tensor(w).view(3, 1)} for w in ([3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.5, 1.0])]
     inputs = torch.ones(2, 1)
-    assert Committee(model, members)(inputs).tolist() == [[1.0, pytest.approx(2.5 / 3), pytest.approx(1 / 3)]] * 2
-    votes = Committee(model, members, votes=True)(inputs)
+    assert EnsembleModel(model, members)(inputs).tolist() == [[1.0, pytest.approx(2.5 / 3), pytest.approx(1 / 3)]] * 2
+    votes = EnsembleModel(model, members, votes=True)(inputs)
     assert votes.argmax(-1).tolist() == [1, 1]
     torch.testing.assert_close(votes.exp().sum(-1), torch.ones(2))
 

@@ -101,5 +101,5 @@ def test_a_weight_that_is_used_otherwise_too_stays_with_the_ring(gangs: dict[str
     whole, wide = 4.0 * sum(n.values()), 4.0 * n["wide.weight"]
     assert gangs["ring"].bytes_sent() == pytest.approx(4 / 3 * whole, rel=0.1)
     rows = 4.0 * 4 * (200 + 300) * 2  # at most 4 of 10 examples, to two others
-    meetings = 5 / gangs["rows"].result()["steps"] * 4 / 3 * whole  # where models are averaged
-    assert gangs["rows"].bytes_sent() == pytest.approx(4 / 3 * (whole - wide) + rows + meetings, rel=0.1)
+    barriers = 5 / gangs["rows"].result()["steps"] * 4 / 3 * whole  # where models are averaged
+    assert gangs["rows"].bytes_sent() == pytest.approx(4 / 3 * (whole - wide) + rows + barriers, rel=0.1)

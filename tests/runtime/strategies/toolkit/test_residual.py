@@ -11,7 +11,7 @@ import torch
 
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.strategies.catalogue.schema import parse
-from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual, mean_owed
+from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual, mean_residual
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -38,16 +38,16 @@ def loss(outputs, targets):
 PLAIN = {"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.0}
 
 
-def test_a_debt_is_paid_in_shares_and_settled_once() -> None:
-    debt = ErrorFeedbackResidual({"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)})
+def test_a_residual_is_added_in_shares_and_cleared_once() -> None:
+    carried_residual = ErrorFeedbackResidual({"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)})
     whole, second_half, other = torch.zeros(2, 3), torch.zeros(3), torch.zeros(2)
-    debt.pay([("a", 0, whole), ("a", 3, second_half), ("c", 0, other), ("b", 0, None)], share=0.5)
+    carried_residual.add_to([("a", 0, whole), ("a", 3, second_half), ("c", 0, other), ("b", 0, None)], share=0.5)
     assert whole.tolist() == [[0.0, 0.5, 1.0], [1.5, 2.0, 2.5]]
     assert second_half.tolist() == [1.5, 2.0, 2.5]
     assert other.tolist() == [0.0, 0.0]
-    debt.settle()
-    debt.pay([("a", 0, whole)])
-    assert not debt
+    carried_residual.clear()
+    carried_residual.add_to([("a", 0, whole)])
+    assert not carried_residual
     assert whole.sum() == 7.5
     assert not ErrorFeedbackResidual.of(None)
 
@@ -87,7 +87,7 @@ CHANGES = (
     ({"name": "all_reduce", **TOP_K}, {"name": "sharded"}, 2),
     ({"name": "all_reduce", **TOP_K}, {"name": "fully_sharded"}, 2),
     ({"name": "all_reduce", **TOP_K}, {"name": "pipeline"}, 2),
-    ({"name": "all_reduce", **TOP_K}, {"name": "averaging", "period": 3}, 2),
+    ({"name": "all_reduce", **TOP_K}, {"name": "model_averaging", "period": 3}, 2),
     ({"name": "all_reduce", **TOP_K}, {"name": "bsp"}, 3),
     ({"name": "bsp", **TOP_K}, {"name": "softsync", "group": 2}, 2),
 )
@@ -107,7 +107,7 @@ def test_what_was_owed_before_the_change_arrives_after_it(
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None
-    assert max(float(owed.abs().max()) for owed in mean_owed(saved).values()) > 1.0
+    assert max(float(owed.abs().max()) for owed in mean_residual(saved).values()) > 1.0
     gang.training = made(tmp_path, alone.dataset, code, after).training
     start(gang, n_workers)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
