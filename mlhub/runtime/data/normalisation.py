@@ -12,7 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.data.moments import shaped
+from mlhub.runtime.data.moments import broadcastable
 
 FURTHEST = 10.0  # deviations from the mean: one wild value must not outweigh a batch
 Facts = Mapping[str, Any]
@@ -44,7 +44,7 @@ class Standardised:
     def _values(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         place = inputs.dim(), inputs.device
         if place not in self._ready:
-            both = (torch.from_numpy(shaped(values, inputs.dim())) for values in (self._mean, self._std))
+            both = (torch.from_numpy(broadcastable(values, inputs.dim())) for values in (self._mean, self._std))
             mean, std = (values.to(inputs.device) for values in both)
             self._ready[place] = mean, std
         return self._ready[place]

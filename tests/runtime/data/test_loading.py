@@ -23,7 +23,8 @@ from PIL import Image
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.prefetching import Prefetcher
-from mlhub.runtime.data.readers import prepared
+from mlhub.runtime.data.readers import image_folder, prepared, tables
+from mlhub.runtime.data.readers import npz as npz_reader
 from mlhub.runtime.strategies.protocol import Batch
 from tests.runtime.gang import ROOT
 
@@ -66,9 +67,9 @@ FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
 def test_what_is_mapped_is_what_would_have_been_loaded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers.npz, "PART_BYTES", 600)
-    monkeypatch.setattr(readers.tables, "N_ROWS", 25)
-    monkeypatch.setattr(readers.image_folder, "N_AT_ONCE", 3)
+    monkeypatch.setattr(npz_reader, "PART_BYTES", 600)
+    monkeypatch.setattr(tables, "N_ROWS", 25)
+    monkeypatch.setattr(image_folder, "N_AT_ONCE", 3)
     format, write = FILES[name]
     path = tmp_path / ("x.npz" if format == "npz" else "x")
     write(path)
@@ -88,11 +89,11 @@ def test_what_is_mapped_is_what_would_have_been_loaded(
 def test_a_column_whose_later_rows_look_unlike_its_first_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers.tables, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 200)
     rows = "".join(f"{i},{i % 2}\n" for i in range(100)) + "0.5,1\nnan,0\n"
     (tmp_path / "t.csv").write_text("a,target\n" + rows)
     schema = readers.inspect("csv", tmp_path / "t.csv", {}).schema
-    reader = readers.READERS["csv"]
+    reader = tables.CSV
     assert isinstance(reader, prepared.PreparedParts)
     inputs = np.concatenate([part for part, _ in reader.parts(tmp_path / "t.csv", schema)])
     np.testing.assert_array_equal(inputs, reader.open(tmp_path / "t.csv", schema)._inputs)
@@ -102,7 +103,7 @@ LARGE = """
 import resource, sys
 from pathlib import Path
 import numpy as np, torch
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 path, cache = map(Path, sys.argv[1:])
 schema = {"task": "classification", "classes": [0, 1], "n_examples": 50_000, "input_shape": [600], "dtype": "float32"}

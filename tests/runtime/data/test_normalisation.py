@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import torch
 
 from mlhub.runtime.data import readers
-from mlhub.runtime.data.moments import Moments, trained
+from mlhub.runtime.data.moments import Moments, training_mask
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.wire.exits import ExitCode
@@ -37,7 +40,7 @@ def contract(folder: Path, code: str, facts: dict[str, Any], *, name: str, **mor
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (3, 4)])
 def test_moments_of_parts_are_those_of_the_whole(n_at_once: int, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).normal(1e4, 3, (50, *shape)).astype(np.float32)
-    is_trained = trained(50, n_held_out=0)
+    is_trained = training_mask(50, n_held_out=0)
     moments = Moments(shape, is_trained)
     for start in range(0, 50, n_at_once):
         moments.add(x[start : start + n_at_once])
@@ -52,6 +55,33 @@ def test_what_is_held_out_tells_nothing(tmp_path: Path) -> None:
     x, y = np.ones((20, 2), dtype=np.float32), np.arange(20) % 2
     schema = schema_of(tmp_path / "a.npz", x=x, y=y, x_test=x * 1e6, y_test=y)
     assert (schema["input_mean"], schema["input_std"]) == ([1.0, 1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
+def test_held_out_rows_change_no_scale_of_inputs_or_targets(format: str, tmp_path: Path) -> None:
+    is_held_out = ~training_mask(50, n_held_out=0)
+    random = np.random.default_rng(0)
+    x, y = random.normal(5, 2, (50, 2)), random.normal(100, 7, 50)
+    schemas = []
+    for name, factor in (("as_it_is", 1.0), ("held_out_changed", 1000.0)):
+        changed_x, changed_y = x.copy(), y.copy()
+        changed_x[is_held_out] *= factor
+        changed_y[is_held_out] *= factor
+        path = tmp_path / f"{name}.{format}"
+        table = pa.table({"a": changed_x[:, 0], "b": changed_x[:, 1], "y": changed_y})
+        match format:
+            case "csv":
+                pyarrow.csv.write_csv(table, path)
+            case "parquet":
+                pyarrow.parquet.write_table(table, path)
+            case _:
+                np.savez(path, x=changed_x, y=changed_y)
+        schemas.append(readers.inspect(format, path, {}).schema)
+    assert schemas[0] == schemas[1]
+    assert schemas[0]["target_mean"] == pytest.approx(y[~is_held_out].mean())
+    if format != "npz":
+        assert schemas[0]["columns"][0]["mean"] == pytest.approx(x[~is_held_out, 0].mean())
+        assert schemas[0]["columns"][1]["std"] == pytest.approx(x[~is_held_out, 1].std())
 
 
 def test_bytes_of_images_are_parts_of_255_and_a_number_for_each_channel(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: 
 LOOKING = """
 import json, sys
 from pathlib import Path
-from mlhub.runtime import readers
+from mlhub.runtime.data import readers
 
 def most():  # a child's ru_maxrss would count what its parent held
     told = Path("/proc/self/status").read_text()

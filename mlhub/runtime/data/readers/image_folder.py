@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from mlhub.runtime.data.archives import open_archive
-from mlhub.runtime.data.moments import Moments, trained
+from mlhub.runtime.data.moments import Moments, training_mask
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.npz import png
+from mlhub.runtime.data.readers.previews import png
 from mlhub.runtime.errors import BadInputError
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
@@ -76,7 +76,7 @@ class ImageFolderReader:
 
     def _moments(self, archive: zipfile.ZipFile, pictures: list[Picture], schema: dict[str, Any]) -> dict[str, Any]:
         """Of each channel, over so many pictures as tell enough."""
-        own = np.flatnonzero(trained(len(pictures), n_held_out=schema["n_held_out"]))
+        own = np.flatnonzero(training_mask(len(pictures), n_held_out=schema["n_held_out"]))
         some = own[np.linspace(0, len(own) - 1, min(N_FOR_MOMENTS, len(own))).astype(int)]
         moments = Moments(schema["input_shape"], np.ones(len(some), dtype=bool))
         for i in some:

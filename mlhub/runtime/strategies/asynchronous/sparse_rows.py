@@ -68,7 +68,7 @@ def tables_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Embedd
 class SparseRows(Asynchronous):
     """The rest of the model is one dense vector, as under asp."""
 
-    def trained(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[tuple[str, nn.Parameter]]:
+    def select_parameters(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[tuple[str, nn.Parameter]]:
         self.tables = tables_of(model, optimizer)
         held = {table.name for table in self.tables}
         for table in self.tables:
@@ -97,7 +97,7 @@ class SparseRows(Asynchronous):
     def table_weights(self) -> Sequence[Tensor]:
         return [table.module.weight.detach() for table in self.tables]
 
-    def connected(self) -> None:
+    def on_connected(self) -> None:
         for index, table in enumerate(self.tables):
             table.client = self.client.rows(index, n_rows=table.module.num_embeddings)
 
