@@ -62,13 +62,13 @@ def load_contract(
     model: ModelSpec, package: Path | None, *, code: Path, facts: Values, standardise: bool = True
 ) -> Contract:
     """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
-    standardise: whether inputs and targets come in standard units, where the package does not say otherwise.
+    standardise: whether inputs and targets are standardised, unless the package defines its own.
 
     Raises BadInputError, and whatever the code raises.
     """
     task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
-    # a model that answers in the targets' own unit says so, as mlp does
+    # a model may predict in the targets' own unit, as mlp does
     unit = ColumnScale.of(facts, is_own=not standardise or getattr(module, "ANSWERS_IN_OWN_UNIT", False))
     usual = Standardised.of(facts, also_whole=model.kind == "builtin") if standardise else None
     initial = initial_weights.given(module, code) if package is not None else None
@@ -97,7 +97,7 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
         raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
     archives.extract(package, code)
     if not any(code.rglob("*.py")):
-        from mlhub.runtime.importers.package import imported  # late: its parsers are for those who need them
+        from mlhub.runtime.importers.package import imported  # late: most packages need no parsers
 
         made_elsewhere = imported(code, entry=entry)
         if made_elsewhere is not None:

@@ -49,7 +49,7 @@ class Settings:
 
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
     """Other hyperparameters are the model's own. Raises BadInputError (field "hyperparameters.<name>")."""
-    # these belong to the optimiser; what no optimiser could mean is refused here
+    # these belong to the optimiser; values that no optimiser accepts are refused here
     _number(hyperparameters, "learning_rate", above=0.0)
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
@@ -71,15 +71,18 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         evaluate_only=_flag(hyperparameters, "evaluate_only"),
     )
     if settings.patience and not target_metric:
-        raise _bad("patience", "Nothing says which metric must improve.", "Name the job's target_metric.")
+        raise _bad("patience", "There is no metric that must improve.", "Name the job's target_metric.")
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
 
 
 def check_limits(hyperparameters: Values) -> None:
-    """Those that the platform itself reads, of scripts too: how long a job may stand still (mlhub/control/stalls.py),
-    how many servers it has, and how much memory its pods have (control/pod_resources.py). Raises BadInputError."""
+    """Checks the hyperparameters that the platform itself reads, also of scripts. Raises BadInputError.
+
+    They are how long a job may stall (mlhub/control/stalls.py), its number of servers, and the memory of its pods
+    (mlhub/control/pod_resources.py).
+    """
     _number(hyperparameters, "stall_limit_s", least=60.0)
     _number(hyperparameters, "memory_gib", least=0.5, most=4096.0)
     _number(hyperparameters, "server_memory_gib", least=0.5, most=4096.0)

@@ -1,4 +1,4 @@
-"""Tries a prediction job out on a few examples: what does not fit is told before it holds a GPU, speed is estimated."""
+"""Runs a prediction job on a few examples: misfits are found before it holds a GPU, and its speed is estimated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N_REPEATS = 3
 
 
 def dry_run_prediction(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
-    """The job's profile, in preflight's words; its workers exchange nothing, so there are no bytes to exchange.
+    """Returns the job's profile, in the format of training's; its workers exchange no bytes.
 
     Raises BadInputError and whatever the model's code raises.
     """
@@ -44,7 +44,7 @@ def dry_run_prediction(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path)
 
 
 def _seconds(work: PredictionJob, n: int) -> float:
-    """For the first n examples: the fastest of some."""
+    """Seconds for the first n examples: the fastest of several runs."""
     times = []
     for _ in range(N_REPEATS + 1):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What a prediction job is made of: its examples, the model that answers, and the parts that they are cut into."""
+"""A prediction job: its examples, the model, and the parts into which they are divided."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PredictionJob:
-    """rows: numbers of the examples in the dataset, in order; part i of n_parts holds batch_size of them."""
+    """rows: indices of the examples in the dataset, in order; part i of n_parts holds batch_size of them."""
 
     asked: PredictionSpec
     answers: Inference
@@ -44,7 +44,7 @@ class PredictionJob:
 def open_prediction_job(
     spec: PodSpec, path: Callable[[str], Path], *, code: Path, cache: NodeCache | None = None
 ) -> PredictionJob:
-    """path: of an input, by its name. Raises BadInputError, and whatever the model's code raises."""
+    """Opens the job. path: gives an input's path by name. Raises BadInputError, and what the model's code raises."""
     asked, dataset, training = spec.prediction, spec.dataset, spec.training
     assert asked is not None
     assert dataset is not None
@@ -72,7 +72,7 @@ def open_prediction_job(
 
 
 def _rows(n: int, n_held_out: int, spec: PodSpec) -> Rows:
-    """All of them, or those that training would hold out of such a dataset."""
+    """The indices of all examples, or of those that training holds out of such a dataset."""
     assert spec.prediction is not None
     if spec.prediction.examples == "all":
         return np.arange(n, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""A worker of a prediction job: its parts, then what is missing of the others'; the first one hands the result in.
+"""A worker of a prediction job: it computes its parts, then missing ones of others; rank 0 publishes the result.
 
-Nothing is said between workers. What they share is the job's folder: a part that is there need not be computed again,
-after the loss of a worker, a preemption, or by another number of workers.
+Workers do not communicate. They share the job's folder: a part that exists is not computed again, after the loss of a
+worker, a preemption, or by another number of workers.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class PredictionWorker:
         work.answers.on_batch = lambda: self._heartbeat.record("compute")
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = OutputParts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
-        self._told, self._told_at = len(self._parts.there()), time.perf_counter()
+        self._n_reported, self._reported_at = len(self._parts.complete()), time.perf_counter()
         self.reporter.phase("gang_ready")
-        self.reporter.phase("training", step=self._told)
+        self.reporter.phase("training", step=self._n_reported)
         if pod.is_reporter:
             print(
-                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._told:,} of them "
-                f"done; {pod.spec.n_workers} workers",
+                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._n_reported:,} "
+                f"of them done; {pod.spec.n_workers} workers",
                 flush=True,
             )
         for index in part_order(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
@@ -58,27 +58,27 @@ class PredictionWorker:
                 raise PreemptedError(f"Asked to leave before part {index}.")
             if not self._parts.has(index):
                 self._heartbeat.record("compute", step=index)
-                self._parts.write(index, self._answer(work, index))
-            if time.perf_counter() - self._told_at > PROGRESS_EVERY_S:
-                self._tell(work)
-        self._tell(work)
+                self._parts.write(index, self._compute(work, index))
+            if time.perf_counter() - self._reported_at > PROGRESS_EVERY_S:
+                self._report_progress(work)
+        self._report_progress(work)
         if pod.is_reporter:
-            self._hand_in(work)
+            self._publish_result(work)
 
-    def _answer(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
+    def _compute(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
         rows, asked = work.part(index), work.asked
         if asked.kind == "evaluate":
             sums = work.answers.sums(rows)
             return {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
         return work.answers.features(rows, asked.features) if asked.features else work.answers.predictions(rows)
 
-    def _tell(self, work: PredictionJob) -> None:
-        """How far the gang is: from one part of anybody to the next."""
-        done, now = len(self._parts.there()), time.perf_counter()
-        step_s = (now - self._told_at) / max(1, done - self._told)
-        if done == self._told:
+    def _report_progress(self, work: PredictionJob) -> None:
+        """Reports how many parts of all workers are done, if there are more than before."""
+        done, now = len(self._parts.complete()), time.perf_counter()
+        step_s = (now - self._reported_at) / max(1, done - self._n_reported)
+        if done == self._n_reported:
             return
-        self._told, self._told_at = done, now
+        self._n_reported, self._reported_at = done, now
         spec = self.pod.spec
         self.reporter.send(
             ProgressReport(
@@ -97,7 +97,7 @@ class PredictionWorker:
             )
         )
 
-    def _hand_in(self, work: PredictionJob) -> None:
+    def _publish_result(self, work: PredictionJob) -> None:
         pod, asked = self.pod, work.asked
         pod.artifacts.mkdir(exist_ok=True)
         if asked.kind == "evaluate":

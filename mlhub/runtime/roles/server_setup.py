@@ -1,4 +1,4 @@
-"""The server of a pod, as its gang's specification wants it: a root with a shard of the model, a leaf, or tables."""
+"""Builds the server of a pod by its gang's specification: a root with a shard of the model, a leaf, or tables."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ KEEP_EVERY_S = 30.0  # what may be lost, at most
 
 
 def comes_back(pod: Pod) -> bool:
-    """Whether a server of this gang that dies is replaced alone: where nobody waits for all workers at every step."""
+    """Whether a server of this gang that dies is restarted alone, as under asynchronous strategies."""
     return parse(pod.spec.training.strategy).declaration.servers_come_back
 
 
 def get_ready() -> None:
-    """Before a guard forks: the first optimiser of a process imports for seconds, which no later life should."""
+    """Called before the first fork: a process's first optimiser imports for seconds, which no restart should repeat."""
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
 
 
 def renew_threads() -> None:
-    """In a fork, before its first thread: torch makes a forked process new worker threads, but two threads that need
-    them at once may find neither the old nor the new ones, and fail ("Invalid thread pool!")."""
+    """Called in a fork before its first thread, to create torch's worker threads.
+
+    Two threads that need them at once may otherwise find neither old nor new ones ("Invalid thread pool!").
+    """
     torch.set_num_threads(torch.get_num_threads())
 
 
 def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
-    """life: after the first one, the server goes on from what the last one kept, and reports what was lost.
+    """The server. After a restart it continues from its predecessor's snapshot, and reports what was lost.
 
-    Raises BadInputError for a strategy that means nothing, OSError when its port is taken, or nothing whole was kept.
+    Raises BadInputError for an invalid strategy, OSError when its port is taken or there is no whole snapshot.
     """
     spec, is_encrypted = pod.spec, pod.spec.data_plane is DataPlane.TLS
     strategy = parse(spec.training.strategy).parameters

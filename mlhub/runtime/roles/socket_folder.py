@@ -1,7 +1,7 @@
 """A short path to the pod's folder of temporary files, so that sockets can be opened in it.
 
 The kernel takes at most 107 bytes as the path of a Unix socket. Python's multiprocessing, and with it the worker
-processes of torch's DataLoader, open such sockets below TMPDIR; where the path is too long they wait for ever.
+processes of torch's DataLoader, open such sockets below TMPDIR; where the path is too long they hang.
 """
 
 from __future__ import annotations

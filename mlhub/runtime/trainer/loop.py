@@ -104,7 +104,7 @@ class Trainer:
         self.reporter.phase("saving", step=step)
         self.strategy.average_buffers(self.model)
         self.checkpoints.save(self.model, self.strategy, step=step, waits=True)
-        self.strategy.sum_over_workers([0.0])  # nobody leaves before it is written
+        self.strategy.sum_over_workers([0.0])  # no worker leaves before it is written
         self.strategy.close()
         raise PreemptedError(f"Asked to leave after step {step}.")
 

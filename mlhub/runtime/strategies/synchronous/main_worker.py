@@ -1,6 +1,6 @@
-"""The naive scheme: one main worker takes in every gradient, makes the step and gives everybody the weights.
+"""The naive strategy: one main worker receives every gradient, makes the step and sends the weights to all.
 
-For teaching, and as a yardstick: it equals all-reduce, but 2 X (n - 1) bytes of a model of X pass through one worker.
+For comparison: it equals all-reduce, but 2 X (n - 1) bytes of a model of X bytes pass through one worker.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
 
 
 class MainWorker(ReplicaStrategy):
+    """Worker 0 is the main worker."""
+
     def step(self, losses: Losses, *, n: int) -> StepResult:
         self.bytes_sent, self.bytes_received = 0.0, 0.0
         loss_sum = self.compute_gradient(losses, n=n)
@@ -23,8 +25,8 @@ class MainWorker(ReplicaStrategy):
             (weights,) = self.exchange(self.weights, to=[], sources=[0]).wait()
             self.weights.copy_(weights)
         else:
-            for theirs in self.exchange(self.gradient, to=[], sources=others).wait():
-                self.gradient += theirs
+            for received in self.exchange(self.gradient, to=[], sources=others).wait():
+                self.gradient += received
             self.gradient /= self.n_workers
             self.clip()
             self.scheduler.set(self.done)
@@ -34,4 +36,4 @@ class MainWorker(ReplicaStrategy):
         return self.step_result(loss_sum, sync_s, n_bytes=self.bytes_sent, bytes_received=self.bytes_received)
 
     def before_barrier(self, barrier: Barrier) -> None:
-        """Everybody has the main worker's weights already."""
+        """All workers have the main worker's weights already."""

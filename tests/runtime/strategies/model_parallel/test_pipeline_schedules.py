@@ -54,7 +54,7 @@ def plan(found: Ordering, m: int) -> dict[int, list[_Action]]:
     """By worker, its actions in order, without those that only communicate."""
     if found.schedule in OF_ONE:
         return {rank: carried_out(found, rank, m) for rank in range(found.n_workers)}
-    order = found.made(stages_of(found, 0), m, lambda said, targets: 0).pipeline_order
+    order = found.build(stages_of(found, 0), m, lambda said, targets: 0).pipeline_order
     assert order is not None
     out: dict[int, list[_Action]] = {}
     for rank, actions in order.items():
@@ -67,7 +67,7 @@ def plan(found: Ordering, m: int) -> dict[int, list[_Action]]:
 def carried_out(found: Ordering, rank: int, m: int) -> list[_Action]:
     """Schedules of one stage a worker have no plan that they follow: they are run."""
     (stage,) = stages_of(found, rank)
-    made: Any = found.made([stage], m, lambda said, targets: 0)
+    made: Any = found.build([stage], m, lambda said, targets: 0)
     made._initialize_stage = lambda *_: None
     made._step_microbatches(target_mbs=[0] * m)
     done: list[_Action] = stage.done

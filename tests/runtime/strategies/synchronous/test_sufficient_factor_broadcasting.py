@@ -10,16 +10,20 @@ import pytest
 import torch
 from torch import nn
 
-from mlhub.runtime.strategies.synchronous.sufficient_factor_broadcasting import FactoredLayer, linear_layers, pays
+from mlhub.runtime.strategies.synchronous.sufficient_factor_broadcasting import (
+    FactoredLayer,
+    linear_layers,
+    saves_bytes,
+)
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 
 def test_rows_pay_where_they_are_less_than_the_gradient() -> None:
-    assert not pays(32, n_inputs=40, n_outputs=50, n_workers=2)  # 2,880 numbers for 2,000
-    assert pays(32, n_inputs=4096, n_outputs=4096, n_workers=2)
-    assert not pays(32, n_inputs=4096, n_outputs=4096, n_workers=128)  # to so many others
+    assert not saves_bytes(32, n_inputs=40, n_outputs=50, n_workers=2)  # 2,880 numbers for 2,000
+    assert saves_bytes(32, n_inputs=4096, n_outputs=4096, n_workers=2)
+    assert not saves_bytes(32, n_inputs=4096, n_outputs=4096, n_workers=128)  # to so many others
 
 
 def test_inputs_and_errors_make_the_gradient() -> None:
@@ -29,16 +33,16 @@ def test_inputs_and_errors_make_the_gradient() -> None:
     for _ in range(2):  # micro-batches
         model(torch.randn(4, 6, 5)).square().mean().backward()  # positions, too
     for layer in layers:
-        inputs, errors = layer.take()
+        inputs, errors = layer.pop_factors()
         assert inputs.shape == (2 * 4 * 6, layer.n_inputs)
         torch.testing.assert_close(errors.T @ inputs, layer.weight.grad, rtol=0, atol=1e-6)
     layers[0].weight.requires_grad_(False)
     model[0].bias.requires_grad_(False)
     model(torch.randn(4, 5)).sum().backward()
-    assert layers[0].take()[1].shape == (4, 7)  # seen though autograd needs nothing of this layer
+    assert layers[0].pop_factors()[1].shape == (4, 7)  # seen though autograd needs nothing of this layer
     with torch.no_grad():
         model(torch.randn(4, 5))
-    assert len(layers[0].take()[0]) == 0
+    assert len(layers[0].pop_factors()[0]) == 0
 
 
 MODEL = """
