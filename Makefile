@@ -135,7 +135,7 @@ bench-predictions: setup  ## Step times and ends, foretold and true; writes benc
 bench-models: setup  ## What each model says, drawn; writes the figures of docs/guides/scheduling.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.models $(if $(DATA),--data $(DATA))
 
-bench-convergence: setup  ## How well every scheme learns, beside stragglers; writes benchmarks/results/convergence.md (WORK=folder)
+bench-convergence: setup  ## How well every strategy learns, beside stragglers; writes benchmarks/results/convergence.md (WORK=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence $(if $(WORK),--work $(WORK)) $(ARGS)
 
 .PHONY: bench-defaults

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.convergence_sets import TASKS
-from mlhub.runtime.strategies.catalogue.schema import SCHEMES, parse
+from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
+from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
@@ -44,7 +45,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "all_reduce", "compression": "power_sgd", "rank": 2},
     {"name": "all_reduce", "reduction": "adasum"},
     {"name": "main_worker"},
-    {"name": "outer_products"},
+    {"name": "sufficient_factor_broadcasting"},
     {"name": "sharded"},
     {"name": "fully_sharded"},
     {"name": "pipeline"},
@@ -70,7 +71,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "adag", "window": 5},
     {"name": "dynsgd", "window": 5},
     {"name": "easgd", "window": 5},
-    {"name": "averaging", "period": 10},
+    {"name": "model_averaging", "period": 10},
     {"name": "block_momentum", "period": 10},
     {"name": "elastic_averaging", "period": 5},
     {"name": "gossip"},
@@ -93,7 +94,7 @@ BESIDE_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
     {"name": "asp", "staleness_scaling": "dc"},
 )
 SAME_STEPS = (
-    "all_reduce", "main_worker", "outer_products", "sharded", "fully_sharded", "pipeline",
+    "all_reduce", "main_worker", "sufficient_factor_broadcasting", "sharded", "fully_sharded", "pipeline",
     "pipeline, schedule interleaved_zero_bubble, stages_per_worker 1", "tensor", "bsp",
     "hierarchical", "softsync, group 3, block True",
 )  # fmt: skip
@@ -241,6 +242,6 @@ def _train(cell: ConvergenceCell, data: Path, folder: Path) -> Outcome:
 
 
 def check_complete() -> None:
-    missing = set(SCHEMES) - {s["name"] for s in STRATEGIES} - NOT_COMPARED
+    missing = set(CATALOGUE) - {s["name"] for s in STRATEGIES} - NOT_COMPARED
     if missing:
         raise ValueError(f"not compared: {', '.join(sorted(missing))}")

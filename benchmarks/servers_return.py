@@ -31,7 +31,7 @@ from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.server.shard_snapshots import SHARE, SnapshotWriter, has_kept
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
-from mlhub.runtime.trainer.server_process import KEEP_EVERY_S, get_ready
+from mlhub.runtime.roles.server_setup import KEEP_EVERY_S, get_ready
 from tests.runtime.gang import free_ports
 
 SECRET = b"benchmark" * 4

@@ -9,8 +9,8 @@ from watched_model import build_model, build_optimizer, loss
 
 from mlhub.runtime.errors import NotANumberError
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator
 from mlhub.runtime.strategies.synchronous.all_reduce import AllReduce
-from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator
 from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
 __all__ = ["build_model", "build_optimizer", "loss"]
@@ -28,5 +28,5 @@ def _backward(_self: AllReduce, found: torch.Tensor, *, is_last: bool) -> None: 
 
 TrainingReporter.step = _step  # type: ignore[method-assign,assignment]
 AllReduce._backward = _backward  # type: ignore[method-assign]
-Heartbeat.beat = lambda *_, **__: None  # type: ignore[method-assign]
+Heartbeat.record = lambda *_, **__: None  # type: ignore[method-assign]
 GradientNoiseEstimator.is_due = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]

@@ -46,7 +46,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
 
 def _survives(job: Job) -> bool:
     """Workers of a prediction take over what others leave."""
-    return job.kind != JobKind.TRAIN or parse(job.strategy).scheme.survives
+    return job.kind != JobKind.TRAIN or parse(job.strategy).declaration.survives
 
 
 def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:

@@ -164,7 +164,7 @@ def _parsed(asked: Any, *, n_workers: int | None = None) -> StrategySpec:
 
 def _check_script(spec: StrategySpec) -> None:
     """A script synchronises by itself; of strategies it may have those that say how its tables on servers wait."""
-    values, known = spec.parameters, spec.scheme.parameters
+    values, known = spec.parameters, spec.declaration.parameters
     extra = [key for key, p in known.items() if key != "staleness" and values[key] != p.default]
     if spec.name not in SCRIPT_STRATEGIES or extra:
         raise InvalidInputError(
@@ -199,7 +199,7 @@ def _least(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
 def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
     """Where a strategy cannot be resized, or has a number of its own."""
     least, most = request.get("min_workers"), request.get("max_workers")
-    limit = spec.most_workers
+    limit = spec.max_workers
     if limit is not None:
         if (least or 1) > limit:
             raise InvalidInputError(
@@ -207,14 +207,14 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
                 field="min_workers",
                 remedy=f"Give at most {limit}, or leave min_workers out.",
             )
-        if (most or 1) > limit and spec.scheme.most_workers is None:
+        if (most or 1) > limit and spec.declaration.max_workers is None:
             raise InvalidInputError(
                 f"With these parameters {spec.name} has {limit} workers at most, and max_workers is {most}.",
                 field="max_workers",
                 remedy=f"Give max_workers {limit}, or other parameters: {LIMITING[spec.name]}.",
             )
         return {"min_workers": least or 1, "max_workers": min(most or limit, limit)}
-    if spec.scheme.is_resizable:
+    if spec.declaration.is_resizable:
         if most is not None and "micro_batches" in spec.parameters:
             _parsed(spec.to_json(), n_workers=most)
         return _least(spec, request)

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from mlhub.jobs.models import Job, JobKind
 from mlhub.registry.models import ModelVersion
-from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec
@@ -46,7 +46,7 @@ def dataset_spec(job: Job) -> DatasetSpec:
     learnt = job.model_version.dataset_version
     if job.kind != JobKind.TRAIN and learnt is not None:
         known = TrainedSchema(learnt.format, learnt.schema), TrainedSchema(version.format, schema)
-        schema = as_learnt(*known, needs_targets=job.kind == JobKind.EVALUATE)
+        schema = schema_for_model(*known, needs_targets=job.kind == JobKind.EVALUATE)
     return DatasetSpec(version.format, tuple(f["name"] for f in version.files), schema)
 
 

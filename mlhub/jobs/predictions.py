@@ -12,7 +12,7 @@ from mlhub.jobs.states import JobState
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, as_learnt
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.tenants.models import User
 
 LEAST_BATCH, MOST_BATCH, N_PARTS = 256, 4096, 64  # a few examples are not worth another worker's start
@@ -59,7 +59,7 @@ def check_prediction(
             remedy="Train the model again.",
         )
     try:
-        schema = as_learnt(
+        schema = schema_for_model(
             TrainedSchema(learnt.format, learnt.schema or {}),
             TrainedSchema(dataset.format, dataset.schema or {}),
             needs_targets=kind == JobKind.EVALUATE,

@@ -1,23 +1,23 @@
-"""The strategies that a job may name, as the API tells them: read off the runtime's own catalogue."""
+"""The strategies that a job may name, as the API lists them, from the runtime's own catalogue."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mlhub.runtime.strategies.catalogue.schema import PRESETS, SCHEMES, Parameter
+from mlhub.runtime.strategies.catalogue.schema import PRESETS, STRATEGIES, Parameter
 
 
 def strategies() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": scheme.about,
-            "mode": None if scheme.mode is None else str(scheme.mode),
-            "is_resizable": scheme.is_resizable,
-            "other_names": [other for other, preset in PRESETS.items() if preset.scheme == name],
-            "parameters": [_parameter(key, parameter) for key, parameter in scheme.parameters.items()],
+            "about": declaration.about,
+            "mode": None if declaration.mode is None else str(declaration.mode),
+            "is_resizable": declaration.is_resizable,
+            "other_names": [other for other, preset in PRESETS.items() if preset.strategy == name],
+            "parameters": [_parameter(key, parameter) for key, parameter in declaration.parameters.items()],
         }
-        for name, scheme in SCHEMES.items()
+        for name, declaration in STRATEGIES.items()
     ]
 
 

@@ -25,7 +25,7 @@ def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
     that time. Of a step in k parts (soft-sync's group, the first k of n) each takes one.
     """
     strategy = parse(attempt.job.strategy)
-    if strategy.scheme.is_lockstep or attempt.n_workers < 2:
+    if strategy.declaration.is_lockstep or attempt.n_workers < 2:
         return report
     parts = int(strategy.parameters.get("group") or strategy.parameters.get("k") or 1)
     n_at_once = attempt.n_workers / parts

@@ -1,8 +1,9 @@
-"""What may go wrong in a trainer, and the exit code and cause that each error is reported with."""
+"""The errors that end a pod's main process, and the exit code, cause and message of each."""
 
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 from mlhub.runtime.error_origin import Origin, explicit_causes, is_out_of_memory, is_peer_lost, origin_of
 from mlhub.wire.exits import Cause, ExitCode
@@ -15,7 +16,7 @@ STORAGE_ERRORS = {
 
 
 class BadInputError(Exception):
-    """A file or a declaration that cannot be used: names the field and the remedy."""
+    """A file or a declaration cannot be used. The error names the field and the remedy."""
 
     def __init__(self, message: str, *, field: str, remedy: str, code: str = "invalid_file") -> None:
         super().__init__(message)
@@ -26,7 +27,7 @@ class BadInputError(Exception):
 
 
 class PeerLostError(Exception):
-    """Another member of the gang went away, or never came."""
+    """Another member of the gang is gone, or never came."""
 
 
 class GangTimeoutError(Exception):
@@ -38,7 +39,7 @@ class NotANumberError(Exception):
 
 
 class PreemptedError(Exception):
-    """Asked to leave; everything is saved."""
+    """The platform asked this worker to leave, and everything is saved."""
 
 
 class ExitStatusError(Exception):
@@ -81,12 +82,28 @@ def _is_peer_lost(error: BaseException) -> bool:
     return is_peer_lost(error)
 
 
-def describe(error: BaseException) -> str:
-    """What a person reads of it, with the remedy where one is known."""
+def describe_error(error: BaseException, *, code: Path | None = None) -> str:
+    """The message that a person reads, with the remedy where one is known.
+
+    code: the folder of the user's unpacked package, if there is one.
+    """
     if isinstance(error, BadInputError):
         return f"{error.message} {error.remedy}"
-    text = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.partition(".")[0]
-        text += f". The image has no {package}: put it into the zip, or ask an administrator to add it to the image."
-    return text
+        message += f". {_remedy_for_import(error.name.partition('.')[0], code)}"
+    return message
+
+
+def _remedy_for_import(name: str, code: Path | None) -> str:
+    """Advice for a module that was not found: it may lie in a folder of the package that is not searched."""
+    found = [] if code is None else [*code.rglob(f"{name}.py"), *code.rglob(f"{name}/__init__.py")]
+    if code is None or not found:
+        return f"The image has no {name}: put it into the zip, or ask an administrator to add it to the image."
+    path = min(found, key=lambda path: (len(path.parts), path)).relative_to(code)
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    module = ".".join([*folder.parts, name])
+    return (
+        f"The zip has {path}, but Python searches the script's own folder and the top of the zip only: "
+        f"import it as {module}, or move it there."
+    )

@@ -1,7 +1,6 @@
-"""A worker's pulse: which step it is at and what it does, in a few bytes of a file that its launcher reads.
+"""A worker's heartbeat: its step and its activity, in a few bytes of a file that its launcher reads.
 
-The launcher is another process, so that a worker is noticed which hangs in the deepest of libraries.
-Standard library only.
+The launcher is another process, so a worker is noticed even when it hangs inside a library. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-DOINGS = ("start", "input", "compute", "sync")
+ACTIVITIES = ("start", "input", "compute", "sync")  # sync: the worker waits for others
 _LAYOUT = struct.Struct("<qqd")
 
 
 @dataclass(frozen=True)
-class Beat:
-    """at: on the clock of time.monotonic(), which all processes of a machine share."""
+class HeartbeatRecord:
+    """at: seconds of time.monotonic(), a clock which all processes of a machine share."""
 
     step: int
-    doing: str
+    activity: str
     at: float
 
 
 class Heartbeat:
-    """Written by one thread. path None: a worker that nobody watches."""
+    """Written by one thread. path None: the worker is not watched, and nothing is written."""
 
     def __init__(self, path: Path | None) -> None:
         self._map: mmap.mmap | None = None
@@ -35,19 +34,19 @@ class Heartbeat:
             path.write_bytes(bytes(_LAYOUT.size))
             with path.open("r+b") as file:
                 self._map = mmap.mmap(file.fileno(), _LAYOUT.size)
-            self.beat("start")
+            self.record("start")
 
-    def beat(self, doing: str, *, step: int | None = None) -> None:
-        """Costs about a microsecond."""
+    def record(self, activity: str, *, step: int | None = None) -> None:
+        """Records what the worker begins to do; step None: still the same step. It costs about a microsecond."""
         self._step = self._step if step is None else step
         if self._map is not None:
-            _LAYOUT.pack_into(self._map, 0, self._step, DOINGS.index(doing), time.monotonic())
+            _LAYOUT.pack_into(self._map, 0, self._step, ACTIVITIES.index(activity), time.monotonic())
 
 
-def read(path: Path) -> Beat | None:
-    """None before the first beat."""
+def read(path: Path) -> HeartbeatRecord | None:
+    """Returns the newest record, or None before the first one."""
     try:
-        step, doing, at = _LAYOUT.unpack(path.read_bytes())
+        step, activity, at = _LAYOUT.unpack(path.read_bytes())
     except (OSError, struct.error):
         return None
-    return Beat(step, DOINGS[doing % len(DOINGS)], at) if at else None
+    return HeartbeatRecord(step, ACTIVITIES[activity % len(ACTIVITIES)], at) if at else None

@@ -1,4 +1,4 @@
-"""Who this pod is: its specification, secrets and folders, from the environment. Standard library only."""
+"""The pod's own specification, secrets and folders, read from the environment. Standard library only."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from mlhub.wire.launch import PodSpec, Role
 
 @dataclass(frozen=True)
 class Pod:
+    """What a process of a pod knows of itself."""
+
     spec: PodSpec
     work: Path
     api_url: str
@@ -24,7 +26,7 @@ class Pod:
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Pod:
-        """Raises ValueError when a variable is missing or the specification cannot be read."""
+        """Reads the pod. Raises ValueError when a variable is missing or the specification cannot be read."""
         try:
             spec = PodSpec.from_json(Path(variables[names.SPEC_PATH]).read_text())
             token = Path(variables[names.TOKEN_PATH]).read_text().strip()
@@ -39,7 +41,7 @@ class Pod:
 
     @property
     def is_reporter(self) -> bool:
-        """Whether this pod speaks for the gang: rank 0."""
+        """Whether this pod reports for the gang: rank 0 does."""
         return self.spec.role is Role.WORKER and self.spec.index == 0
 
     @property
@@ -47,8 +49,8 @@ class Pod:
         return self.work / "reports.jsonl"
 
     @property
-    def pulse(self) -> Path:
-        return self.work / "pulse"
+    def heartbeat(self) -> Path:
+        return self.work / "heartbeat"
 
     @property
     def output(self) -> Path:
@@ -64,17 +66,18 @@ class Pod:
 
     @property
     def kept(self) -> Path:
-        """Where a parameter server keeps what it goes on from, should it die."""
+        """The folder of a parameter server's own snapshots, from which it continues after a crash."""
         return self.work / "kept"
 
     @property
     def checkpoints(self) -> Path:
-        """The folder that all attempts of the job share."""
+        """The folder of checkpoints, which all attempts of the job share."""
         return Path(unquote(urlparse(self.spec.checkpoint_uri).path))
 
     def write_inputs(self, paths: Mapping[str, Path]) -> None:
+        """Records for the main process where each input lies, by name."""
         (self.work / "inputs.json").write_text(json.dumps({name: str(path) for name, path in paths.items()}))
 
     def input(self, name: str) -> Path:
-        """Where the launcher put that input."""
+        """The path at which the launcher put that input. Raises KeyError for an unknown name."""
         return Path(json.loads((self.work / "inputs.json").read_text())[name])

@@ -14,11 +14,11 @@ from typing import Any
 from mlhub.wire.report import FailureReport, MetricReport, PhaseReport, Report, StalenessReport, to_dict
 
 MAX_TRACEBACK = 16_000
-TELL_EVERY_S = 2.0
+REPORT_EVERY_S = 2.0
 
 
 class Reporter:
-    """One line a report, written at once and whole. path None: reports go nowhere (ranks that do not speak)."""
+    """Appends each report as one line, at once and whole. path None: reports are dropped, as of ranks other than 0."""
 
     def __init__(self, path: Path | None) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -30,7 +30,7 @@ class Reporter:
             os.write(self._file, json.dumps(to_dict(report)).encode() + b"\n")
 
     def metrics(self, *, step: int, epoch: float, values: dict[str, float]) -> None:
-        """Values that are not finite are left out: JSON has no word for them."""
+        """Reports metrics at a step. Values that are not finite are left out, since JSON cannot hold them."""
         finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
         if finite:
             self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=finite))
@@ -43,25 +43,25 @@ class Reporter:
 
 
 class ReportStream(threading.Thread):
-    """Sends a report every few seconds while it says something new, and once more at the end."""
+    """A thread that publishes a server's staleness every few seconds if it has changed, and once more at the end."""
 
     def __init__(self, report: Callable[[], StalenessReport], reporter: Reporter) -> None:
-        super().__init__(name="telling", daemon=True)
+        super().__init__(name="reports", daemon=True)
         self._report, self._reporter = report, reporter
         self._is_ending = threading.Event()
-        self._told: tuple[list[int], int] = ([], 0)
+        self._published: tuple[list[int], int] = ([], 0)
 
     def run(self) -> None:
-        while not self._is_ending.wait(TELL_EVERY_S):
-            self._tell()
-        self._tell()
+        while not self._is_ending.wait(REPORT_EVERY_S):
+            self._publish()
+        self._publish()
 
     def end(self) -> None:
         self._is_ending.set()
         self.join()
 
-    def _tell(self) -> None:
-        found = self._report()
-        if (found.counts, found.n_discarded) != self._told:
-            self._told = found.counts, found.n_discarded
-            self._reporter.send(found)
+    def _publish(self) -> None:
+        current = self._report()
+        if (current.counts, current.n_discarded) != self._published:
+            self._published = current.counts, current.n_discarded
+            self._reporter.send(current)

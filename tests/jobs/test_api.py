@@ -83,7 +83,7 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"hyperparameters": {"augment": ["flip"]}}, "hyperparameters.augment"),
         ({"strategy": {"name": "luck"}}, "strategy.name"),
         ({"strategy": {"name": "ssp", "stale": 1}}, "strategy.stale"),
-        ({"strategy": {"name": "averaging", "period": 0}}, "strategy.period"),
+        ({"strategy": {"name": "model_averaging", "period": 0}}, "strategy.period"),
         ({"strategy": {"name": "softsync", "group": 3}, "max_workers": 2}, "strategy.group"),
         ({"strategy": {"name": "elastic_averaging", "alpha": 0.5}, "max_workers": 4}, "max_workers"),
         ({"strategy": {"name": "pipeline", "schedule": "dualpipe_v"}, "max_workers": 3}, "max_workers"),

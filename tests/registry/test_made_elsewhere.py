@@ -12,7 +12,7 @@ from mlhub.storage.actions import used_bytes
 from tests.datasets.files import zipped
 from tests.registry.packages import CODE, upload
 from tests.registry.test_validation import validated
-from tests.runtime.importing.wire import node, onnx_model
+from tests.runtime.importers.wire import node, onnx_model
 
 ONNX = onnx_model([node("Gemm", ["x", "w"], "y")], shape=["n", 4], constants={"w": np.ones((4, 3))})
 

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -60,8 +62,10 @@ class Gang:
     weights_file: Path | None = None  # of model.weights, which is called "weights"
     schema: dict[str, Any] | None = None  # None: what inspection finds
     start_timeout_s: float = 60.0
+    environment: dict[str, str] = field(default_factory=dict)  # more variables of every pod
+    is_forked: bool = True  # from a process that has torch imported; False: by a command, as launchers do
     attempt: int = 0
-    processes: dict[str, TrainerProcess] = field(default_factory=dict)
+    processes: dict[str, TrainerProcess | subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
         self.attempt += 1
@@ -130,7 +134,9 @@ class Gang:
             host, _, port = spec.master_address.rpartition(":")
             environment |= {names.RANK: str(spec.index), names.WORLD_SIZE: str(spec.n_workers)}
             environment |= {names.LOCAL_RANK: "0", names.MASTER_ADDR: host, names.MASTER_PORT: port}
-        self.processes[name] = TrainerProcess(environment, work, work / "output.log")
+        environment |= self.environment
+        start = TrainerProcess if self.is_forked else _start_command
+        self.processes[name] = start(environment, work, work / "output.log")
 
     def work(self, name: str = "worker-0") -> Path:
         return self.folder / f"attempt-{self.attempt}" / name
@@ -195,7 +201,7 @@ class Gang:
         return found
 
     def bytes_sent(self) -> float:
-        """By worker 0 a step, on the wire: as the kernel counted, evaluations and meetings included."""
+        """By worker 0 a step, on the wire: as the kernel counted, evaluations and barriers included."""
         told, sent, before = self.reports("progress"), 0.0, 0
         for report in told:
             sent, before = (
@@ -213,6 +219,12 @@ class Gang:
         from safetensors.numpy import load_file
 
         return load_file(self.work() / "artifacts" / "weights.safetensors")
+
+
+def _start_command(environment: dict[str, str], folder: Path, output: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "mlhub.runtime.roles"]
+    with output.open("wb") as file:
+        return subprocess.Popen(command, env=environment, cwd=folder, stdout=file, stderr=subprocess.STDOUT)
 
 
 def _input(name: str, path: Path) -> Input:

@@ -11,6 +11,15 @@ from pathlib import Path
 
 from mlhub.runtime.launcher.main import MEMORY
 
+PRELOADED = [
+    "torch._dynamo",
+    "mlhub.runtime.roles.server",
+    "mlhub.runtime.roles.script",
+    "mlhub.runtime.roles.worker",
+    "mlhub.runtime.trainer.loop",
+    "mlhub.runtime.strategies.synchronous.all_reduce",
+]
+
 _context: ForkServerContext | None = None
 
 
@@ -20,12 +29,12 @@ def _fork_server() -> ForkServerContext:
         for name, value in {"OMP_NUM_THREADS": "1", **MEMORY}.items():
             os.environ.setdefault(name, value)
         _context = multiprocessing.get_context("forkserver")
-        _context.set_forkserver_preload(["torch._dynamo", "mlhub.runtime.trainer"])
+        _context.set_forkserver_preload(PRELOADED)
     return _context
 
 
 class TrainerProcess:
-    """python -m mlhub.runtime.trainer, with this environment, in this folder. Looks like a subprocess.Popen."""
+    """python -m mlhub.runtime.roles, with this environment, in this folder. Looks like a subprocess.Popen."""
 
     def __init__(self, environment: dict[str, str], folder: Path, output: Path) -> None:
         self._process = _fork_server().Process(target=_train, args=(environment, str(folder), str(output)))
@@ -59,7 +68,7 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    from mlhub.runtime.trainer.__main__ import main
+    from mlhub.runtime.roles.__main__ import main
 
     status = main()
     used = os.times()

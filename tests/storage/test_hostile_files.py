@@ -24,7 +24,7 @@ import pytest
 
 from mlhub.storage.inspection import MAX_STORED_CHARACTERS, Verdict, inspect
 from tests.datasets.files import zipped
-from tests.runtime.importing.wire import message
+from tests.runtime.importers.wire import message
 
 GIB = 2**30
 pytestmark = pytest.mark.django_db

@@ -17,12 +17,12 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Prefl
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
-from mlhub.runtime.strategies.catalogue.schema import SCHEMES
+from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.exits import Cause, Fault
 
 CAUSES = [(cause.value, cause.value) for cause in Cause]
-STRATEGIES = [(name, name) for name in SCHEMES]
+STRATEGIES = [(name, name) for name in CATALOGUE]
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
 

@@ -13,6 +13,9 @@ WITHOUT_EFFECT_ON_STEPS = frozenset({
 })
 
 
+OLD_NAMES = {"model_averaging": "averaging", "sufficient_factor_broadcasting": "outer_products"}
+
+
 def new_key(job):
     code = job.model_version.code_version_id or job.model_version_id
     shape = {name: value for name, value in job.hyperparameters.items() if name not in WITHOUT_EFFECT_ON_STEPS}
@@ -31,7 +34,8 @@ def old_key(job):
     if job.kind != "train":
         shape += json.dumps([job.kind, job.prediction], sort_keys=True)
     if job.strategy:
-        shape += json.dumps(job.strategy, sort_keys=True)
+        name = OLD_NAMES.get(job.strategy.get("name"), job.strategy.get("name"))
+        shape += json.dumps({**job.strategy, "name": name}, sort_keys=True)
     return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
 
 
@@ -46,6 +50,6 @@ def refile(key):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0006_resources_and_limits"), ("metrics", "0002_self_measurement")]
+    dependencies = [("jobs", "0007_rename_strategies"), ("metrics", "0002_self_measurement")]
 
     operations = [migrations.RunPython(refile(new_key), refile(old_key))]

@@ -1,8 +1,9 @@
-"""Optimiser state as flat named tensors that any number of workers and servers can read.
+"""Optimiser state as flat named tensors, which any number of workers and servers can read.
 
-Key: "<parameter>|<state>|<start>": the state's elements of that parameter from `start` on, shape (length,). State that
-is one number a parameter (a step count), or of another size than the parameter, has the start "whole".
-The state "owed-by-<worker>" is no optimiser's: what a worker's compressed gradients left out so far (compression.py).
+A key is "<parameter>|<state>|<start>": the state's elements of that parameter from `start` on, shape (length,). State
+that is one number a parameter (a step count), or of another size than the parameter, has the start "whole".
+The state "owed-by-<worker>" belongs to no optimiser: it is the residual of a worker's error feedback, the part of its
+gradients that compression has left out so far (mlhub.runtime.compression).
 """
 
 from __future__ import annotations
@@ -13,22 +14,29 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-OWED = "owed-by-"
-NOTHING = "nothing"  # key of a file without state: plain SGD has none, and a file must hold something
+RESIDUAL_STATE = "owed-by-"  # of the format of files: older checkpoints have it
+EMPTY_STATE = "nothing"  # key of a file without state: plain SGD has none, and a file must hold a tensor
 
 
-class Owned(NamedTuple):
-    """A stretch of a parameter, and the tensor that an optimiser here updates for it."""
+class ParameterSlice(NamedTuple):
+    """A stretch of a parameter, and the tensor that an optimiser of this process updates for it."""
 
     parameter: str
     start: int
     tensor: Tensor
 
 
-def collect(optimizer: torch.optim.Optimizer, owned: Sequence[Owned]) -> dict[str, Tensor]:
-    """Copies, so that training can go on while they are written."""
+class MergedState(NamedTuple):
+    """Saved state of all shards: flat tensors by (parameter, state), and values that are one a parameter."""
+
+    flat: Mapping[tuple[str, str], Tensor]
+    whole: Mapping[tuple[str, str], Tensor]
+
+
+def collect(optimizer: torch.optim.Optimizer, slices: Sequence[ParameterSlice]) -> dict[str, Tensor]:
+    """Copies the state of these slices by key, so that training can continue while it is written."""
     out: dict[str, Tensor] = {}
-    for name, start, tensor in owned:
+    for name, start, tensor in slices:
         for state, value in optimizer.state.get(tensor, {}).items():
             if not isinstance(value, Tensor):
                 value = torch.tensor(value)
@@ -39,32 +47,25 @@ def collect(optimizer: torch.optim.Optimizer, owned: Sequence[Owned]) -> dict[st
     return out
 
 
-class Joined(NamedTuple):
-    """Saved state put together: flat by parameter and state, and what is one value a parameter."""
-
-    flat: Mapping[tuple[str, str], Tensor]
-    whole: Mapping[tuple[str, str], Tensor]
-
-
-def join(saved: Mapping[str, Tensor]) -> Joined:
-    """Whoever owned which stretch when it was saved."""
+def merge(saved: Mapping[str, Tensor]) -> MergedState:
+    """Merges the slices of saved state, however they were divided when they were saved."""
     pieces: dict[tuple[str, str], list[tuple[int, Tensor]]] = {}
     whole: dict[tuple[str, str], Tensor] = {}
     for key, value in saved.items():
-        if key == NOTHING:
+        if key == EMPTY_STATE:
             continue
-        name, state, at = key.rsplit("|", 2)
-        if at == "whole":
+        name, state, start = key.rsplit("|", 2)
+        if start == "whole":
             whole[name, state] = value
         else:
-            pieces.setdefault((name, state), []).append((int(at), value))
-    return Joined({key: _joined(found) for key, found in pieces.items()}, whole)
+            pieces.setdefault((name, state), []).append((int(start), value))
+    return MergedState({key: _concatenate(found) for key, found in pieces.items()}, whole)
 
 
-def _joined(parts: list[tuple[int, Tensor]]) -> Tensor:
-    """A stretch may be missing: its server came back without any state, and had not made a step when it was saved."""
+def _concatenate(pieces: list[tuple[int, Tensor]]) -> Tensor:
+    """Joins pieces (start, values); gaps become zeros, where a restarted server had not made a step when it saved."""
     out, end = list[Tensor](), 0
-    for start, value in sorted(parts, key=lambda p: p[0]):
+    for start, value in sorted(pieces, key=lambda piece: piece[0]):
         if start > end:
             out.append(value.new_zeros(start - end))
         out.append(value)
@@ -72,51 +73,52 @@ def _joined(parts: list[tuple[int, Tensor]]) -> Tensor:
     return torch.cat(out)
 
 
-def restore(optimizer: torch.optim.Optimizer, owned: Sequence[Owned], saved: Joined) -> None:
-    """The inverse of collect."""
-    for name, start, tensor in owned:
-        found = optimizer.state[tensor]
+def restore(optimizer: torch.optim.Optimizer, slices: Sequence[ParameterSlice], saved: MergedState) -> None:
+    """Gives the optimiser the saved state of its slices: the inverse of collect()."""
+    for name, start, tensor in slices:
+        state = optimizer.state[tensor]
         for (parameter, key), value in saved.flat.items():
-            if parameter == name and not key.startswith(OWED):
+            if parameter == name and not key.startswith(RESIDUAL_STATE):
                 part = value[start : start + tensor.numel()]
                 if part.numel() < tensor.numel():
                     part = torch.cat([part, part.new_zeros(tensor.numel() - part.numel())])
-                found[key] = part.reshape(tensor.shape).clone().to(tensor.device)
+                state[key] = part.reshape(tensor.shape).clone().to(tensor.device)
         for (parameter, key), value in saved.whole.items():
             if parameter == name:
-                found[key] = value.clone()
+                state[key] = value.clone()
 
 
-def owed(
-    saved: Joined, sizes: Sequence[tuple[str, int]], *,
+def residual_for_worker(
+    saved: MergedState, sizes: Sequence[tuple[str, int]], *,
     worker: int, n_workers: int, mean: Mapping[str, Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The residual to go on with, shape (n_elements,): its own, or an equal part of all when the gang was another.
+    """The error-feedback residual that a worker continues with, shape (n_elements,).
 
-    sizes: names and elements of the parameters, in the order of the flat vector. mean: by parameter, what workers
-    without servers owed, who average where servers add up. Nothing that is owed gets lost.
+    It is the worker's own, or an equal part of all residuals when the gang had another size: their sum is kept.
+    sizes: names and elements of the parameters, in the order of the flat vector. mean: by parameter, the mean residual
+    of workers without servers, who average gradients where servers add them up.
     """
-    owners = sorted({key for _, key in saved.flat if key.startswith(OWED)})
-    if owners == sorted(f"{OWED}{i}" for i in range(n_workers)):
-        owners, share = [f"{OWED}{worker}"], 1.0
+    states = sorted({key for _, key in saved.flat if key.startswith(RESIDUAL_STATE)})
+    if states == sorted(f"{RESIDUAL_STATE}{i}" for i in range(n_workers)):
+        states, share = [f"{RESIDUAL_STATE}{worker}"], 1.0
     else:
         share = 1.0 / n_workers
     out = torch.zeros(sum(size for _, size in sizes))
     begin = 0
     for name, size in sizes:
-        for owner in owners:
-            if (name, owner) in saved.flat:
-                out[begin : begin + size] += share * saved.flat[name, owner]
+        for state in states:
+            if (name, state) in saved.flat:
+                out[begin : begin + size] += share * saved.flat[name, state]
         if mean is not None and name in mean:
             out[begin : begin + size] += mean[name].reshape(-1) / n_workers
         begin += size
     return out
 
 
-def owed_by_all(saved: Joined) -> dict[str, Tensor]:
-    """By parameter, flat: the sum over workers; empty where nothing is owed."""
+def total_residual(saved: MergedState) -> dict[str, Tensor]:
+    """The sum of all workers' residuals by parameter, each flat; empty when nothing was compressed."""
     out: dict[str, Tensor] = {}
     for (name, state), value in saved.flat.items():
-        if state.startswith(OWED):
+        if state.startswith(RESIDUAL_STATE):
             out[name] = out[name] + value if name in out else value
     return out

@@ -2,11 +2,11 @@
 
 <checkpoints>/attempt-0003-step-0000000420/
     weights.safetensors             the model's state: parameters and buffers
-    optimizer-0-of-2.safetensors    optimiser_state.py's flat state, one file a shard
-    residuals.safetensors           where gradients are sent in fewer bytes: what is owed, as a mean over workers
+    optimizer-0-of-2.safetensors    flat state (optimizer_state.py), one file a shard
+    residuals.safetensors           of compressed gradients: the residual, as a mean over workers
     manifest.json                   written last: step, files with their hashes and sizes
 
-A later attempt's checkpoint wins over an earlier one's, so that a zombie's cannot be resumed from.
+A later attempt's checkpoint precedes an earlier one's, so that a zombie's is never resumed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Checkpoint:
         return load_file(self.folder / WEIGHTS)
 
     def optimizer(self) -> dict[str, Tensor]:
-        """All shards together."""
+        """The optimiser's state of all shards."""
         out: dict[str, Tensor] = {}
         for name in self.files:
             if name.startswith("optimizer-"):
@@ -55,12 +55,12 @@ class Checkpoint:
         return out
 
     def residuals(self) -> dict[str, Tensor]:
-        """By parameter, in its shape; empty where nothing is owed."""
+        """The residual of each parameter, in its shape; empty without compression."""
         return load_file(self.folder / RESIDUALS) if RESIDUALS in self.files else {}
 
 
 def folder_for(root: Path, *, attempt: int, step: int) -> Path:
-    """The folder of a checkpoint to come; empty, without a manifest."""
+    """Makes the empty folder of a new checkpoint, which has no manifest yet."""
     folder = root / f"attempt-{attempt:04d}-step-{step:010d}"
     if folder.exists():
         shutil.rmtree(folder)
@@ -69,12 +69,12 @@ def folder_for(root: Path, *, attempt: int, step: int) -> Path:
 
 
 def part_folder(root: Path, *, attempt: int, step: int, rank: int) -> Path:
-    """Where a worker leaves its part of a checkpoint to come, until rank 0 takes it in."""
+    """The folder where a worker leaves its part of a new checkpoint for rank 0."""
     return root / f".part-attempt-{attempt:04d}-step-{step:010d}-rank-{rank}"
 
 
 def leave_part(folder: Path, write: Callable[[Path], None]) -> None:
-    """write: of files into the folder that it is given. The part is there at once, whole and on the disk."""
+    """Publishes a worker's part at once, whole and on the disk. write: writes the files into a given folder."""
     temporary = folder.with_name(f"{folder.name}.writing")
     for old in (temporary, folder):
         shutil.rmtree(old, ignore_errors=True)
@@ -85,7 +85,7 @@ def leave_part(folder: Path, write: Callable[[Path], None]) -> None:
 
 
 def take_parts(folder: Path, *, attempt: int, step: int, ranks: Iterable[int], timeout_s: float) -> None:
-    """Moves what other workers left into the checkpoint's folder. Raises TimeoutError when one does not come."""
+    """Moves other workers' parts into the checkpoint's folder. Raises TimeoutError when one is missing."""
     until = time.monotonic() + timeout_s
     for rank in ranks:
         part = part_folder(folder.parent, attempt=attempt, step=step, rank=rank)
@@ -106,13 +106,13 @@ def optimizer_file(shard: int, n_shards: int) -> str:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """On the disk for sure when it returns."""
+    """Writes tensors, and returns when they are on the disk."""
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
     _sync(path)
 
 
 def complete(folder: Path, *, step: int, attempt: int) -> Checkpoint:
-    """Writes the manifest, which makes the checkpoint count, and removes the oldest ones beyond N_KEPT."""
+    """Writes the manifest, which completes the checkpoint, and removes the oldest ones beyond N_KEPT."""
     files = {p.name: {"sha256": _sha256(p), "size_bytes": p.stat().st_size} for p in sorted(folder.iterdir())}
     manifest = {"step": step, "attempt": attempt, "at": time.time(), "files": files}
     temporary = folder / f".{MANIFEST}"

@@ -1,7 +1,7 @@
 """Removes checkpoints of ended jobs from a volume that only pods can mount (python -m mlhub.runtime.checkpoints.sweep).
 
-Folders are named by their jobs. One goes when its job is not among those that are kept, and nothing in it was written
-for as long as is said: so a job that began after the list was made keeps its own.
+Folders are named by their jobs. A folder is removed when its job is not among those to keep and nothing in it was
+written for a given time, so that a job that began after the list was made keeps its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEEP = "MLHUB_KEEP"  # ids of jobs, 32 hexadecimal digits each, separated by com
 
 
 def sweep(root: Path, *, keep: Collection[UUID], older_than_s: float) -> int:
-    """Returns how many folders went. What is not named like a job is left alone."""
+    """Removes folders and returns how many. Folders that are not named like a job are left alone."""
     n_removed = 0
     for folder in root.iterdir():
         job = _job_of(folder)

@@ -31,7 +31,7 @@ def unpack(packed: Tensor, *, bits: int, n: int) -> Tensor:
 
 
 def words(raw: Tensor, kind: torch.dtype) -> Tensor:
-    """Bytes as numbers; copied where they do not lie at a multiple of the number's size."""
+    """Bytes as numbers, copied where their address is no multiple of the number's size."""
     size = torch.empty(0, dtype=kind).element_size()
     return (raw if raw.is_contiguous() and raw.data_ptr() % size == 0 else raw.clone()).view(kind)
 

@@ -1,9 +1,9 @@
-"""Gradients in fewer bytes: half precision, few bits, the largest, a random part. What is left out is kept.
+"""Compressed gradients: half precision, few bits, the largest elements, a random part; with error feedback.
 
-A codec is a pure function both ways, and its size depends on the number of elements only: pushes to servers announce
-it, and an all-gather of encoded gradients needs it to be the same on every rank. ErrorFeedback adds what a codec lost
-to the next gradient, so that in the long run everything is sent: sum of gradients = sum of what arrived + residual.
-What is random comes from a seed that is given, so that a training can be repeated and resumed.
+A codec is a pure function both ways, and the size of its payload depends on the number of elements only: pushes to
+servers announce it, and an all-gather needs the same size on every rank. ErrorFeedback adds what a codec lost to the
+next gradient, so that everything is sent in the end: sum of gradients = sum of decoded gradients + residual.
+Random choices follow from a given seed, so that a training can be repeated and resumed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from mlhub.runtime.compression.bit_packing import checked, pack, padded, parts, seed_bytes, unpack, words
 from mlhub.runtime.compression.dithering import COLUMN, Dithering
 
-HALF_MAX = 65504.0  # the largest number of 16 bits; what is beyond waits for the next step
+HALF_MAX = 65504.0  # the largest number of 16 bits; the excess stays in the residual
 SEED_BYTES = 8
 
 
@@ -30,10 +30,10 @@ class Codec(Protocol):
     def n_bytes(self, n: int) -> int: ...
 
     def encode(self, values: Tensor, *, seed: int = 0) -> Tensor:
-        """seed: of what is chosen at random, below 2 ** 63."""
+        """Encodes values. seed: of random choices, below 2 ** 63."""
 
     def decode(self, payload: Tensor, *, n: int) -> Tensor:
-        """Shape (n,), float32. Raises ValueError for a payload that no encoder wrote."""
+        """Decodes to shape (n,), float32. Raises ValueError for a payload that no encoder wrote."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class TopK:
         positions, values = checked(payload, self.n_bytes(n)).chunk(2) if n else (payload, payload)
         found = words(positions, torch.int32).long()
         if n and (int(found.min()) < 0 or int(found.max()) >= n):
-            raise ValueError("a position lies outside of the gradient")
+            raise ValueError("a position is outside of the gradient")
         out = torch.zeros(n, device=payload.device)
         out[found] = words(values, torch.float32)
         return out
@@ -159,7 +159,7 @@ class TopK:
 
 @dataclass(frozen=True)
 class RandomK:
-    """A random part of density: one element of every stretch. The seed travels along, so positions need no bytes.
+    """A random part of density: one element of every stretch. The payload has the seed, so positions need no bytes.
 
     Source: Stich, Cordonnier and Jaggi, NeurIPS '18; BytePS' randomk.
     """
@@ -181,7 +181,7 @@ class RandomK:
         return out
 
     def _positions(self, n: int, seed: int) -> Tensor:
-        """Shape (k,): one in each of k stretches, which together are everything."""
+        """Shape (k,): one position in each of k stretches, which cover all elements."""
         k = _k(n, self.density)
         ends = torch.arange(k + 1) * n // max(1, k)
         where = torch.rand(k, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -189,29 +189,29 @@ class RandomK:
 
 
 class ErrorFeedback:
-    """One sender's: codec and residual, shape (n,). The residual is state: a checkpoint without it loses gradients."""
+    """A sender's codec and residual, shape (n,). The residual is state: a checkpoint without it loses gradients."""
 
     def __init__(self, codec: Codec, residual: Tensor, *, seed: str = "", turn: int = 0) -> None:
-        """seed: the job's and the sender's. turn: how many gradients were encoded before, by an earlier attempt."""
+        """seed: of the job and the sender. turn: how many gradients an earlier attempt has encoded."""
         self.codec, self.residual = codec, residual
-        self._keeps_rest = not isinstance(codec, Dithering) or codec.is_damped
+        self._keeps_residual = not isinstance(codec, Dithering) or codec.is_damped
         self._seed, self._turns, self._start = seed, Counter[int](), turn
 
     def encode(self, gradient: Tensor, *, begin: int = 0) -> Tensor:
-        """Of elements [begin, begin + length) of the whole; together with what they were owed."""
-        owed = self.residual[begin : begin + gradient.numel()]
-        owed += gradient
-        payload = self.codec.encode(owed, seed=seed_of(self._seed, self._start + self._turns[begin], begin))
+        """Encodes elements [begin, begin + length) of a gradient plus their residual, and updates the residual."""
+        corrected = self.residual[begin : begin + gradient.numel()]
+        corrected += gradient
+        payload = self.codec.encode(corrected, seed=seed_of(self._seed, self._start + self._turns[begin], begin))
         self._turns[begin] += 1
-        if self._keeps_rest:
-            owed -= self.codec.decode(payload, n=gradient.numel())
+        if self._keeps_residual:
+            corrected -= self.codec.decode(payload, n=gradient.numel())
         else:
-            owed.zero_()
+            corrected.zero_()
         return payload
 
 
 def codec_for(parameters: Mapping[str, Any]) -> Codec | None:
-    """Of a validated strategy (compression, threshold, density: strategies/schema.py); None: gradients as they are."""
+    """The codec of a validated strategy's parameters; None: gradients are not compressed."""
     match parameters.get("compression", "none"):
         case "fp16":
             return Half()
@@ -235,7 +235,7 @@ def codec_for(parameters: Mapping[str, Any]) -> Codec | None:
 
 
 def seed_of(*parts: object) -> int:
-    """The same for the same parts, on every machine."""
+    """A seed that is the same for the same parts on every machine."""
     return random.Random("/".join(map(str, parts))).getrandbits(63)
 
 

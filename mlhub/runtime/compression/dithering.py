@@ -1,9 +1,9 @@
-"""Dithering: every element is rounded at random to one of a few levels, so that what arrives is right on average.
+"""Dithering: every element is rounded at random to one of a few levels, without bias.
 
-An element lies between two levels, parts of its column's norm, and is rounded up as often as it lies near the upper
-one. Sources: Alistarh et al., QSGD, NIPS '17 (linear levels); Horvath et al., Natural Compression, 2019 (levels that
-are powers of two); BytePS, which has both. Deviations: columns of equal length, so that a gradient may be cut anywhere,
-and codes of one width, so that sizes are known before.
+An element is between two levels, fractions of its column's norm, and the chance to round up grows with the distance
+from the lower one. Sources: Alistarh et al., QSGD, NIPS '17 (linear levels); Horvath et al., Natural Compression, 2019
+(levels that are powers of two); BytePS, which has both. Deviations: columns of equal length, so that a gradient may be
+cut anywhere, and codes of one width, so that sizes are known in advance.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Dithering:
     """levels: above zero; with signs and zero they take 2, 4 or 8 bits an element (1, up to 7, up to 127 levels).
 
     partition: linear (equal steps) or natural (each level twice the one before). norm: max or l2, of a column.
-    is_damped: what is sent is made smaller, by 1 + its variance relative to the column. Error feedback needs that: it
-    would add up the noise of a code whose variance is larger than what it stands for. Otherwise it is unbiased.
+    is_damped: values are divided by 1 + their variance relative to the column. Error feedback needs that, since it
+    would accumulate the noise of a code whose variance exceeds its signal. Otherwise the code is unbiased.
     """
 
     levels: int = 7
@@ -63,7 +63,7 @@ class Dithering:
         checked(payload, self.n_bytes(n))
         codes = unpack(payload[4 * n_columns :], bits=self.bits, n=n).long()
         if n and int(codes.max()) > 2 * self.levels:
-            raise ValueError("a code lies beyond the levels")
+            raise ValueError("a code is beyond the levels")
         points = self._points(payload.device)
         signed = torch.cat([points, -points[1:]])
         norms = words(payload[: 4 * n_columns], torch.float32).repeat_interleave(self.column)[:n]

@@ -1,4 +1,4 @@
-"""Zip archives of strangers: checked before a byte is written. Refuses traversal, links, bombs and encryption."""
+"""Untrusted zip archives, checked before a byte is written: no traversal, links, bombs or encryption."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATIO_APPLIES_FROM_BYTES = 50 * 2**20
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:
-    """Raises BadInputError when it is no zip, or not one to be trusted."""
+    """Opens an archive. Raises BadInputError when it is no zip, or an unsafe one."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, ValueError, OSError) as error:
@@ -70,9 +70,9 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or "\\" in name or ".." in parts or "\x00" in name or (parts and ":" in parts[0]):
         raise BadInputError(
-            f"The archive names {name!r}, which lies outside of it.",
+            f"The archive names {name!r}, which is outside of it.",
             field="file",
-            remedy="Make the zip anew from within the folder, with relative names.",
+            remedy="Make the zip again from within the folder, with relative names.",
             code="path_traversal",
         )
     if stat.S_ISLNK(info.external_attr >> 16):

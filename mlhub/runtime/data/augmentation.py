@@ -1,4 +1,4 @@
-"""Images made anew each time they are seen: mirrored, shifted, turned, noisy. The same seed gives the same images."""
+"""Image augmentation: flips, shifts, rotations, noise. The same seed gives the same images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOISE = 0.05  # standard deviation
 
 
 def check(augment: Sequence[str], input_shape: Sequence[int]) -> None:
-    """Raises BadInputError when examples are no images (channels, height, width)."""
+    """Raises BadInputError when images are to be augmented and examples are not (channels, height, width)."""
     if augment and len(input_shape) != 3:
         raise BadInputError(
             f"Examples have the shape {list(input_shape)}, which is no image.",
@@ -26,7 +26,7 @@ def check(augment: Sequence[str], input_shape: Sequence[int]) -> None:
 
 
 def augmented(images: Tensor, augment: Sequence[str], generator: torch.Generator) -> Tensor:
-    """images: float, shape (n, channels, height, width). Returns new ones; edges are filled with the nearest pixel."""
+    """images: float, shape (n, channels, height, width). Returns augmented copies; edges repeat the nearest pixel."""
     n = len(images)
     if not augment or not n:
         return images

@@ -1,7 +1,7 @@
-"""A folder of this machine that jobs share: what was made of an input once is there for all, under the hash of both.
+"""A folder of this machine that jobs share: data prepared from an input is cached for all, under the hash of both.
 
-Many may ask for the same thing at once: one makes it, the others wait for it, and it appears whole or not at all.
-Whoever uses something holds a lock on it, so that only what nobody uses is given up when room is needed.
+Of several processes that need an entry at once one makes it and the others wait; it appears whole or not at all.
+A process holds a lock on what it uses, so that only unused entries are evicted.
 Standard library only.
 """
 
@@ -24,9 +24,9 @@ class NodeCache:
         self._held: list[int] = []
 
     def get(self, key: str, make: Callable[[Path], None]) -> Path:
-        """The folder that make() filled, now or before; it stays for as long as this object is open.
+        """Returns the entry's folder, which make() fills if it does not exist; it stays while this object is open.
 
-        make: given an empty folder; what it raises is raised here, and nothing is kept.
+        make: is given an empty folder; what it raises is raised here, and nothing is kept.
         """
         target, lock = self._folder / key, _open(self._folder / f".{key}.lock")
         try:
@@ -38,11 +38,11 @@ class NodeCache:
             os.close(lock)
             raise
         self._held.append(lock)
-        self._make_room()
+        self._evict()
         return target
 
     def close(self) -> None:
-        """Nothing of it is in use any more."""
+        """Releases all entries in use."""
         while self._held:
             os.close(self._held.pop())
 
@@ -51,8 +51,8 @@ class NodeCache:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if target.is_dir():
-                return  # another one was first
-            shutil.rmtree(aside, ignore_errors=True)  # of one that died over it
+                return  # another process was first
+            shutil.rmtree(aside, ignore_errors=True)  # of a process that died while making it
             aside.mkdir()
             make(aside)
             aside.rename(target)
@@ -60,8 +60,8 @@ class NodeCache:
             shutil.rmtree(aside, ignore_errors=True)
             os.close(lock)
 
-    def _make_room(self) -> None:
-        """Gives up what was used longest ago, of what nobody uses."""
+    def _evict(self) -> None:
+        """Evicts unused entries, the least recently used first."""
         there = sorted((path for path in self._folder.iterdir() if not path.name.startswith(".")), key=_used_at)
         sizes = {path: _size(path) for path in there}
         left = sum(sizes.values())

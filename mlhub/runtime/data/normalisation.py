@@ -1,6 +1,6 @@
 """Numbers in standard units, mean 0 and deviation 1: what the usual preprocess, loss and metrics see of a dataset.
 
-Rates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
+LearningRates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.data.readers.moments import shaped
+from mlhub.runtime.data.moments import broadcastable
 
-FURTHEST = 10.0  # deviations from the mean: one wild value must not outweigh a batch
+MAX_DEVIATIONS = 10.0  # from the mean: one outlier must not outweigh a batch
 Facts = Mapping[str, Any]
 
 
 class Standardised:
-    """The usual preprocess. Whole numbers stay as they are, since they may name things (tokens, kinds), unless
-    also_whole: for models that are known to take measurements only."""
+    """The default preprocess. Integers are left as they are, since they may be categories or tokens, unless
+    also_whole: for models that take measurements only.
+    """
 
     def __init__(self, mean: list[float], std: list[float], *, also_whole: bool) -> None:
         self._mean, self._std, self._also_whole = mean, std, also_whole
@@ -28,7 +29,7 @@ class Standardised:
 
     @classmethod
     def of(cls, facts: Facts, *, also_whole: bool) -> Self | None:
-        """None: the dataset has no such numbers, or they are in standard units already (CSV, Parquet)."""
+        """None: the dataset has no moments, or its inputs are standardised already (CSV, Parquet)."""
         if "input_mean" not in facts or "input_std" not in facts:
             return None
         return cls(facts["input_mean"], facts["input_std"], also_whole=also_whole)
@@ -39,12 +40,12 @@ class Standardised:
                 return inputs
             inputs = inputs.float()
         mean, std = self._values(inputs)
-        return ((inputs - mean) / std).clamp(-FURTHEST, FURTHEST)
+        return ((inputs - mean) / std).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
 
     def _values(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         place = inputs.dim(), inputs.device
         if place not in self._ready:
-            both = (torch.from_numpy(shaped(values, inputs.dim())) for values in (self._mean, self._std))
+            both = (torch.from_numpy(broadcastable(values, inputs.dim())) for values in (self._mean, self._std))
             mean, std = (values.to(inputs.device) for values in both)
             self._ready[place] = mean, std
         return self._ready[place]
@@ -52,9 +53,9 @@ class Standardised:
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """Of a regression's targets: (targets - mean) / std is what the model answers with, unless it is_own.
+    """The scale of a regression's targets. Models predict (targets - mean) / std; is_own: in the targets' own unit.
 
-    The loss is 1 for who answers with the mean, 0 for who is right, in either case.
+    The loss is 1 for a model that predicts the mean, 0 for a perfect one, in either case.
     """
 
     mean: float
@@ -72,9 +73,9 @@ class ColumnScale:
         return nn.functional.mse_loss(answers, (targets - self.mean) / self.std)
 
     def metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """In the targets' own unit."""
+        """Metrics in the targets' own unit."""
         return {"mean_absolute_error": (self.answers(outputs.reshape(targets.shape)) - targets).abs().mean()}
 
     def answers(self, outputs: Tensor) -> Tensor:
-        """What the model says, in the targets' own unit."""
+        """The model's outputs in the targets' own unit."""
         return outputs if self.is_own else outputs * self.std + self.mean

@@ -1,4 +1,4 @@
-"""Batches made ready in another thread, while those before are learnt from."""
+"""Prefetching: batches are read in another thread while the model trains on earlier ones."""
 
 from __future__ import annotations
 
@@ -6,70 +6,70 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from mlhub.runtime.strategies.protocol import Batch
+MicroBatchTensors = list[tuple[Tensor, Tensor]]  # inputs and targets of each micro-batch
+Key = TypeVar("Key")
 
-Micros = list[tuple[Tensor, Tensor]]  # inputs and targets of each micro-batch
-Made = deque[tuple[Batch, Micros | Exception]]
-
-STRETCH_S = 0.002  # small batches are made several at a time: waking a thread for each would cost more than the batch
-STRETCH_BYTES = 16 * 2**20
+AHEAD_S = 0.002  # small batches are read several at a time: waking a thread for each would cost more than the batch
+AHEAD_BYTES = 16 * 2**20
 
 
-class Prefetcher:
-    """make: all of an order, a pure function of it. foresee: the order that most likely comes next; None: nobody knows.
+class Prefetcher(Generic[Key]):
+    """read: the tensors of a batch, a pure function of its key. predict: the key that most likely comes next, or None.
 
-    A guess that was wrong costs some work, and changes nothing.
+    A wrong prediction costs some work and changes nothing.
     """
 
-    def __init__(self, make: Callable[[Batch], Micros], foresee: Callable[[Batch], Batch | None]) -> None:
-        self._make, self._foresee = make, foresee
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="feed")
-        self._ready: Made = deque()
-        self._coming: Future[Made] | None = None
+    def __init__(self, read: Callable[[Key], MicroBatchTensors], predict: Callable[[Key], Key | None]) -> None:
+        self._read, self._predict = read, predict
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prefetch")
+        self._ready: deque[tuple[Key, MicroBatchTensors | Exception]] = deque()
+        self._pending: Future[deque[tuple[Key, MicroBatchTensors | Exception]]] | None = None
 
-    def take(self, order: Batch) -> Micros:
-        """Raises what make() raises."""
-        found = self._find(order)
+    def get(self, key: Key) -> MicroBatchTensors:
+        """The tensors of a batch, and the start of reading those after it. Raises what read() raises."""
+        found = self._find(key)
         if found is None:
-            found = self._make(order)
+            found = self._read(key)
         if isinstance(found, Exception):
             raise found
-        if self._coming is None:
-            following = self._foresee(self._ready[-1][0] if self._ready else order)
+        if self._pending is None:
+            following = self._predict(self._ready[-1][0] if self._ready else key)
             if following is not None:
-                self._coming = self._thread.submit(self._stretch, following)
+                self._pending = self._thread.submit(self._read_ahead, following)
         return found
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _find(self, order: Batch) -> Micros | Exception | None:
-        """Everything before it is dropped: orders are never given twice."""
-        while self._ready or self._coming is not None:
-            if not self._ready and self._coming is not None:
-                self._ready, self._coming = self._coming.result(), None
+    def _find(self, key: Key) -> MicroBatchTensors | Exception | None:
+        """Looks among what was prefetched, and drops all that came before it: no key is asked for twice."""
+        while self._ready or self._pending is not None:
+            if not self._ready and self._pending is not None:
+                self._ready, self._pending = self._pending.result(), None
             while self._ready:
-                made, found = self._ready.popleft()
-                if made == order:
+                ready, found = self._ready.popleft()
+                if ready == key:
                     return found
         return None
 
-    def _stretch(self, order: Batch | None) -> Made:
-        """The order and some that follow it. What goes wrong is told to whoever needs it."""
-        made: Made = deque()
-        until, n_bytes = time.perf_counter() + STRETCH_S, 0
-        while order is not None:
+    def _read_ahead(self, first: Key) -> deque[tuple[Key, MicroBatchTensors | Exception]]:
+        """Reads a batch and some that follow it. An error is kept, and raised when its batch is asked for."""
+        found: deque[tuple[Key, MicroBatchTensors | Exception]] = deque()
+        until, n_bytes = time.perf_counter() + AHEAD_S, 0
+        key: Key | None = first
+        while key is not None:
             try:
-                found = self._make(order)
+                batch = self._read(key)
             except Exception as error:
-                made.append((order, error))
+                found.append((key, error))
                 break
-            made.append((order, found))
-            n_bytes += sum(inputs.nbytes + targets.nbytes for inputs, targets in found)
-            if time.perf_counter() > until or n_bytes > STRETCH_BYTES:
+            found.append((key, batch))
+            n_bytes += sum(inputs.nbytes + targets.nbytes for inputs, targets in batch)
+            if time.perf_counter() > until or n_bytes > AHEAD_BYTES:
                 break
-            order = self._foresee(order)
-        return made
+            key = self._predict(key)
+        return found

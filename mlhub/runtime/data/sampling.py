@@ -1,4 +1,4 @@
-"""Which examples make which step: a pure function of seed and step, whatever the number of workers."""
+"""The examples of each step: a pure function of seed and step, independent of the number of workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Indices = NDArray[np.int64]
 
 
 def split(n_examples: int, *, evaluation_fraction: float) -> tuple[Indices, Indices]:
-    """Training and held-out indices, the same for everybody and for ever; at least one example each.
+    """Training and held-out indices, which never change for a dataset; at least one example each.
 
     Raises ValueError below two examples.
     """

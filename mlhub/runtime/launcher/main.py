@@ -73,7 +73,7 @@ class Launcher:
         )
         with self.pod.output.open("ab") as output:
             self.trainer = subprocess.Popen(
-                [sys.executable, "-m", "mlhub.runtime.trainer"],
+                [sys.executable, "-m", "mlhub.runtime.roles"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -111,7 +111,9 @@ class Launcher:
         if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
-        watch = Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.pulse)
+        watch = (
+            Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.heartbeat)
+        )
         watch.start()
         return watch
 

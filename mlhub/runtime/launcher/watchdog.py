@@ -55,7 +55,7 @@ class Watchdog(threading.Thread):
         is_reported = self._reported_at is not None and now - self._reported_at < REPEAT_S
         if now - self._moved_at >= self._still_s and not is_reported:
             self._reported_at = now
-            step, doing = (beat.step, beat.doing) if beat is not None else (0, "compute" if self._reports else "start")
+            step, doing = (0, "compute" if self._reports else "start") if beat is None else (beat.step, beat.activity)
             self._report("stalled", step=step, doing=doing, still_s=round(now - self._moved_at, 1))
 
     def _has_reported(self) -> bool:

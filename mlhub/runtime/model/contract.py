@@ -29,8 +29,8 @@ from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import initial_weights
 from mlhub.runtime.model.builtin import BUILTINS
-from mlhub.runtime.model.ftrl import FTRL
 from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.runtime.optional import IMPORTERS, optional_parts
 from mlhub.wire.launch import ModelSpec
 
@@ -63,13 +63,13 @@ def load_contract(
     model: ModelSpec, package: Path | None, *, code: Path, facts: Values, standardise: bool = True
 ) -> Contract:
     """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
-    standardise: whether inputs and targets come in standard units, where the package does not say otherwise.
+    standardise: whether inputs and targets are standardised, unless the package defines its own.
 
     Raises BadInputError, and whatever the code raises.
     """
     task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
-    # a model that answers in the targets' own unit says so, as mlp does
+    # a model may predict in the targets' own unit, as mlp does
     unit = ColumnScale.of(facts, is_own=not standardise or getattr(module, "ANSWERS_IN_OWN_UNIT", False))
     usual = Standardised.of(facts, also_whole=model.kind == "builtin") if standardise else None
     initial = initial_weights.given(module, code) if package is not None else None

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.trainer.learning_rates import SCHEDULES, Rates
+from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
@@ -43,13 +43,13 @@ class Settings:
     evaluate_first: bool | None = None
     evaluate_only: bool = False
 
-    def rates(self, steps: int) -> Rates:
-        return Rates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
+    def rates(self, steps: int) -> LearningRates:
+        return LearningRates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
 
 
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
     """Other hyperparameters are the model's own. Raises BadInputError (field "hyperparameters.<name>")."""
-    # these belong to the optimiser; what no optimiser could mean is refused here
+    # these belong to the optimiser; values that no optimiser accepts are refused here
     _number(hyperparameters, "learning_rate", above=0.0)
     _number(hyperparameters, "weight_decay", least=0.0)
     _number(hyperparameters, "momentum", least=0.0, most=1.0)
@@ -70,7 +70,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         evaluate_only=_flag(hyperparameters, "evaluate_only"),
     )
     if settings.patience and not target_metric:
-        raise _bad("patience", "Nothing says which metric must improve.", "Name the job's target_metric.")
+        raise _bad("patience", "There is no metric that must improve.", "Name the job's target_metric.")
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings

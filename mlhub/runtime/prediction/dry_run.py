@@ -1,4 +1,4 @@
-"""Tries a prediction job out on a few examples: what does not fit is told before it holds a GPU, speed is estimated."""
+"""Runs a prediction job on a few examples: misfits are found before it holds a GPU, and its speed is estimated."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from mlhub.runtime.prediction.prediction_job import PredictionJob, open_work
-from mlhub.runtime.sandbox.trials import tried
+from mlhub.runtime.model.user_code import tried
+from mlhub.runtime.prediction.prediction_job import PredictionJob, open_prediction_job
 from mlhub.wire.launch import PodSpec
 
 SMALL, LARGE = 4, 64  # examples
 N_REPEATS = 3
 
 
-def rehearse(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
-    """The job's profile, in preflight's words; its workers exchange nothing, so there are no bytes to exchange.
+def dry_run_prediction(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
+    """Returns the job's profile, in the format of training's; its workers exchange no bytes.
 
     Raises BadInputError and whatever the model's code raises.
     """
     torch.set_num_threads(1)
-    work = open_work(spec, inputs.__getitem__, code=code)
+    work = open_prediction_job(spec, inputs.__getitem__, code=code)
     small, large = min(SMALL, len(work.rows)), min(LARGE, len(work.rows))
     with tried("model", "It answered when it was trained: what does it depend on?"):
         small_s, large_s = _seconds(work, small), _seconds(work, large)
@@ -44,7 +44,7 @@ def rehearse(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[s
 
 
 def _seconds(work: PredictionJob, n: int) -> float:
-    """For the first n examples: the fastest of some."""
+    """Seconds for the first n examples: the fastest of several runs."""
     times = []
     for _ in range(N_REPEATS + 1):
         began = time.perf_counter()

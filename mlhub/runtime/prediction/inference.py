@@ -1,4 +1,4 @@
-"""A trained model's answers to some examples: predictions as people read them, layers' outputs, sums of metrics."""
+"""Inference with a trained model: predictions as people read them, outputs of layers, sums of metrics."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from torch import Tensor, nn
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import Contract
-from mlhub.runtime.strategies.synchronous.ensemble import Committee
-from mlhub.runtime.trainer.evaluation import BATCH, add_found
-from mlhub.runtime.trainer.loop import first_member
+from mlhub.runtime.model.ensemble import EnsembleModel, first_member, further_members
+from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH, add_to_sums
 
 Arrays = dict[str, NDArray[Any]]
 Batches = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
-MEMBER = "member-"
 PREDICTION, PROBABILITIES, OUTPUT = "prediction", "probabilities", "output"
 
 
 class Inference:
-    """Of a model with its trained weights. batches: examples by their indices, as a Split gives them.
+    """A model with its trained weights. batches: gives examples by their indices, as a Split does.
 
-    on_batch is called before each batch; whoever asks may set it.
+    on_batch is called before each batch; the caller may set it.
     """
 
     def __init__(
@@ -38,10 +36,10 @@ class Inference:
         self.model = model.to(self.device).eval()
         self.contract, self.facts = contract, facts
         self._batches, self._combine = batches, combine
-        self._said: Callable[[Any], Any] = self.model
+        self._predict: Callable[[Any], Any] = self.model
 
     def load(self, weights: Path) -> None:
-        """As training left them; of an ensemble, all members. Raises BadInputError when they are another model's."""
+        """Loads the trained weights, of an ensemble all members. Raises BadInputError if they do not fit the model."""
         state = load_file(weights)
         try:
             self.model.load_state_dict(first_member(state))
@@ -51,26 +49,22 @@ class Inference:
                 field="model_of",
                 remedy="Train the model again: its code gives other layers than it did then.",
             ) from error
-        others: dict[str, dict[str, Tensor]] = {}
-        for name, value in state.items():
-            if name.startswith(MEMBER):
-                member, _, own = name.partition("/")
-                others.setdefault(member, {})[own] = value.to(self.device)
+        others = further_members(state)
         if others:
             first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-            in_order = [others[name] for name in sorted(others, key=lambda name: int(name.removeprefix(MEMBER)))]
-            self._said = Committee(self.model, [first, *in_order], votes=self._combine == "vote")
+            members = [first, *({name: value.to(self.device) for name, value in other.items()} for other in others)]
+            self._predict = EnsembleModel(self.model, members, votes=self._combine == "vote")
 
     def predictions(self, rows: NDArray[np.int64]) -> Arrays:
-        """prediction (n,), of classes their numbers, and probabilities (n, classes); or output, as it is.
+        """Returns prediction (n,), the index of a class or a number, and probabilities (n, classes); or the raw output.
 
         Raises BadInputError for outputs that are no tensor with a row for each example.
         """
-        return self._joined(rows, lambda inputs: self._readable(self._said(inputs), len(inputs)))
+        return self._joined(rows, lambda inputs: self._readable(self._predict(inputs), len(inputs)))
 
     def features(self, rows: NDArray[np.int64], layers: tuple[str, ...]) -> Arrays:
-        """The layers' outputs (n, ...) by name. Raises BadInputError for a layer that does not exist."""
-        caught: dict[str, Tensor] = {}
+        """Returns the layers' outputs (n, ...) by name. Raises BadInputError for a layer that does not exist."""
+        captured: dict[str, Tensor] = {}
         modules = dict(self.model.named_modules())
         unknown = [name for name in layers if not name or name not in modules]
         if unknown:
@@ -80,24 +74,24 @@ class Inference:
                 remedy=f"Name some of {', '.join(name for name in modules if name)[:1000]}.",
             )
 
-        def catch(name: str) -> Callable[..., None]:
+        def capture(name: str) -> Callable[..., None]:
             def hook(_module: nn.Module, _inputs: Any, outputs: Any) -> None:
                 first = outputs[0] if isinstance(outputs, tuple | list) else outputs
-                caught[name] = first
+                captured[name] = first
 
             return hook
 
         def found(inputs: Any) -> Arrays:
-            caught.clear()
+            captured.clear()
             self.model(inputs)
             for name in layers:
-                if name not in caught:
+                if name not in captured:
                     raise BadInputError(
                         f"The layer {name} is not called in a forward pass.", field="features", remedy="Name another."
                     )
-            return {name: self._rows(caught[name], len(inputs), of=f"The layer {name}") for name in layers}
+            return {name: self._rows(captured[name], len(inputs), of=f"The layer {name}") for name in layers}
 
-        handles = [modules[name].register_forward_hook(catch(name)) for name in layers]
+        handles = [modules[name].register_forward_hook(capture(name)) for name in layers]
         try:
             return self._joined(rows, found)
         finally:
@@ -105,11 +99,11 @@ class Inference:
                 handle.remove()
 
     def sums(self, rows: NDArray[np.int64]) -> dict[str, float]:
-        """Of loss and metrics over these examples: what training's evaluation adds up."""
+        """Sums loss and metrics over these examples, as training's evaluation does."""
         sums: dict[str, float] = {}
         with torch.no_grad():
             for inputs, targets in self._prepared(rows):
-                add_found(sums, self.contract, self._said(inputs), targets.to(self.device))
+                add_to_sums(sums, self.contract, self._predict(inputs), targets.to(self.device))
         return sums
 
     def _joined(self, rows: NDArray[np.int64], found: Callable[[Any], Arrays]) -> Arrays:
@@ -118,9 +112,9 @@ class Inference:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _prepared(self, rows: NDArray[np.int64]) -> Any:
-        for start in range(0, len(rows), BATCH):
+        for start in range(0, len(rows), EVALUATION_BATCH):
             self.on_batch()
-            inputs, targets = self._batches(rows[start : start + BATCH])
+            inputs, targets = self._batches(rows[start : start + EVALUATION_BATCH])
             yield self.contract.preprocess(inputs.to(self.device)), targets
 
     def _readable(self, outputs: Any, n: int) -> Arrays:
@@ -150,6 +144,6 @@ def _has_shape(outputs: Any, n: int) -> bool:
 
 
 def _array(values: Tensor) -> NDArray[Any]:
-    """On the host; half precision as float32, which every reader of files knows."""
+    """An array on the host; half precision becomes float32, which every reader of files knows."""
     plain = values.detach().cpu()
     return (plain.float() if plain.is_floating_point() else plain.long()).numpy()

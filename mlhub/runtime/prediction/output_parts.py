@@ -1,4 +1,4 @@
-"""OutputParts of a prediction in the job's folder: each whole or not there, the same whoever wrote it."""
+"""The output of a prediction in parts, in the job's folder: a part is whole or absent, whichever worker wrote it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class OutputParts:
-    """Numbered from 0 to n - 1. What is kept is a dictionary of arrays, or of numbers."""
+    """Parts are numbered from 0 to n - 1; each is a dictionary of arrays."""
 
     def __init__(self, folder: Path, n: int, *, writer: str) -> None:
-        """writer: names whose files not yet whole are which."""
+        """writer: a name for this writer's unfinished files."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self.n, self._writer = folder, n, writer
 
-    def there(self) -> set[int]:
-        """Numbers of the parts that are whole."""
+    def complete(self) -> set[int]:
+        """The numbers of the parts that are whole."""
         found = {int(path.stem.removeprefix("part-")) for path in self._folder.glob("part-*.npz")}
         return {index for index in found if index < self.n}
 
@@ -56,9 +56,11 @@ def save_arrays(file: BinaryIO, arrays: Arrays) -> None:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-def order_of(n: int, *, rank: int, n_workers: int) -> list[int]:
-    """Which parts a worker looks at, one after the other: its own; a share of everybody's, so that those who help do
-    not all take the same; at last every one, so that whoever is done knows that all is."""
+def part_order(n: int, *, rank: int, n_workers: int) -> list[int]:
+    """The order in which a worker visits parts: its own, then a share of the others', then all of the others'.
+
+    The shares keep workers that help from computing the same parts; the last pass makes sure that none is missing.
+    """
     own = list(range(rank, n, n_workers))
     rest = [index for index in range(n - 1, -1, -1) if index % n_workers != rank]
     return [*own, *rest[rank::n_workers], *rest]

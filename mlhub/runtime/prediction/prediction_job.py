@@ -1,4 +1,4 @@
-"""What a prediction job is made of: its examples, the model that answers, and the parts that they are cut into."""
+"""A prediction job: its examples, the model, and the parts into which they are divided."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mlhub.runtime.data.readers.text import Windows
 from mlhub.runtime.data.sampling import split
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.model.user_code import tried
 from mlhub.runtime.prediction.inference import Inference
-from mlhub.runtime.sandbox.trials import tried
 from mlhub.wire.launch import PodSpec, PredictionSpec
 
 Rows = NDArray[np.int64]
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PredictionJob:
-    """rows: numbers of the examples in the dataset, in order; part i of n_parts holds batch_size of them."""
+    """rows: indices of the examples in the dataset, in order; part i of n_parts holds batch_size of them."""
 
     asked: PredictionSpec
     answers: Inference
@@ -41,10 +41,10 @@ class PredictionJob:
         return self.rows[index * self.batch_size : (index + 1) * self.batch_size]
 
 
-def open_work(
+def open_prediction_job(
     spec: PodSpec, path: Callable[[str], Path], *, code: Path, cache: NodeCache | None = None
 ) -> PredictionJob:
-    """path: of an input, by its name. Raises BadInputError, and whatever the model's code raises."""
+    """Opens the job. path: gives an input's path by name. Raises BadInputError, and what the model's code raises."""
     asked, dataset, training = spec.prediction, spec.dataset, spec.training
     assert asked is not None
     assert dataset is not None
@@ -73,7 +73,7 @@ def open_work(
 
 
 def _rows(n: int, n_held_out: int, spec: PodSpec) -> Rows:
-    """All of them, or those that training would hold out of such a dataset."""
+    """The indices of all examples, or of those that training holds out of such a dataset."""
     assert spec.prediction is not None
     if spec.prediction.examples == "all":
         return np.arange(n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""OutputParts made into the one file that people download: Parquet, part by part, or an NPZ."""
+"""Writes the output parts of a prediction into one file to download: Parquet, part by part, or an NPZ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def write_result(
     path: Path, parts: OutputParts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
 ) -> None:
-    """path: its suffix says which file. rows: numbers of the examples, in the order of the parts.
+    """Writes the file. path: its suffix gives the format. rows: indices of the examples, in the order of the parts.
 
     names: of all examples of the dataset, if they have any.
     """
@@ -66,7 +66,7 @@ def _named(rows: Rows, names: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _columns(part: Arrays, classes: Sequence[Any] | None) -> dict[str, Any]:
-    """Arrays of more dimensions become lists of numbers."""
+    """The columns of a part; arrays of more dimensions become lists of numbers."""
     columns: dict[str, Any] = {}
     for name, array in part.items():
         if name == PROBABILITIES and classes is not None:

@@ -1,4 +1,4 @@
-"""Does a dataset fit a model that learnt from another one, and how is it read as that one was? Without torch."""
+"""Checks a dataset against the one that a model was trained on, and gives the schema to read it by. Without torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlhub.runtime.errors import BadInputError
 
 TABLES = ("csv", "parquet")
 NO_TARGETS = "none"
-# what a schema says of its own file alone; all else comes from what the model learnt from
+# what describes the file alone; all else comes from the dataset that the model was trained on
 OWN = ("n_examples", "n_held_out", "class_counts", "dtype", "n_sizes", "n_tokens", "n_bytes", "n_lines", "documents")
 Schema = Mapping[str, Any]
 
@@ -27,10 +27,10 @@ def has_targets(schema: Schema) -> bool:
     return schema.get("task") != NO_TARGETS
 
 
-def as_learnt(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
-    """The schema by which the given file is read for a model that learnt from the other one.
+def schema_for_model(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
+    """The schema by which a file is read for a model that was trained on another one.
 
-    has_targets says in it whether targets are to be read, is_learnt that it was made of another file than this one.
+    In it has_targets is whether targets are read, and is_learnt marks that it comes from another file.
     Raises BadInputError.
     """
     _check_format(learnt, given)
@@ -123,7 +123,7 @@ def _check_targets(learnt: Schema, given: Schema) -> None:
             raise BadInputError(
                 f"The targets have {found}, which training did not see.",
                 field="dataset",
-                remedy=f"TrainedSchema: {', '.join(map(str, learnt['classes'][:30]))}. Leave those examples out.",
+                remedy=f"Known: {', '.join(map(str, learnt['classes'][:30]))}. Leave those examples out.",
             )
     if learnt.get("task") == "regression" and any(isinstance(c, str) for c in classes):
         raise BadInputError(

@@ -1,7 +1,7 @@
-"""A worker of a prediction job: its parts, then what is missing of the others'; the first one hands the result in.
+"""A worker of a prediction job: it computes its parts, then missing ones of others; rank 0 publishes the result.
 
-Nothing is said between workers. What they share is the job's folder: a part that is there need not be computed again,
-after the loss of a worker, a preemption, or by another number of workers.
+Workers do not communicate. They share the job's folder: a part that exists is not computed again, after the loss of a
+worker, a preemption, or by another number of workers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.model.evaluation_metrics import means_of
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.prediction.output_parts import OutputParts, order_of
-from mlhub.runtime.prediction.prediction_job import PredictionJob, open_work
+from mlhub.runtime.prediction.output_parts import OutputParts, part_order
+from mlhub.runtime.prediction.prediction_job import PredictionJob, open_prediction_job
 from mlhub.runtime.prediction.result import write_result
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
-from mlhub.runtime.trainer.evaluation import as_means
 from mlhub.wire.report import ProgressReport
 
 PROGRESS_EVERY_S = 1.0
@@ -35,50 +35,50 @@ class PredictionWorker:
     def __init__(self, pod: Pod, reporter: Reporter) -> None:
         self.pod, self.reporter = pod, reporter
         self.is_asked_to_stop = False
-        self._pulse = Heartbeat(pod.pulse)
+        self._heartbeat = Heartbeat(pod.heartbeat)
 
     def run(self) -> None:
         """Raises PreemptedError, BadInputError, and whatever the model's code raises."""
         pod, rank = self.pod, self.pod.spec.index
-        work = open_work(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
-        work.answers.on_batch = lambda: self._pulse.beat("compute")
+        work = open_prediction_job(pod.spec, pod.input, code=pod.code, cache=NodeCache(pod.cache))
+        work.answers.on_batch = lambda: self._heartbeat.record("compute")
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = OutputParts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
-        self._told, self._told_at = len(self._parts.there()), time.perf_counter()
+        self._n_reported, self._reported_at = len(self._parts.complete()), time.perf_counter()
         self.reporter.phase("gang_ready")
-        self.reporter.phase("training", step=self._told)
+        self.reporter.phase("training", step=self._n_reported)
         if pod.is_reporter:
             print(
-                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._told:,} of them "
-                f"done; {pod.spec.n_workers} workers",
+                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._n_reported:,} "
+                f"of them done; {pod.spec.n_workers} workers",
                 flush=True,
             )
-        for index in order_of(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
+        for index in part_order(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):
             if self.is_asked_to_stop:
                 raise PreemptedError(f"Asked to leave before part {index}.")
             if not self._parts.has(index):
-                self._pulse.beat("compute", step=index)
-                self._parts.write(index, self._answer(work, index))
-            if time.perf_counter() - self._told_at > PROGRESS_EVERY_S:
-                self._tell(work)
-        self._tell(work)
+                self._heartbeat.record("compute", step=index)
+                self._parts.write(index, self._compute(work, index))
+            if time.perf_counter() - self._reported_at > PROGRESS_EVERY_S:
+                self._report_progress(work)
+        self._report_progress(work)
         if pod.is_reporter:
-            self._hand_in(work)
+            self._publish_result(work)
 
-    def _answer(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
+    def _compute(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
         rows, asked = work.part(index), work.asked
         if asked.kind == "evaluate":
             sums = work.answers.sums(rows)
             return {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
         return work.answers.features(rows, asked.features) if asked.features else work.answers.predictions(rows)
 
-    def _tell(self, work: PredictionJob) -> None:
-        """How far the gang is: from one part of anybody to the next."""
-        done, now = len(self._parts.there()), time.perf_counter()
-        step_s = (now - self._told_at) / max(1, done - self._told)
-        if done == self._told:
+    def _report_progress(self, work: PredictionJob) -> None:
+        """Reports how many parts of all workers are done, if there are more than before."""
+        done, now = len(self._parts.complete()), time.perf_counter()
+        step_s = (now - self._reported_at) / max(1, done - self._n_reported)
+        if done == self._n_reported:
             return
-        self._told, self._told_at = done, now
+        self._n_reported, self._reported_at = done, now
         spec = self.pod.spec
         self.reporter.send(
             ProgressReport(
@@ -97,7 +97,7 @@ class PredictionWorker:
             )
         )
 
-    def _hand_in(self, work: PredictionJob) -> None:
+    def _publish_result(self, work: PredictionJob) -> None:
         pod, asked = self.pod, work.asked
         pod.artifacts.mkdir(exist_ok=True)
         if asked.kind == "evaluate":
@@ -124,4 +124,4 @@ def _means(parts: OutputParts, work: PredictionJob) -> dict[str, float]:
         for name, value in part.items():
             sums[name] = sums.get(name, 0.0) + float(value)
     n = sums.pop(N_EXAMPLES)
-    return as_means(sums, n=n, facts=work.answers.facts)
+    return means_of(sums, n=n, facts=work.answers.facts)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlhub.runtime.checkpoints.optimizer_state import Joined
+from mlhub.runtime.checkpoints.optimizer_state import MergedState
 from mlhub.runtime.ps.wire.request_numbers import is_heard
 
 OPTIMIZERS = ("SGD", "Adagrad")  # a row's step needs nothing but its own past
@@ -40,7 +40,7 @@ class EmbeddingTablePlan:
 class EmbeddingTable:
     """rows: shape (n_rows, width). Pushes of several threads are applied one after the other; none is lost."""
 
-    def __init__(self, plan: EmbeddingTablePlan, rows: Tensor, saved: Joined | None) -> None:
+    def __init__(self, plan: EmbeddingTablePlan, rows: Tensor, saved: MergedState | None) -> None:
         self.plan, self.rows = plan, rows
         self._lock = threading.Lock()
         self._used: dict[int, int] = {}  # by worker: the number of its last push that is in the rows

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from mlhub.runtime.compression.codecs import Codec
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
 from mlhub.runtime.ps.wire.frames import CHUNK_BYTES
 
@@ -55,7 +55,7 @@ class ShardPlan:
     resume_from: str | None = None  # folder of a checkpoint
     strategy: Mapping[str, Any] = field(default_factory=lambda: {"name": "bsp"})  # strategies/schema.py
     work: Mapping[str, Any] | None = None  # leases.Work, when workers go at their own pace
-    rates: Mapping[str, Any] | None = None  # rates.Rates
+    rates: Mapping[str, Any] | None = None  # rates.LearningRates
     start: int = 0  # versions that were made before
     tables: tuple[EmbeddingTablePlan, ...] = ()  # embeddings that travel row by row; not among the segments
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.data import archives
-from mlhub.runtime.errors import BadInputError, classify, describe
+from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -51,7 +51,7 @@ def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     if spec.prediction is None:
         from mlhub.runtime.sandbox.dry_run import try_out
     else:
-        from mlhub.runtime.prediction.dry_run import rehearse as try_out
+        from mlhub.runtime.prediction.dry_run import dry_run_prediction as try_out
     with tempfile.TemporaryDirectory() as folder:
         return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
 
@@ -112,7 +112,7 @@ def _problem(error: BaseException) -> dict[str, str]:
         remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
         return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
     remedy = "Correct the code and upload it again."
-    return {"code": "user_code", "field": "file", "message": describe(error)[:2000], "remedy": remedy, **where}
+    return {"code": "user_code", "field": "file", "message": describe_error(error)[:2000], "remedy": remedy, **where}
 
 
 if __name__ == "__main__":

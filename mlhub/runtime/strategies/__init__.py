@@ -1,1 +1,1 @@
-"""How workers agree on one model. schema.py says what there is, without torch; registry.py who does it."""
+"""Strategies: how workers make one model. catalogue/ declares them without torch; registry.py imports one."""

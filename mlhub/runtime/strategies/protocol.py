@@ -1,4 +1,4 @@
-"""What the training loop asks of a strategy."""
+"""The interface between the training loop and a strategy, and what most strategies share of it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
 from mlhub.runtime.heartbeat import Heartbeat
-from mlhub.runtime.trainer.gradient_noise import Sample
-from mlhub.runtime.trainer.learning_rates import Rates
+from mlhub.runtime.optimization.gradient_noise import NoiseSample
+from mlhub.runtime.optimization.learning_rates import LearningRates
 
 
 @dataclass(frozen=True)
 class ControlFlags:
-    """What one worker, or the gang together, wants to do before the next step."""
+    """What one worker, or the gang by agreement, is to do before the next step."""
 
     stop: bool = False
     checkpoint: bool = False
@@ -27,7 +27,7 @@ class ControlFlags:
 
 @dataclass(frozen=True)
 class Batch:
-    """Train on part `part` of `parts` of the batch of step `step`."""
+    """An order to train on part `part` of `parts` of the batch of step `step`."""
 
     step: int
     part: int
@@ -38,7 +38,7 @@ class Batch:
 class Barrier:
     """All workers are here with the same weights, and every step below `step` is done.
 
-    rank and n_members: of this worker among those who are left.
+    agreed: the flags on which the gang agreed. rank and n_members: of this worker among those who are left.
     """
 
     step: int
@@ -53,118 +53,125 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class TrainingPosition:
-    """The training ahead. Clipping is done once, by whoever holds the gradient that counts."""
+class TrainingPlan:
+    """The steps ahead, from `start` (included) to `steps`, and how each is made.
+
+    clip_norm: the longest gradient; clipping is done once, where the gradient of the whole batch is known.
+    scales_loss: losses are scaled up, since half precision has no small numbers.
+    heartbeat: to be set to "sync" before a worker waits for others.
+    """
 
     steps: int
     steps_per_epoch: int
     start: int = 0
-    rates: Rates = field(default_factory=lambda: Rates(steps=1))
+    rates: LearningRates = field(default_factory=lambda: LearningRates(steps=1))
     clip_norm: float | None = None
-    scales_loss: bool = False  # half precision has no small numbers: gradients are computed enlarged
-    pulse: Heartbeat = field(default_factory=lambda: Heartbeat(None))  # to be told "sync" before waiting for others
+    scales_loss: bool = False
+    heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat(None))
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """loss: mean over the batch, None when not shared at this step. sync_s: seconds that the step waited for others;
-    wait_s: of these, before anything came from them, or of steps before, too, where it is found out now and then.
-    bytes: what this worker sent and received. noise: at some steps."""
+    """What a step gave and what it cost.
+
+    loss: mean over the batch; None when it was not shared at this step. sync_s: seconds that the step spent on the
+    exchange with others; wait_s: those of them before the others were ready (of several steps, where it is measured
+    now and then). bytes_*: of this worker. noise: a sample for the gradient noise scale, at some steps.
+    """
 
     loss: float | None
     sync_s: float
     bytes_sent: float = 0.0
     bytes_received: float = 0.0
     wait_s: float = 0.0
-    noise: Sample | None = None
+    noise: NoiseSample | None = None
 
 
 class Losses(Protocol):
-    """Of the micro-batches, each computed when asked for, with its share of the step's batch (microbatches.py)."""
+    """The losses of a step's micro-batches with their shares of the batch, each computed when it is asked for."""
 
     def __iter__(self) -> Iterator[tuple[Tensor, float]]: ...
 
     def __next__(self) -> tuple[Tensor, float]: ...
 
     def whole(self) -> tuple[Any, Tensor]:
-        """Instead: inputs and targets of all of them together."""
+        """Inputs and targets of all micro-batches together, for strategies that compute the loss themselves."""
 
     @property
     def share(self) -> float:
-        """Of all of them together in the step's batch."""
+        """The fraction of the step's batch that all these micro-batches are."""
 
     @property
     def loss(self) -> Callable[[Any, Tensor], Tensor]:
-        """Outputs and targets to the mean loss."""
+        """The function of outputs and targets that gives the mean loss."""
 
     def precision(self) -> AbstractContextManager[object]:
-        """In which the model computes."""
+        """The precision in which the model computes."""
+
+
+class OptimizerSnapshot(Protocol):
+    """A copy of an optimiser's state that can be written while training continues."""
+
+    def write(self, folder: Path) -> None:
+        """Writes the copy into the folder; may run in another thread. Raises PeerLostError, OSError."""
 
 
 class Strategy(Protocol):
-    """One worker's side."""
+    """One worker's side of a strategy. The loop calls prepare() once, then next() and step() in turn."""
 
     @property
     def is_lockstep(self) -> bool:
-        """Whether calls come in the same order on every worker, none of which may be missing."""
+        """Whether every worker makes the same calls in the same order, so that none may be missing."""
 
     def device(self) -> torch.device: ...
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Joins the gang; afterwards all workers have the same weights. Returns the module to call.
 
         Raises GangTimeoutError, PeerLostError, BadInputError (an optimiser that this strategy cannot run).
         """
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
-        """What to do now. Raises PeerLostError."""
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
+        """Returns what to do now. Raises PeerLostError."""
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
-        """Learns from the batch of the last next(): n micro-batches. Raises PeerLostError."""
+        """Trains on the batch of the last next(), which has n micro-batches. Raises PeerLostError."""
 
-    def total(self, values: Sequence[float]) -> list[float]:
-        """Sums over all workers of the meeting, the same everywhere."""
+    def sum_over_workers(self, values: Sequence[float]) -> list[float]:
+        """Sums each value over all workers at a barrier; the result is the same on all of them."""
 
     def average_buffers(self, model: nn.Module) -> None:
-        """Makes running statistics alike; called in meetings."""
+        """Averages running statistics over the workers; called at barriers."""
 
     @property
     def member(self) -> int:
-        """Which of several models this worker trains; 0: the one. Added to the seed of weights and dropout."""
+        """The index of this worker's model where there are several, else 0; added to the seed of weights."""
 
     @property
     def order(self) -> int:
-        """Added to the seed of the order of examples."""
+        """A number added to the seed of the order of examples."""
 
     def predictor(self, model: nn.Module) -> Callable[..., Any]:
-        """What is evaluated, with inputs to outputs: the model, mostly. Called in meetings, by all."""
+        """The function to evaluate, from inputs to outputs; mostly the model itself. Called at barriers, by all."""
 
-    def further_weights(self) -> dict[str, Tensor]:
-        """What belongs to the trained model beside the state of rank 0's."""
+    def extra_weights(self) -> dict[str, Tensor]:
+        """Tensors that belong to the trained model in addition to the state of rank 0's."""
 
     @property
     def n_parts(self) -> int:
-        """How many workers, from rank 0 on, hold a part of what a checkpoint needs beside the weights."""
+        """How many workers, from rank 0 on, hold a part of what a checkpoint needs in addition to the weights."""
 
-    def save_optimizer(self) -> Saving:
-        """Of each that holds a part, in a meeting: copies the optimiser's state now, writes it when asked."""
+    def save_optimizer(self) -> OptimizerSnapshot:
+        """Copies the optimiser's state at a barrier; called by each worker that holds a part."""
 
     def close(self) -> None:
         """Leaves the gang in good order."""
 
 
-class Saving(Protocol):
-    def write(self, folder: Path) -> None:
-        """Writes what was copied into the folder; may run in another thread while training goes on.
-
-        Raises PeerLostError, OSError.
-        """
-
-
-class OneModel:
-    """What most strategies say: there is one model, and it is held by rank 0."""
+class SingleModel:
+    """Defaults for strategies that train one model, which rank 0 holds whole."""
 
     member = order = 0
     n_parts = 1
@@ -172,37 +179,37 @@ class OneModel:
     def predictor(self, model: nn.Module) -> Callable[..., Any]:
         return model
 
-    def further_weights(self) -> dict[str, Tensor]:
+    def extra_weights(self) -> dict[str, Tensor]:
         return {}
 
 
-class Lockstep(OneModel):
-    """next() for strategies whose workers make every step together: a part of each batch for each worker."""
+class LockstepStrategy(SingleModel):
+    """Implements next() for strategies whose workers make every step together, each on a part of the batch."""
 
     is_lockstep = True
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers = rank, n_workers
-        self.wishes = ControlFlags()
-        self._meeting: Barrier | None = None
+        self.flags = ControlFlags()
+        self._barrier: Barrier | None = None
 
-    def begin(self, course: TrainingPosition) -> None:
-        self.course, self.done = course, course.start
+    def begin(self, plan: TrainingPlan) -> None:
+        self.plan, self.done = plan, plan.start
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
-        self.wishes = wishes
-        if self._meeting is not None:
-            meeting, self._meeting = self._meeting, None
-            self.gather(meeting)
-            return meeting
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
+        self.flags = flags
+        if self._barrier is not None:
+            barrier, self._barrier = self._barrier, None
+            self.before_barrier(barrier)
+            return barrier
         return Batch(self.done, self.rank, self.n_workers)
 
-    def gather(self, meeting: Barrier) -> None:
-        """Before a meeting: brings replicas together that have trained apart."""
+    def before_barrier(self, barrier: Barrier) -> None:
+        """Makes replicas alike that differ between barriers."""
 
-    def advance(self, agreed: ControlFlags) -> None:
-        """A step is done; all workers know the same wishes."""
+    def finish_step(self, agreed: ControlFlags) -> None:
+        """Counts a step; a barrier follows where the gang agreed on one, after each epoch, and at the end."""
         self.done += 1
-        is_end = self.done % self.course.steps_per_epoch == 0 or self.done == self.course.steps
+        is_end = self.done % self.plan.steps_per_epoch == 0 or self.done == self.plan.steps
         if agreed.stop or agreed.checkpoint or is_end:
-            self._meeting = Barrier(self.done, agreed, self.rank, self.n_workers)
+            self._barrier = Barrier(self.done, agreed, self.rank, self.n_workers)

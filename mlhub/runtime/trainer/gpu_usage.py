@@ -1,6 +1,6 @@
-"""How busy and how full this worker's GPU is, as NVIDIA's driver counts it (NVML). Nothing where there is none.
+"""Utilisation and memory of this worker's GPU, from NVIDIA's driver (NVML), if there is one.
 
-The driver's own library is called; no package is needed. Standard library only.
+The driver's own library is called, so no package is needed. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OK = 0
 
 @dataclass(frozen=True)
 class GpuUse:
-    """utilisation: the part of the last moments in which a kernel ran, 0 to 1."""
+    """utilisation: the fraction of the last moments in which a kernel ran, 0 to 1."""
 
     utilisation: float
     memory_bytes: int
@@ -32,7 +32,7 @@ class _Memory(ctypes.Structure):
 
 
 class Gpu:
-    """library: NVML, loaded. Raises OSError when there is no such GPU. visible: as in CUDA_VISIBLE_DEVICES."""
+    """One GPU. library: NVML, loaded. visible: as in CUDA_VISIBLE_DEVICES. Raises OSError when there is no such GPU."""
 
     def __init__(self, library: Any, *, visible: str = "") -> None:
         self._library, self._handle = library, ctypes.c_void_p()
@@ -47,7 +47,7 @@ class Gpu:
             raise OSError(f"NVML knows no GPU {first or 0}")
 
     def use(self) -> GpuUse | None:
-        """None when the driver does not tell, as of a slice of a GPU."""
+        """The current usage; None when the driver does not report it, as for a slice of a GPU."""
         utilisation, memory = _Utilisation(), _Memory()
         if self._library.nvmlDeviceGetUtilizationRates(self._handle, ctypes.byref(utilisation)) != OK:
             return None
@@ -65,6 +65,6 @@ def _first() -> Gpu | None:
 
 
 def use() -> GpuUse | None:
-    """Of this process's first GPU; None where there is none, or no driver."""
+    """The usage of this process's first GPU; None where there is no GPU or no driver."""
     found = _first()
     return None if found is None else found.use()

@@ -1,4 +1,4 @@
-"""Bytes on the wire: what the kernel counted on this process's own TCP connections. Linux; standard library only."""
+"""Bytes on the wire, as the kernel counts them on this process's TCP connections. Linux; standard library only."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ SIZE = 256
 
 
 class Traffic:
-    """Bytes sent and received since the last look, retransmissions included. A connection that was closed in between
-    is counted up to the look before."""
+    """Counts bytes sent and received, retransmissions included.
+
+    A connection that was closed in between counts up to the previous call.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, int]] = {}
-        self.look()
+        self.since_last_call()
 
-    def look(self) -> tuple[int, int]:
+    def since_last_call(self) -> tuple[int, int]:
+        """Returns the bytes sent and received since the last call."""
         sent, received, now = 0, 0, dict[str, tuple[int, int]]()
         for name, counted in _connections():
             before = self._seen.get(name, (0, 0))
@@ -31,19 +34,19 @@ class Traffic:
 
 
 def _connections() -> list[tuple[str, tuple[int, int]]]:
-    """The kernel's name for each TCP connection, with its bytes sent and received."""
+    """The kernel's name of each TCP connection of this process, with its bytes sent and received."""
     found = []
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError, struct.error):
             name = os.readlink(f"/proc/self/fd/{entry}")
             if not name.startswith("socket:"):
                 continue
-            # getsockopt wants a socket object; the descriptor stays its owner's
+            # getsockopt needs a socket object; it gets a duplicate, so the descriptor stays open
             with socket.socket(fileno=os.dup(int(entry))) as line:
                 if line.family not in (socket.AF_INET, socket.AF_INET6) or line.type != socket.SOCK_STREAM:
                     continue
-                told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SIZE)
-            (received,) = struct.unpack_from("Q", told, RECEIVED_AT)
-            (sent,) = struct.unpack_from("Q", told, SENT_AT)
+                info = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SIZE)
+            (received,) = struct.unpack_from("Q", info, RECEIVED_AT)
+            (sent,) = struct.unpack_from("Q", info, SENT_AT)
             found.append((name, (sent, received)))
     return found

@@ -1,16 +1,14 @@
-"""How far and how fast training goes, for rank 0's reports; and when it is good enough, or no longer gets better."""
+"""How far and how fast a training goes: sums over an interval, as a progress report."""
 
 from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mlhub.runtime.model.hyperparameters import Settings, is_better_when_low
-from mlhub.runtime.strategies.protocol import StepResult, TrainingPosition
+from mlhub.runtime.optimization.gradient_noise import NoiseScale
+from mlhub.runtime.strategies.protocol import StepResult, TrainingPlan
 from mlhub.runtime.trainer import gpu_usage
-from mlhub.runtime.trainer.gradient_noise import NoiseScale
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.measurements import known
@@ -18,8 +16,8 @@ from mlhub.wire.report import ProgressReport
 
 
 @dataclass
-class Watched:
-    """What is followed over a whole training."""
+class Measurements:
+    """What is measured over a whole training."""
 
     noise: NoiseScale = field(default_factory=NoiseScale)
     traffic: Traffic = field(default_factory=Traffic)
@@ -27,7 +25,7 @@ class Watched:
 
 @dataclass
 class Interval:
-    """Sums since the last progress report; seconds."""
+    """Sums over the steps since the last progress report, in seconds and bytes."""
 
     began: float = field(default_factory=time.perf_counter)
     n_steps: int = 0
@@ -48,18 +46,18 @@ class Interval:
         self.bytes_received += result.bytes_received
 
     def report(
-        self, spec: PodSpec, course: TrainingPosition, *, step: int, parameters_bytes: int, watched: Watched
+        self, spec: PodSpec, plan: TrainingPlan, *, step: int, parameters_bytes: int, measurements: Measurements
     ) -> ProgressReport:
-        """Traffic as the kernel counted it; where it counted nothing (memory shared by GPUs), as the strategy did."""
+        """Means a step. Traffic is the kernel's count, or the strategy's where that is 0 (GPUs that share memory)."""
         n = max(1, self.n_steps)
         step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
-        sent, received = watched.traffic.look()
+        sent, received = measurements.traffic.since_last_call()
         used = gpu_usage.use()
         return ProgressReport(
             at=time.time(),
             steps_done=step,
-            steps_total=course.steps,
-            epoch=step / course.steps_per_epoch,
+            steps_total=plan.steps,
+            epoch=step / plan.steps_per_epoch,
             n_workers=spec.n_workers,
             n_servers=spec.n_servers,
             batch_size=spec.training.batch_size,
@@ -74,34 +72,9 @@ class Interval:
                     "bytes_sent": (sent or self.bytes_sent) / n,
                     "bytes_received": (received or self.bytes_received) / n,
                     "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-                    "noise_scale": watched.noise.value(batch_size=spec.training.batch_size),
+                    "noise_scale": measurements.noise.value(batch_size=spec.training.batch_size),
                     "gpu_utilisation": None if used is None else used.utilisation,
                     "gpu_memory_bytes": None if used is None else used.memory_bytes,
                 }
             ),
         )
-
-
-class Goal:
-    """Whether training may end early, by the target metric of each evaluation."""
-
-    def __init__(self, settings: Settings, *, metric: str | None, value: float | None) -> None:
-        self._settings, self._metric, self._value = settings, metric, value
-        self._best: float | None = None
-        self._n_without_gain = 0
-
-    def reason_to_stop(self, metrics: Mapping[str, float]) -> str | None:
-        """The same on every worker, since all have the same metrics."""
-        if self._metric is None or self._metric not in metrics:
-            return None
-        sign = -1.0 if is_better_when_low(self._metric) else 1.0
-        found = metrics[self._metric]
-        if self._settings.stop_at_target and self._value is not None and sign * found >= sign * self._value:
-            return f"{self._metric} {found:.4g} has reached the target {self._value:g}"
-        if self._best is None or sign * found > sign * self._best:
-            self._best, self._n_without_gain = found, 0
-            return None
-        self._n_without_gain += 1
-        if self._settings.patience and self._n_without_gain >= self._settings.patience:
-            return f"{self._metric} has not improved on {self._best:.4g} in {self._n_without_gain} evaluations"
-        return None

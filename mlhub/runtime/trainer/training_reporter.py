@@ -1,4 +1,4 @@
-"""What a worker tells of its training, from the first step to what it leaves. Rank 0 speaks for the gang."""
+"""Reports of a training: progress, metrics, and the result. Rank 0 reports for the gang."""
 
 from __future__ import annotations
 
@@ -16,81 +16,82 @@ from mlhub.runtime.errors import NotANumberError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
-from mlhub.runtime.strategies.protocol import StepResult, Strategy, TrainingPosition
-from mlhub.runtime.trainer.progress import Interval, Watched
+from mlhub.runtime.strategies.protocol import StepResult, Strategy, TrainingPlan
+from mlhub.runtime.trainer.progress import Interval, Measurements
 
 PROGRESS_EVERY_S = 1.0
 
 
 class TrainingReporter:
-    """Of the training of a model on examples, along a course."""
+    """Reports the training of a model on a dataset, along a plan."""
 
-    def __init__(self, pod: Pod, reporter: Reporter, model: nn.Module, data: Split, course: TrainingPosition) -> None:
-        self._pod, self._reporter, self._model, self._data, self._course = pod, reporter, model, data, course
-        self._speaks = pod.spec.index == 0
+    def __init__(self, pod: Pod, reporter: Reporter, model: nn.Module, data: Split, plan: TrainingPlan) -> None:
+        self._pod, self._reporter, self._model, self._data, self._plan = pod, reporter, model, data, plan
+        self._is_reporter = pod.spec.index == 0
         self._bytes = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-        self._told_step, self._loss = course.start, 0.0
-        self._interval, self._watched = Interval(), Watched()
+        self._reported_step, self._loss = plan.start, 0.0
+        self._interval, self._measurements = Interval(), Measurements()
 
-    def begin(self) -> None:
-        self._reporter.phase("training", step=self._course.start)
+    def report_start(self) -> None:
+        self._reporter.phase("training", step=self._plan.start)
         spec = self._pod.spec
-        self._say(
-            f"training {self._bytes // 4:,} parameters from step {self._course.start} to {self._course.steps}: "
+        self._print(
+            f"training {self._bytes // 4:,} parameters from step {self._plan.start} to {self._plan.steps}: "
             f"{spec.training.strategy.get('name', spec.mode)}, {spec.n_workers} workers, {spec.n_servers} servers, "
-            f"{len(self._data.train):,} examples to learn from, {len(self._data.held_out):,} held out"
+            f"{len(self._data.train):,} training examples, {len(self._data.held_out):,} held out"
         )
 
-    def step(self, done: int, *, input_s: float, busy_s: float, now: float, result: StepResult) -> None:
-        """After each one; done: how many there were. Raises NotANumberError."""
-        self._interval.add(input_s=input_s, busy_s=busy_s, result=result)
+    def step(self, done: int, *, input_s: float, began: float, result: StepResult) -> None:
+        """Records a step, and reports progress now and then. Raises NotANumberError.
+
+        done: steps that are made. input_s: seconds that the step spent reading. began: on time.perf_counter().
+        """
+        now = time.perf_counter()
+        self._interval.add(input_s=input_s, busy_s=now - began, result=result)
         if result.noise is not None:
-            self._watched.noise.add(result.noise)
+            self._measurements.noise.add(result.noise)
         if result.loss is not None:
             if not math.isfinite(result.loss):
                 raise NotANumberError(f"The loss is {result.loss} after step {done}.")
             self._loss = result.loss
         if now - self._interval.began > PROGRESS_EVERY_S:
-            self.tell(done)
+            self.report_progress(done)
 
-    def tell(self, step: int) -> None:
-        """Reports how far the gang is, when it got further.
-
-        Where workers take steps at their own pace, others may have made all of them.
-        """
-        if step == self._told_step:
+    def report_progress(self, step: int) -> None:
+        """Reports the gang's step, if it has advanced; under asynchronous strategies others may have made the steps."""
+        if step == self._reported_step:
             return
-        self._told_step = step
-        if self._speaks:
+        self._reported_step = step
+        if self._is_reporter:
             self._reporter.send(
                 self._interval.report(
-                    self._pod.spec, self._course, step=step, parameters_bytes=self._bytes, watched=self._watched
+                    self._pod.spec, self._plan, step=step, parameters_bytes=self._bytes, measurements=self._measurements
                 )
             )
         if self._interval.n_steps:
             self._metrics(step, {"train/loss": self._loss})
         self._interval = Interval()
 
-    def go_on(self) -> None:
-        """After a meeting, whose time belongs to no step."""
+    def restart_interval(self) -> None:
+        """Starts a new interval after a barrier, whose time belongs to no step."""
         self._interval.began = time.perf_counter()
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def report_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         self._metrics(step, metrics)
-        told = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))
-        epoch = step / self._course.steps_per_epoch
-        self._say(f"epoch {epoch:g} of {self._pod.spec.training.epochs}, step {step}: {told}")
+        values = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))
+        epoch = step / self._plan.steps_per_epoch
+        self._print(f"epoch {epoch:g} of {self._pod.spec.training.epochs}, step {step}: {values}")
 
-    def ends_early(self, step: int, reason: str) -> None:
-        self._say(f"ends early, after step {step}: {reason}")
+    def report_early_stop(self, step: int, reason: str) -> None:
+        self._print(f"ends early, after step {step}: {reason}")
 
-    def hand_in(self, step: int, metrics: dict[str, float], strategy: Strategy) -> None:
-        """The reporter leaves weights and metadata for the launcher to upload, and reports the result."""
+    def publish_result(self, step: int, metrics: dict[str, float], strategy: Strategy) -> None:
+        """Leaves weights and metadata for the launcher to upload, and reports the result; only rank 0 does."""
         pod, spec = self._pod, self._pod.spec.training
         if not pod.is_reporter:
             return
         pod.artifacts.mkdir(exist_ok=True)
-        weights = _weights(self._model, strategy.further_weights())
+        weights = _all_weights(self._model, strategy.extra_weights())
         step_folders.write_tensors(pod.artifacts / "weights.safetensors", weights)
         metadata = {
             "hyperparameters": spec.hyperparameters,
@@ -110,13 +111,13 @@ class TrainingReporter:
         self._reporter.phase("done")
 
     def _metrics(self, step: int, values: Mapping[str, float]) -> None:
-        self._reporter.metrics(step=step, epoch=step / self._course.steps_per_epoch, values=dict(values))
+        self._reporter.metrics(step=step, epoch=step / self._plan.steps_per_epoch, values=dict(values))
 
-    def _say(self, line: str) -> None:
-        if self._speaks:
+    def _print(self, line: str) -> None:
+        if self._is_reporter:
             print(line, flush=True)
 
 
-def _weights(model: nn.Module, further: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The model's state under the names that load_state_dict knows; further: members of an ensemble, beside it."""
-    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()} | dict(further)
+def _all_weights(model: nn.Module, extra: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The model's state under the names of load_state_dict(), and extra tensors such as members of an ensemble."""
+    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()} | dict(extra)

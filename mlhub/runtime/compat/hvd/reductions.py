@@ -14,7 +14,7 @@ from mlhub.runtime.compat.hvd.collectives import allgather
 from mlhub.runtime.compat.hvd.compression import Compression, Compressor
 from mlhub.runtime.compat.hvd.handles import Handle, Together
 from mlhub.runtime.compat.hvd.process_sets import ProcessSet, global_process_set
-from mlhub.runtime.strategies.synchronous.adasum import adasum
+from mlhub.runtime.strategies.toolkit.adasum import adasum
 
 
 class ReduceOp(enum.Enum):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from mlhub.runtime.compat.tables.updates import TableUpdate
-from mlhub.runtime.model.ftrl import FTRL
+from mlhub.runtime.optimization.ftrl import FTRL
 
 # MXNet's names of options -> ours
 NAMES = {

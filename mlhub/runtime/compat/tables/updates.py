@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlhub.runtime.model.ftrl import first_z, ftrl_
+from mlhub.runtime.optimization.ftrl import first_z, ftrl_
 
 # name -> options with their defaults
 OPTIONS: Mapping[str, Mapping[str, float]] = {

@@ -1,4 +1,7 @@
-"""Datasets as tensors, one file a format. Each says what is in a file (inspect) and gives its examples (open)."""
+"""Datasets as tensors, one file a format: inspect() describes a file, open() gives its examples.
+
+A format's reader is imported when it is used, so that no job loads the libraries of other formats.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from mlhub.runtime.data.node_cache import NodeCache
-from mlhub.runtime.data.readers import image_folder, prepared
+from mlhub.runtime.data.readers import prepared
 from mlhub.runtime.data.readers.examples import Examples, InspectionResult
 from mlhub.runtime.data.sampling import Indices, split
 from mlhub.runtime.errors import BadInputError
@@ -21,13 +24,14 @@ from mlhub.wire.formats import FORMATS
 
 class Reader(Protocol):
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
-        """What the file holds. Raises BadInputError naming field and remedy."""
+        """Describes the file. Raises BadInputError naming field and remedy."""
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        """All examples, as inspection described them."""
+        """Opens all examples, by the schema that inspection found."""
 
 
-BESIDE = "prepared"  # folder beside inputs that pods share
+PREPARED_FOLDER = "prepared"  # next to inputs that pods share
+
 FACTS = (
     "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
     "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
@@ -35,13 +39,13 @@ FACTS = (
 
 
 def inspect(format: str, path: Path, options: Mapping[str, Any]) -> InspectionResult:
-    """Raises BadInputError for an unknown format or an unusable file."""
+    """Describes a file. Raises BadInputError for an unknown format or an unusable file."""
     return _reader(format).inspect(path, options)
 
 
 @dataclass(frozen=True)
 class Split:
-    """Examples to train on and held-out ones. Indices point into `examples`."""
+    """Training examples and held-out ones, as indices into `examples`."""
 
     examples: Examples
     train: Indices
@@ -61,9 +65,9 @@ def open_split(
     cache: NodeCache | None = None,
     sha256: str = "",
 ) -> Split:
-    """The dataset's own held-out part when it has one, else a fixed random one of that size.
+    """Opens a dataset. Its own held-out part is used when it has one, else a fixed random part of that size.
 
-    cache: where large ones are kept to be mapped; without one they are read into memory. sha256: of the file.
+    cache: where large datasets are kept as mapped arrays; without one they are read into memory. sha256: of the file.
     """
     examples = open_all(format, path, schema, cache=cache, sha256=sha256)
     own = schema.get("n_held_out", 0)
@@ -76,20 +80,24 @@ def open_split(
 
 
 def facts_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model may need to know of its dataset."""
+    """The part of a schema that a model may need."""
     return {name: schema[name] for name in FACTS if name in schema}
 
 
 def names_of(format: str, path: Path) -> list[str] | None:
-    """Of the examples, in their order, where they have any: image files."""
-    return image_folder.READER.names(path) if format == "image_folder" else None
+    """The names of the examples in their order; None for formats without names. Only image files have some."""
+    if format != "image_folder":
+        return None
+    from mlhub.runtime.data.readers import image_folder
+
+    return image_folder.READER.names(path)
 
 
 def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) -> None:
-    """Before a pod that may not write there begins: a large dataset, ready to be mapped, beside its file."""
+    """Writes a large dataset as mapped arrays next to its file, before pods start that may not write there."""
     reader = _reader(format)
     if isinstance(reader, prepared.PreparedParts) and prepared.is_large(schema):
-        cache = NodeCache(path.parent / BESIDE)
+        cache = NodeCache(path.parent / PREPARED_FOLDER)
         cache.get(prepared.key(sha256, schema), lambda folder: prepared.write(reader, path, schema, folder))
         cache.close()
 
@@ -97,14 +105,14 @@ def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) 
 def open_all(
     format: str, path: Path, schema: Mapping[str, Any], *, cache: NodeCache | None = None, sha256: str = ""
 ) -> Examples:
-    """Every example, in the order of the dataset; as open_split, without one part held out."""
+    """Opens every example in the order of the dataset: open_split() without a held-out part."""
     reader = _reader(format)
     if cache is None or not isinstance(reader, prepared.PreparedParts) or not prepared.is_large(schema):
         return reader.open(path, schema)
     name = prepared.key(sha256, schema)
-    beside = path.parent / BESIDE / name
-    if beside.is_dir():
-        return prepared.read(beside)
+    shared = path.parent / PREPARED_FOLDER / name
+    if shared.is_dir():
+        return prepared.read(shared)
     return prepared.read(cache.get(name, lambda folder: prepared.write(reader, path, schema, folder)))
 
 

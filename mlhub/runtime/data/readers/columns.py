@@ -1,8 +1,7 @@
-"""What inspection learns of a table's columns, gathered batch by batch, so that no table has to fit into memory."""
+"""What inspection learns of a table's columns, batch by batch, so that no table has to fit into memory."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import Any, Protocol, TypeAlias
 
@@ -22,10 +21,10 @@ Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 class TableColumn(Protocol):
     def add(self, values: Values) -> None:
-        """The next rows' values, of the kind that the column has. Raises pyarrow's errors, BadInputError."""
+        """Adds the values of the next rows. Raises pyarrow's errors, BadInputError."""
 
     def described(self) -> dict[str, Any]:
-        """What the schema keeps of it. Raises BadInputError naming field and remedy."""
+        """The column's part of the schema. Raises BadInputError naming field and remedy."""
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -33,7 +32,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def numbers(column: Values) -> Array:
-    """As float64, missing values as NaN."""
+    """The values as float64, missing ones as NaN."""
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -49,14 +48,14 @@ def target(name: str, kind: pa.DataType) -> TableColumn:
     return NumericTarget(name) if is_number(kind) else WordTarget(name)
 
 
-class Named:
-    """A column of a table that is only predicted on: what its values mean is known from what was learnt from."""
+class UnscaledColumn:
+    """A column of a table without targets: its scale or words come from the dataset that the model was trained on."""
 
     def __init__(self, name: str, kind: pa.DataType) -> None:
         self._name, self._kind = name, kind
 
     def add(self, values: Values) -> None:
-        """Nothing is kept of them."""
+        """Nothing is recorded."""
 
     def described(self) -> dict[str, Any]:
         if pa.types.is_null(self._kind):
@@ -65,23 +64,22 @@ class Named:
 
 
 class NumericColumn:
-    """A feature that is standardised: its mean and deviation, of the values that are there."""
+    """A feature that is standardised; its mean and deviation are found in a second pass (table_moments.py)."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._moments = name, _Moments()
+        self._name, self._has_values = name, False
 
     def add(self, values: Values) -> None:
-        found = numbers(values)
-        self._moments.add(found[np.isfinite(found)])
+        self._has_values = self._has_values or bool(np.isfinite(numbers(values)).any())
 
     def described(self) -> dict[str, Any]:
-        if not self._moments.n:
+        if not self._has_values:
             raise BadInputError(f"The column {self._name} has no values.", field=self._name, remedy="Remove it.")
-        return {"name": self._name, "kind": "number", "mean": self._moments.mean, "std": self._moments.std or 1.0}
+        return {"name": self._name, "kind": "number"}
 
 
 class Categories:
-    """A feature that becomes one column for each of its words."""
+    """A feature of words, each of which becomes one input."""
 
     def __init__(self, name: str) -> None:
         self._name, self._words = name, set[str]()
@@ -104,7 +102,7 @@ class NumericTarget:
     """Few different whole numbers are classes; everything else is a regression."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._moments = name, _Moments()
+        self._name = name
         self._n_missing, self._is_finite = 0, True
         self._counts: Counter[float] | None = Counter()  # None: they are no classes
 
@@ -112,7 +110,6 @@ class NumericTarget:
         self._n_missing += values.null_count
         found = numbers(values.drop_null())
         self._is_finite = self._is_finite and bool(np.isfinite(found).all())
-        self._moments.add(found)
         if self._counts is None or not self._is_finite:
             return
         unique, counts = np.unique(found, return_counts=True)
@@ -129,7 +126,7 @@ class NumericTarget:
                 remedy="Remove those rows.",
             )
         if self._counts is None:
-            return {"task": "regression", "target_mean": self._moments.mean, "target_std": self._moments.std}
+            return {"task": "regression"}
         return _classification(self._name, {int(value): n for value, n in self._counts.items()})
 
 
@@ -144,32 +141,12 @@ class WordTarget:
         found = _counts(values)
         self._n_missing += sum(n for word, n in found.items() if not word.strip())
         self._counts.update(found)
-        if len(self._counts) > 100 * MAX_CLASSES:  # names or numbers of rows: enough is seen
+        if len(self._counts) > 100 * MAX_CLASSES:  # names or row numbers: the rest need not be read
             self.described()
 
     def described(self) -> dict[str, Any]:
         _check_missing(self._name, self._n_missing)
         return _classification(self._name, self._counts)
-
-
-class _Moments:
-    """Source: Chan, Golub, LeVeque (1979), pairwise."""
-
-    def __init__(self) -> None:
-        self.n, self.mean, self._squares = 0, 0.0, 0.0
-
-    def add(self, values: Array) -> None:
-        if not len(values):
-            return
-        mean, before = float(values.mean()), self.n
-        self.n += len(values)
-        step = mean - self.mean
-        self._squares += float(np.square(values - mean).sum()) + step * step * before * len(values) / self.n
-        self.mean = mean if not before else self.mean + step * len(values) / self.n
-
-    @property
-    def std(self) -> float:
-        return math.sqrt(self._squares / self.n)
 
 
 def _classification(name: str, counts: dict[Any, int] | Counter[str]) -> dict[str, Any]:

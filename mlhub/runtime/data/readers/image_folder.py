@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.data.moments import Moments, training_mask
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.moments import Moments, trained
-from mlhub.runtime.data.readers.npz import png
+from mlhub.runtime.data.readers.previews import png
 from mlhub.runtime.errors import BadInputError
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
@@ -75,8 +75,8 @@ class ImageFolderReader:
         return InspectionResult(schema, {"kind": "images", "images": images})
 
     def _moments(self, archive: zipfile.ZipFile, pictures: list[Picture], schema: dict[str, Any]) -> dict[str, Any]:
-        """Of each channel, over so many pictures as tell enough."""
-        own = np.flatnonzero(trained(len(pictures), n_held_out=schema["n_held_out"]))
+        """Moments of each channel over a sample of the training pictures."""
+        own = np.flatnonzero(training_mask(len(pictures), n_held_out=schema["n_held_out"]))
         some = own[np.linspace(0, len(own) - 1, min(N_FOR_MOMENTS, len(own))).astype(int)]
         moments = Moments(schema["input_shape"], np.ones(len(some), dtype=bool))
         for i in some:
@@ -172,10 +172,10 @@ def _pixels(archive: zipfile.ZipFile, picture: Picture, schema: Mapping[str, Any
 
 
 def _target_size(sizes: Counter[tuple[int, int]], options: Mapping[str, Any]) -> tuple[int, int]:
-    """Width and height: as asked; as they are when all are alike and small; else a square."""
-    asked = options.get("image_size")
-    if isinstance(asked, int) and 8 <= asked <= 512:
-        return asked, asked
+    """Width and height: the option's, the pictures' own when all are equal and small, else a square."""
+    size = options.get("image_size")
+    if isinstance(size, int) and 8 <= size <= 512:
+        return size, size
     (width, height), _ = sizes.most_common(1)[0]
     if len(sizes) == 1 and max(width, height) <= MAX_SIDE:
         return width, height

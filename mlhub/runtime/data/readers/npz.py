@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -12,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.data.moments import Moments, training_mask
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.moments import Moments, trained
 from mlhub.runtime.errors import BadInputError
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."
@@ -34,14 +31,15 @@ class NpzReader:
             y = _all_targets(archive, heads, has_targets=has_targets)
             n_held_out = heads["x_test"].shape[0] if "x_test" in heads else 0
             shape, dtype = list(heads["x"].shape[1:]) or [1], heads["x"].dtype
+            is_trained = training_mask(len(y), n_held_out=n_held_out)
             schema: dict[str, Any] = {
                 "n_examples": len(y),
                 "n_held_out": n_held_out,
                 "input_shape": shape,
                 "dtype": str(dtype),
-                **(_task(y) if has_targets else {"task": "none"}),
+                **(_task(y, is_trained) if has_targets else {"task": "none"}),
             }
-            moments = Moments(shape, trained(len(y), n_held_out=n_held_out))
+            moments = Moments(shape, is_trained)
             shown = _Sample(np.linspace(0, len(y) - 1, min(N_PREVIEW, len(y))).astype(int))
             for name in ("x", "x_test"):
                 for x in _streamed(archive, f"{name}.npy") if name in heads else ():
@@ -208,9 +206,11 @@ def _unreadable(error: Exception) -> BadInputError:
     )
 
 
-def _task(y: Array) -> dict[str, Any]:
+def _task(y: Array, is_trained: Array) -> dict[str, Any]:
+    """The kind of target. is_trained: which examples count for the mean and the deviation of a regression."""
     if not (np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_):
-        return {"task": "regression", "target_mean": float(y.mean()), "target_std": float(y.std())}
+        own = y[is_trained].astype(np.float64)
+        return {"task": "regression", "target_mean": float(own.mean()), "target_std": float(own.std())}
     classes = np.unique(y)
     if len(classes) < 2:
         raise BadInputError("y has one value only.", field="y", remedy="Give at least two classes, or a float target.")
@@ -243,6 +243,8 @@ def _preview(x: Array, y: Array | None) -> dict[str, Any]:
     """Of some chosen examples; y None: without targets."""
     labels = [""] * len(x) if y is None else [str(label) for label in y]
     if x.ndim == 4 and x.shape[1] in (1, 3) and max(x.shape[2:]) <= 256:
+        from mlhub.runtime.data.readers.previews import png  # late: pods make no previews
+
         top = 255.0 if x.dtype == np.uint8 or x.max() > 1.5 else 1.0
         images = [
             {"label": label, "png_base64": png(np.moveaxis(each, 0, -1) / top)}
@@ -255,11 +257,3 @@ def _preview(x: Array, y: Array | None) -> dict[str, Any]:
     if y is not None:
         columns, rows = [*columns, "y"], [[*row, label] for row, label in zip(rows, labels, strict=True)]
     return {"kind": "table", "columns": columns, "rows": rows}
-
-
-def png(pixels: Array) -> str:
-    """pixels: (height, width, 1 or 3) in 0..1. A PNG in base64."""
-    image = Image.fromarray(np.squeeze((np.clip(pixels, 0, 1) * 255).astype(np.uint8)))
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return base64.b64encode(out.getvalue()).decode()

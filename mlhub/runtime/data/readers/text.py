@@ -26,8 +26,8 @@ MAX_BYTES = 2**31
 
 class TextReader:
     """Options: tokenizer (byte, word, bpe; by default bpe, of short texts byte), vocabulary_size (of word and bpe; by
-    default more for longer texts), context_length, documents (whole, paragraphs, lines: what stands between them
-    becomes one token)."""
+    default more for longer texts), context_length, documents (whole, paragraphs, lines: the separator becomes one
+    token)."""
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
         text = _text(path)

@@ -14,7 +14,7 @@ READ_BYTES = 2**20
 
 
 class TextFile:
-    """UTF-8. Every method reads it anew, and raises BadInputError where it is not UTF-8."""
+    """UTF-8 text. Every method reads the file from its start, and raises BadInputError where it is not UTF-8."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,7 +75,7 @@ class TextFile:
                 yield rest[done : match.start()]
                 done = match.end()
             rest = rest[done:]
-            seen = len(rest.rstrip())  # what stands between documents is white
+            seen = len(rest.rstrip())  # documents are separated by white space
             try:
                 chunk = chunks.send(4 * len(rest))  # a long document is not looked through again and again
             except StopIteration:

@@ -1,7 +1,6 @@
-"""Text as numbers: bytes, words, or pieces learnt from the text itself. A vocabulary is JSON, kept with its dataset.
+"""Tokenizers: bytes, words, or byte pairs learnt from the text. A vocabulary is JSON, stored with its dataset.
 
-The same text gives the same vocabulary, and that the same numbers, for ever: ties are broken by order, nothing is left
-to chance.
+The same text always gives the same vocabulary and the same tokens: ties are broken by order, and nothing is random.
 Source: Sennrich et al., ACL '16 (byte-pair encoding), over bytes, so that every text can be written.
 """
 
@@ -35,7 +34,7 @@ class Text(Protocol):
 
 
 class Tokenizer(Protocol):
-    """size: how many tokens there are; end: the one that stands after each document."""
+    """size: how many tokens there are; end: the token after each document."""
 
     size: int
     end: int
@@ -62,7 +61,7 @@ class Bytes:
 
 
 class Words:
-    """Whole words with the space before them; 0 stands for words that are not in the vocabulary, 1 ends a document."""
+    """Whole words with the space before them; 0 is any word that is not in the vocabulary, 1 ends a document."""
 
     UNKNOWN = "\N{REPLACEMENT CHARACTER}"
     end = 1
@@ -186,7 +185,7 @@ def _merges(counts: Mapping[str, int], *, n: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while heap and len(found) < n:
         count, pair = heapq.heappop(heap)
-        if -count != pairs[pair]:  # out of date: it lies deeper in the heap, or is gone
+        if -count != pairs[pair]:  # out of date: it is deeper in the heap, or gone
             if pairs[pair] > 0:
                 heapq.heappush(heap, (-pairs[pair], pair))
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mlhub.runtime.checkpoints.optimizer_state import NOTHING, OWED
+from mlhub.runtime.checkpoints.optimizer_state import EMPTY_STATE, RESIDUAL_STATE
 from mlhub.runtime.checkpoints.step_folders import write_tensors
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
 from mlhub.runtime.ps.layout import ShardPlan
@@ -31,11 +31,11 @@ class Snapshots:
             taken |= table.collect(n_steps=version)
         for worker, values in self.owed.items():
             for s in plan.segments:
-                taken[f"{s.parameter}|{OWED}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]
+                taken[f"{s.parameter}|{RESIDUAL_STATE}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]
         self.owed = {}
         self._taken = taken
 
     def write(self, path: Path) -> None:
         """What was taken last."""
         taken, self._taken = self._taken, {}
-        write_tensors(path, taken or {NOTHING: torch.zeros(1)})
+        write_tensors(path, taken or {EMPTY_STATE: torch.zeros(1)})

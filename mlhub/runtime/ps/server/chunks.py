@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mlhub.runtime.checkpoints.optimizer_state import Joined, Owned, collect, restore
+from mlhub.runtime.checkpoints.optimizer_state import MergedState, ParameterSlice, collect, restore
+from mlhub.runtime.optimization import learning_rates
+from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
 from mlhub.runtime.ps.wire.request_numbers import is_heard
-from mlhub.runtime.trainer import learning_rates
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
 
@@ -45,7 +45,7 @@ class Chunk:
         if plan.optimizer in FUSED:
             for group in self._optimizer.param_groups:
                 group["fused"] = not (group.get("foreach") or group.get("differentiable"))
-        self._scheduled = Scheduled(self._optimizer.param_groups, learning_rates.from_json(plan.rates))
+        self._scheduled = LearningRateScheduler(self._optimizer.param_groups, learning_rates.from_json(plan.rates))
         self._start = plan.start
         self._update = update or self._update_for(plan.strategy)
         self._strength = _dc_strength(plan.strategy)
@@ -57,8 +57,8 @@ class Chunk:
         self._used_before: Mapping[int, int] = {}  # the same, when the server died
 
     @property
-    def owned(self) -> list[Owned]:
-        return [Owned(place.parameter, place.start, place.tensor) for place in self._places]
+    def owned(self) -> list[ParameterSlice]:
+        return [ParameterSlice(place.parameter, place.start, place.tensor) for place in self._places]
 
     @property
     def returns_pushes(self) -> bool:
@@ -69,7 +69,7 @@ class Chunk:
         with self.lock:
             return collect(self._optimizer, self.owned)
 
-    def restore(self, saved: Joined) -> None:
+    def restore(self, saved: MergedState) -> None:
         restore(self._optimizer, self.owned, saved)
 
     def has_used(self, worker: int, number: int) -> bool:

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from mlhub.runtime.checkpoints.optimizer_state import join
+from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.compression.codecs import Codec, codec_for
+from mlhub.runtime.optimization import learning_rates
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan, push_bytes
 from mlhub.runtime.ps.leases import BatchLease, Leases
@@ -27,7 +28,6 @@ from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import InflightPush, PendingVersion
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.wire.frames import CONTROL_FLAGS, Header
-from mlhub.runtime.trainer import learning_rates
 from mlhub.wire.report import MAX_STALENESS
 
 
@@ -82,7 +82,7 @@ class Shard:
                 checkpoint = latest(folder.parent)
                 if checkpoint is None or checkpoint.folder != folder:
                     raise ValueError(f"the checkpoint {folder.name} is not there or not whole")
-                saved = join(checkpoint.optimizer())
+                saved = merge(checkpoint.optimizer())
                 for chunk in self.chunks:
                     chunk.restore(saved)
             self.tables = [EmbeddingTable(t, rows, saved) for t, rows in zip(plan.tables, tables, strict=True)]

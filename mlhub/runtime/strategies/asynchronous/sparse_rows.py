@@ -21,30 +21,30 @@ from mlhub.runtime.strategies.toolkit import flat_parameters
 
 @dataclass
 class EmbeddedRows:
-    """A table of the model."""
+    """An embedding table of the model, whose rows are pulled before they are used."""
 
     name: str
     module: nn.Embedding
     client: RowClient | None = None
 
     def before(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """A forward hook: the rows that are about to be used, as they are on the servers now."""
+        """Forward hook: pulls the current values of the rows that the batch uses."""
         if self.client is not None and self.module.training:
             ids = torch.unique(inputs[0].detach())
             with torch.no_grad():
                 self.client.pull(ids, self.module.weight)
 
     def gradient(self) -> tuple[Tensor, Tensor]:
-        """Rows, each once, and their gradients; afterwards there are none."""
-        found, self.module.weight.grad = self.module.weight.grad, None
-        if found is None:
+        """Returns the used rows, each once, and their gradients, and clears them."""
+        gradient, self.module.weight.grad = self.module.weight.grad, None
+        if gradient is None:
             return torch.empty(0, dtype=torch.int64), torch.empty(0, self.module.embedding_dim)
-        whole = found.coalesce()
-        return whole.indices()[0], whole.values()
+        merged = gradient.coalesce()
+        return merged.indices()[0], merged.values()
 
 
 def tables_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[EmbeddedRows]:
-    """The model's embeddings. Raises BadInputError when there is none, or one that rows alone cannot train."""
+    """The model's embedding tables. Raises BadInputError when there is none, or one that cannot be trained by rows."""
     names = {id(p): name for name, p in model.named_parameters() if p.requires_grad}
     modules = [m for m in model.modules() if isinstance(m, nn.Embedding) and id(m.weight) in names]
     if not modules:
@@ -66,22 +66,22 @@ def tables_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Embedd
 
 
 class SparseRows(Asynchronous):
-    """The rest of the model is one dense vector, as under asp."""
+    """Embedding tables stay on the servers; the rest of the model is one dense vector, as under asp."""
 
-    def trained(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[tuple[str, nn.Parameter]]:
+    def select_parameters(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[tuple[str, nn.Parameter]]:
         self.tables = tables_of(model, optimizer)
         held = {table.name for table in self.tables}
         for table in self.tables:
-            table.module.sparse = True  # gradients are then of the rows that were used
+            table.module.sparse = True  # gradients then have the used rows only
             table.module.weight.grad = None
             table.module.register_forward_pre_hook(table.before)
-        rest = [(name, p) for name, p in flat_parameters.trained(model) if name not in held]
+        rest = [(name, p) for name, p in flat_parameters.trainable_parameters(model) if name not in held]
         if not rest:
             raise _bad("The model is nothing but embeddings.", "Use the strategy asp.")
         return rest
 
     def table_plans(self, optimizer: torch.optim.Optimizer, *, n_shards: int) -> list[tuple[EmbeddingTablePlan, ...]]:
-        """By shard."""
+        """The embedding tables of each shard."""
         group_of = {id(p): group for group in optimizer.param_groups for p in group["params"]}
         kind, plans = type(optimizer).__name__, [list[EmbeddingTablePlan]() for _ in range(n_shards)]
         for table in self.tables:
@@ -97,22 +97,22 @@ class SparseRows(Asynchronous):
     def table_weights(self) -> Sequence[Tensor]:
         return [table.module.weight.detach() for table in self.tables]
 
-    def connected(self) -> None:
+    def on_connected(self) -> None:
         for index, table in enumerate(self.tables):
             table.client = self.client.rows(index, n_rows=table.module.num_embeddings)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
-        loss, weight = self.differentiate(losses, n=n)
+        loss, weight = self.compute_gradient(losses, n=n)
         began = time.perf_counter()
         for table in self.tables:
             ids, values = table.gradient()
             assert table.client is not None
             table.client.push(ids, values * self._clipped)
         self.client.exchange(weight=weight)
-        return self.exchanged(loss / weight if weight else None, began)
+        return self.exchange_result(loss / weight if weight else None, began)
 
     def clip(self, limit: float | None) -> None:
-        """By the norm of all, rows and the rest."""
+        """Clips by the norm of all gradients, rows included."""
         self._clipped = 1.0
         if limit is None:
             return
@@ -124,8 +124,8 @@ class SparseRows(Asynchronous):
             self._clipped = limit / (norm + 1e-6)
             self.gradient.mul_(self._clipped)
 
-    def gather(self, meeting: Barrier) -> None:
-        super().gather(meeting)
+    def before_barrier(self, barrier: Barrier) -> None:
+        super().before_barrier(barrier)
         with torch.no_grad():
             for table in self.tables:
                 assert table.client is not None

@@ -11,17 +11,17 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.step_folders import Checkpoint
 from mlhub.runtime.strategies.averaging.mixing import ElasticCentre
-from mlhub.runtime.strategies.averaging.model_averaging import ModelAveraging
-from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPosition
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPlan
+from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
 
 
-class ElasticAveraging(ModelAveraging):
+class ElasticAveraging(ReplicaStrategy):
     """Every `period` steps one sum over workers, of how far each is from the centre."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
-        out = super().prepare(model, optimizer, resume=resume, course=course)
+        out = super().prepare(model, optimizer, resume=resume, plan=plan)
         given = self.spec.parameters
         alpha = given["alpha"] if given["alpha"] >= 0 else given["beta"] / self.n_workers
         self.centre = ElasticCentre(self.weights.clone(), alpha)
@@ -29,11 +29,11 @@ class ElasticAveraging(ModelAveraging):
         self._pull: Tensor | None = None
         return out
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
         if self._own is not None:
             self.weights.copy_(self._own)
             self._own = None
-        return super().next(wishes)
+        return super().next(flags)
 
     def warmed_up(self) -> None:
         self.centre.weights.copy_(self.weights)
@@ -54,7 +54,7 @@ class ElasticAveraging(ModelAveraging):
             self._pull = None
         return 0.0
 
-    def gather(self, meeting: Barrier) -> None:  # noqa: ARG002 (the signature of Lockstep)
-        """A meeting is about the centre; the worker goes on from its own weights."""
+    def before_barrier(self, barrier: Barrier) -> None:  # noqa: ARG002 (the signature of LockstepStrategy)
+        """A barrier is about the centre; the worker goes on from its own weights."""
         self._own = self.weights.clone()
         self.weights.copy_(self.centre.weights)

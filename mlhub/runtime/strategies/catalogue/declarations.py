@@ -1,4 +1,4 @@
-"""What a strategy declares about itself, without torch: parameters with types and bounds, schemes, other names."""
+"""What a strategy declares about itself, without torch: its implementation, its parameters with types and bounds."""
 
 from __future__ import annotations
 
@@ -22,31 +22,40 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """mode: what it runs on; None: either. is_lockstep: all workers make every step together, one batch a step;
-    otherwise each takes batches of its own. survives: a worker's death does not end the attempt. is_resizable: a
-    checkpoint may be resumed by another number of workers. most_workers: never more."""
+class StrategyDeclaration:
+    """One strategy of the catalogue; its name is the key under which it stands there.
+
+    about: a description for users. mode: the mode that it runs in; None: either. implementation: "module:Class",
+    relative to mlhub.runtime.strategies; it is imported only by jobs that use it.
+    is_lockstep: all workers make every step together, on one batch; otherwise each leases batches of its own.
+    survives: the death of a worker does not end the attempt. is_resizable: a checkpoint may be resumed by another
+    number of workers. max_workers: an upper bound of the strategy itself.
+    """
 
     about: str
     mode: Mode | None
+    implementation: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     is_lockstep: bool = True
     survives: bool = False
     is_resizable: bool = True
-    most_workers: int | None = None
+    max_workers: int | None = None
 
     @property
     def servers_come_back(self) -> bool:
-        """A parameter server that dies is replaced alone, and goes on from what it kept."""
+        """Whether a parameter server that dies is restarted alone, and continues from its own snapshot."""
         return self.survives and self.mode is Mode.PARAMETER_SERVER
 
 
 @dataclass(frozen=True)
 class Preset:
-    """given: parameter values it stands for. aliases: its own parameter names -> ours. products: a parameter of ours
-    -> its own names, with their defaults, that make it when multiplied."""
+    """A named parameter set of a strategy, often by the name and with the defaults of another framework.
 
-    scheme: str
+    given: parameter values. aliases: the preset's own parameter names -> the strategy's. products: a parameter of the
+    strategy -> names of the preset, with their defaults, whose product is its value.
+    """
+
+    strategy: str
     given: Mapping[str, Any] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     products: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -54,8 +63,8 @@ class Preset:
 
 COMPRESSIONS = (
     "none", "fp16", "one_bit", "scaled_sign", "two_bit", "dithering", "top_k", "random_k",
-)  # compression.py  # fmt: skip
-FEWER_BYTES: Mapping[str, Parameter] = {
+)  # implemented in mlhub.runtime.compression  # fmt: skip
+COMPRESSION: Mapping[str, Parameter] = {
     "compression": Parameter(str, "none", choices=COMPRESSIONS),
     "threshold": Parameter(float, 0.5, minimum=0.0, above_minimum=True),
     "density": Parameter(float, 0.01, minimum=0.0, maximum=1.0, above_minimum=True),
@@ -65,4 +74,4 @@ FEWER_BYTES: Mapping[str, Parameter] = {
     "feedback": Parameter(bool, True),
 }
 PERIOD = Parameter(int, 10, minimum=1, maximum=100_000)
-WARMUP = Parameter(int, 0, minimum=0)  # steps of one process's training before the scheme begins
+WARMUP = Parameter(int, 0, minimum=0)  # steps of one process's training before the strategy begins

@@ -1,10 +1,17 @@
-"""The schemes in which workers push to parameter servers, and what others call them."""
+"""The strategies whose workers push to parameter servers, and their presets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.runtime.strategies.catalogue.declarations import FEWER_BYTES, PERIOD, WARMUP, Parameter, Preset, Scheme
+from mlhub.runtime.strategies.catalogue.declarations import (
+    COMPRESSION,
+    PERIOD,
+    WARMUP,
+    Parameter,
+    Preset,
+    StrategyDeclaration,
+)
 from mlhub.wire.launch import Mode
 
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
@@ -16,70 +23,98 @@ _STALE = {
 _SERVERS = Mode.PARAMETER_SERVER
 
 
-def _on_servers(about: str, **parameters: Parameter) -> Scheme:
-    return Scheme(about, _SERVERS, parameters, is_lockstep=False, survives=True)
+def _on_servers(about: str, implementation: str, **parameters: Parameter) -> StrategyDeclaration:
+    return StrategyDeclaration(about, _SERVERS, implementation, parameters, is_lockstep=False, survives=True)
 
 
-WITH_SERVERS: Mapping[str, Scheme] = {
-    "bsp": Scheme("Synchronous parameter servers: every step waits for every worker.", _SERVERS, FEWER_BYTES),
-    "hierarchical": Scheme(
-        "bsp with `leaves` of the servers between: each adds up its workers' gradients and forwards the sum, so that "
+WITH_SERVERS: Mapping[str, StrategyDeclaration] = {
+    "bsp": StrategyDeclaration(
+        "Synchronous parameter servers: every step waits for every worker.",
+        _SERVERS,
+        "synchronous.parameter_server:ParameterServer",
+        COMPRESSION,
+    ),
+    "hierarchical": StrategyDeclaration(
+        "bsp with `leaves` of the servers in between: each sums its workers' gradients and forwards the sum, so that "
         "the roots receive as many gradients as there are leaves. For many workers.",
         _SERVERS,
-        {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **FEWER_BYTES},
+        "synchronous.parameter_server:ParameterServer",
+        {"leaves": Parameter(int, 2, minimum=1, maximum=1024), **COMPRESSION},
     ),
-    "asp": _on_servers("Asynchronous: every push is applied at once.", warmup_steps=WARMUP, **_STALE, **FEWER_BYTES),
+    "asp": _on_servers(
+        "Asynchronous: every push is applied at once.",
+        "asynchronous.asynchronous:Asynchronous",
+        warmup_steps=WARMUP,
+        **_STALE,
+        **COMPRESSION,
+    ),
     "sparse_rows": _on_servers(
         "Asynchronous; a step moves only the rows of embeddings that its batch names. For large nn.Embedding layers, "
-        "with plain SGD or Adagrad."
+        "with plain SGD or Adagrad.",
+        "asynchronous.sparse_rows:SparseRows",
     ),
     "bounded_delay": _on_servers(
-        "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are under way: hides slow "
+        "Asynchronous, and workers compute on while their last `max_outstanding` exchanges are in flight: hides slow "
         "links behind staleness.",
+        "asynchronous.bounded_delay:BoundedDelay",
         max_outstanding=Parameter(int, 1, minimum=0, maximum=64),
         staleness_scaling=Parameter(str, "dynsgd", choices=("none", "zhang", "dynsgd")),
-        **FEWER_BYTES,
+        **COMPRESSION,
     ),
     "ssp": _on_servers(
-        "Stale synchronous: nobody starts more than `staleness` steps ahead of the slowest. Helps against workers "
+        "Stale synchronous: no worker starts more than `staleness` steps ahead of the slowest. Helps against workers "
         "that are slow at random, not against one that is always slow.",
+        "asynchronous.asynchronous:Asynchronous",
         staleness=Parameter(int, 3, minimum=0, maximum=10_000),
         warmup_steps=WARMUP,
         **_STALE,
-        **FEWER_BYTES,
+        **COMPRESSION,
     ),
     "softsync": _on_servers(
         "A version of every `group` pushes; workers wait for it only with `block`.",
+        "asynchronous.asynchronous:Asynchronous",
         group=Parameter(int, 2, minimum=1, maximum=10_000),
         block=Parameter(bool, False),
         warmup_steps=WARMUP,
         **_STALE,
-        **FEWER_BYTES,
+        **COMPRESSION,
     ),
     "k_of_n": _on_servers(
-        "The first k gradients make a version, the late ones are discarded.", k=Parameter(int, 1, minimum=1)
+        "The first k gradients make a version, the late ones are discarded.",
+        "asynchronous.asynchronous:Asynchronous",
+        k=Parameter(int, 1, minimum=1),
     ),
     "downpour": _on_servers(
         "Workers push summed gradients every n_push steps and fetch weights every n_fetch.",
+        "asynchronous.downpour:Downpour",
         n_push=Parameter(int, 1, minimum=1),
         n_fetch=Parameter(int, 1, minimum=1),
         warmup_steps=WARMUP,
-        **FEWER_BYTES,
+        **COMPRESSION,
     ),
-    "adag": _on_servers("Workers train `window` steps alone and push the mean of their way.", window=PERIOD),
-    "dynsgd": _on_servers("Workers push their way of `window` steps, which counts less when stale.", window=PERIOD),
+    "adag": _on_servers(
+        "Workers train `window` steps alone and push the mean of their steps.",
+        "asynchronous.windowed:Windowed",
+        window=PERIOD,
+    ),
+    "dynsgd": _on_servers(
+        "Workers push the sum of `window` steps, which counts less when stale.",
+        "asynchronous.windowed:Windowed",
+        window=PERIOD,
+    ),
     "easgd": _on_servers(
-        "Workers train by themselves, tied elastically to a centre every `window` steps.",
+        "Workers train separately, pulled elastically towards a centre every `window` steps.",
+        "asynchronous.windowed:Windowed",
         window=PERIOD,
         alpha=Parameter(float, 0.5, minimum=0.0, maximum=1.0, above_minimum=True),
         momentum=Parameter(float, 0.0, minimum=0.0, maximum=0.999),
     ),
-}  # fmt: skip
+}
 
 _ELASTIC_NAMES = {"communication_window": "window"}
 _ELASTIC_PRODUCTS = {"alpha": {"rho": 5.0, "learning_rate": 0.1}}  # dist-keras' defaults
 
-NAMES_WITH_SERVERS: Mapping[str, Preset] = {
+PRESETS_WITH_SERVERS: Mapping[str, Preset] = {
     "elephas-asynchronous": Preset("asp"),
     "hogwild": Preset("asp"),
     "mxnet-dist-sync": Preset("bsp"),

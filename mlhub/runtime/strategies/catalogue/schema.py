@@ -1,10 +1,10 @@
-"""The strategy of a job as data: which schemes there are, their parameters with types and bounds, and presets.
+"""Validates the strategy of a job: its name, its parameters with types and bounds, and presets.
 
     {}                                            what MLHub chooses: all-reduce, or BSP on parameter servers
-    {"name": "ssp", "staleness": 3}               a scheme with parameters
-    {"name": "aeasgd", "rho": 5.0}                a preset: another framework's name for a scheme, its own defaults
+    {"name": "ssp", "staleness": 3}               a strategy with parameters
+    {"name": "aeasgd", "rho": 5.0}                a preset: another framework's name and defaults
 
-Standard library only: whoever accepts a job validates by it without torch.
+Standard library only: the API validates jobs with it, without torch.
 """
 
 from __future__ import annotations
@@ -15,63 +15,71 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.strategies.catalogue.all_reduce import IN_TURN, ONLY_WITH, OTHER_NAMES, WITHOUT_SERVERS
-from mlhub.runtime.strategies.catalogue.declarations import Parameter, Preset, Scheme
-from mlhub.runtime.strategies.catalogue.parameter_server import NAMES_WITH_SERVERS, WITH_SERVERS
+from mlhub.runtime.strategies.catalogue.all_reduce import (
+    INTERLEAVED,
+    ONLY_WITH,
+    PRESETS_WITHOUT_SERVERS,
+    WITHOUT_SERVERS,
+)
+from mlhub.runtime.strategies.catalogue.declarations import Parameter, Preset, StrategyDeclaration
+from mlhub.runtime.strategies.catalogue.parameter_server import PRESETS_WITH_SERVERS, WITH_SERVERS
 from mlhub.wire.launch import Mode
 
 
 @dataclass(frozen=True)
 class StrategySpec:
-    """A validated strategy: every parameter of its scheme has a value."""
+    """A validated strategy: every parameter of its declaration has a value."""
 
     name: str
     parameters: Mapping[str, Any]
 
     @property
-    def scheme(self) -> Scheme:
-        return SCHEMES[self.name]
+    def declaration(self) -> StrategyDeclaration:
+        return STRATEGIES[self.name]
 
     @property
     def mode(self) -> Mode | None:
-        return self.scheme.mode
+        return self.declaration.mode
 
     @property
     def needs_one_shard(self) -> bool:
-        """Workers that wait for some others must wait for the same ones everywhere: shards that choose each for
-        themselves would let two workers wait for each other. The first shard then holds everything."""
+        """Whether the first shard must hold the whole model.
+
+        Workers that wait for some others must wait for the same ones everywhere: shards that chose independently
+        would let two workers wait for each other.
+        """
         return self.name == "k_of_n" or bool(self.parameters.get("block"))
 
     @property
-    def most_workers(self) -> int | None:
-        """More would not do: of the scheme, or by a parameter that was given."""
+    def max_workers(self) -> int | None:
+        """The upper bound on workers: the strategy's own, or one that follows from a parameter."""
         values = self.parameters
         if self.name == "elastic_averaging" and values["alpha"] > 0:
-            return most_elastic_workers(values["alpha"])
+            return max_elastic_workers(values["alpha"])
         if values.get("schedule") == "dualpipe_v":
             return max(1, int(values["micro_batches"]) // 2) * int(values["replicas"])
-        return self.scheme.most_workers
+        return self.declaration.max_workers
 
     def to_json(self) -> dict[str, Any]:
-        """What parse() reads again."""
+        """The form that parse() reads."""
         return {"name": self.name, **self.parameters}
 
 
 AUTO = "auto"
-COUNTED = ("group", "k")  # of workers: parameters that no gang may fall below
-SCHEMES: Mapping[str, Scheme] = {
-    AUTO: Scheme("MLHub chooses between all-reduce and synchronous parameter servers.", None),
+COUNTED = ("group", "k")  # parameters that count workers: a gang must have as many
+STRATEGIES: Mapping[str, StrategyDeclaration] = {
+    AUTO: StrategyDeclaration("MLHub chooses between all-reduce and synchronous parameter servers.", None, ""),
     **WITH_SERVERS,
     **WITHOUT_SERVERS,
 }
-PRESETS: Mapping[str, Preset] = {**NAMES_WITH_SERVERS, **OTHER_NAMES}
+PRESETS: Mapping[str, Preset] = {**PRESETS_WITH_SERVERS, **PRESETS_WITHOUT_SERVERS}
 
 
 def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> StrategySpec:
-    """n_workers: checks the bounds that depend on it, once it is known.
+    """Validates a strategy. n_workers: if known, the bounds that depend on it are checked too.
 
     Raises BadInputError (field "strategy.<parameter>", with a remedy) for an unknown name or parameter, a value of
-    another type or out of bounds, and combinations that mean nothing.
+    another type or out of bounds, and combinations without a meaning.
     """
     if raw is not None and not isinstance(raw, Mapping):
         raise _bad("strategy", f"A strategy is an object, not {type(raw).__name__}.", 'Give {"name": "ssp"}, say.')
@@ -81,20 +89,20 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
         raise _bad("strategy.name", f"The name is {name!r}.", "Give a word, such as asp.")
     if name in PRESETS:
         preset = PRESETS[name]
-        given = _multiplied(name, given, preset)
+        given = _with_products(name, given, preset)
         ours = {preset.aliases.get(key, key): value for key, value in given.items()}
         if len(ours) < len(given):
             raise _bad("strategy", f"{name} was given one parameter by two names.", "Give it once.")
-        name, given = preset.scheme, {**preset.given, **ours}
-    if name not in SCHEMES:
-        known = ", ".join([*SCHEMES, *PRESETS])
+        name, given = preset.strategy, {**preset.given, **ours}
+    if name not in STRATEGIES:
+        known = ", ".join([*STRATEGIES, *PRESETS])
         raise _bad("strategy.name", f"There is no strategy {name!r}.", f"Known: {known}.")
-    scheme = SCHEMES[name]
+    declaration = STRATEGIES[name]
     for key in given:
-        if key not in scheme.parameters:
-            has = ", ".join(scheme.parameters) or "no parameters"
+        if key not in declaration.parameters:
+            has = ", ".join(declaration.parameters) or "no parameters"
             raise _bad(f"strategy.{key}", f"{name} has no parameter {key}.", f"It has {has}.")
-    values = {key: _value(key, given.get(key, p.default), p) for key, p in scheme.parameters.items()}
+    values = {key: _value(key, given.get(key, p.default), p) for key, p in declaration.parameters.items()}
     spec = StrategySpec(name, values)
     _check_combination(spec)
     if n_workers is not None:
@@ -102,8 +110,11 @@ def parse(raw: Mapping[str, Any] | None, *, n_workers: int | None = None) -> Str
     return spec
 
 
-def most_elastic_workers(alpha: float) -> int:
-    """How many a centre bears: the way from it to their mean changes by the factor 1 - alpha - n alpha an exchange.
+def max_elastic_workers(alpha: float) -> int:
+    """The most workers with which an elastic centre is stable.
+
+    The distance from the centre to the mean of n workers changes by the factor 1 - alpha - n alpha an exchange.
+
 
     Source: Zhang, Choromanska and LeCun, NIPS '15, who bound beta = n alpha. Deviation: alpha is bounded with it.
     """
@@ -111,33 +122,40 @@ def most_elastic_workers(alpha: float) -> int:
 
 
 def stages_per_worker(spec: StrategySpec) -> int:
-    """Of a pipeline of several workers: stretches of layers that each holds."""
+    """The stages that each worker of a pipeline of several workers holds."""
     schedule = spec.parameters["schedule"]
     return (
-        int(spec.parameters["stages_per_worker"]) if schedule in IN_TURN else 1 if schedule in ("gpipe", "1f1b") else 2
+        int(spec.parameters["stages_per_worker"])
+        if schedule in INTERLEAVED
+        else 1
+        if schedule in ("gpipe", "1f1b")
+        else 2
     )
 
 
 def micro_batches_fit(schedule: str, *, n_workers: int, n: int) -> bool:
-    """Whether torch's schedule takes n micro-batches: DualPipeV one a stage at least, those in turn whole rounds."""
+    """Whether torch's schedule takes n micro-batches: DualPipeV needs one a stage at least, interleaved schedules whole
+    rounds."""
     if n_workers == 1:
         return True
     if schedule == "dualpipe_v":
         return n >= 2 * n_workers
-    return schedule not in IN_TURN or n % max(1, n // n_workers) == 0
+    return schedule not in INTERLEAVED or n % max(1, n // n_workers) == 0
 
 
-def _multiplied(name: str, given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
-    """Without the preset's factors, and with what they make."""
+def _with_products(name: str, given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
+    """Replaces the factors of a preset by the parameter that is their product."""
     out = dict(given)
     for ours, factors in preset.products.items():
-        there = {key: out.pop(key) for key in factors if key in out}
-        if there and ours in out:
-            raise _bad(f"strategy.{ours}", f"{name} was given {ours} and {', '.join(there)}.", "Give one or the other.")
-        for key, value in there.items():
+        factors_given = {key: out.pop(key) for key in factors if key in out}
+        if factors_given and ours in out:
+            raise _bad(
+                f"strategy.{ours}", f"{name} was given {ours} and {', '.join(factors_given)}.", "Give one or the other."
+            )
+        for key, value in factors_given.items():
             _value(key, value, Parameter(float, 0.0, minimum=0.0, above_minimum=True))
-        if there:
-            out[ours] = math.prod(float(there.get(key, default)) for key, default in factors.items())
+        if factors_given:
+            out[ours] = math.prod(float(factors_given.get(key, default)) for key, default in factors.items())
     return out
 
 
@@ -163,10 +181,10 @@ def _value(key: str, value: Any, parameter: Parameter) -> Any:
 def _check_combination(spec: StrategySpec) -> None:
     values = spec.parameters
     for key, (other, choices) in ONLY_WITH.items():
-        own = spec.scheme.parameters.get(key)
+        own = spec.declaration.parameters.get(key)
         if own is not None and values[key] != own.default and values[other] not in choices:
-            told = f'Give "{other}": "{choices[0]}" too, or leave {key} out.'
-            raise _bad(f"strategy.{key}", f"{key} means nothing when {other} is {values[other]}.", told)
+            loss_sum = f'Give "{other}": "{choices[0]}" too, or leave {key} out.'
+            raise _bad(f"strategy.{key}", f"{key} means nothing when {other} is {values[other]}.", loss_sum)
     if spec.name == "downpour" and values["n_fetch"] > values["n_push"] and values["n_fetch"] % values["n_push"]:
         raise _bad("strategy.n_fetch", "Fetches must fall on pushes.", "Make n_fetch a multiple of n_push.")
     if spec.name == "downpour" and values["n_push"] > values["n_fetch"] and values["n_push"] % values["n_fetch"]:
@@ -186,7 +204,7 @@ def _check_combination(spec: StrategySpec) -> None:
 
 
 def _check_workers(spec: StrategySpec, n_workers: int) -> None:
-    most = spec.most_workers
+    most = spec.max_workers
     if most is not None and n_workers > most:
         raise _bad("max_workers", f"{spec.name} has {most} workers at most, not {n_workers}.", f"Give {most}.")
     n = spec.parameters.get("micro_batches", 1)

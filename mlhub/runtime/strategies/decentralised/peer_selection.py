@@ -1,4 +1,4 @@
-"""Who speaks with whom at an exchange, drawn by lot. All workers draw the same from the seed: none waits in vain."""
+"""Random peers of an exchange. All workers draw the same ones from the seed, so none waits in vain."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 
 def pairs(*, seed: int, exchange: int, n_workers: int) -> list[int]:
-    """Partner of each worker; of one who is left over: itself. Pairs are mutual and disjoint."""
+    """The peer of each worker, or the worker itself where one is left over. Pairs are mutual and disjoint."""
     order = _generator(seed, exchange).permutation(n_workers).tolist()
-    partner = list(range(n_workers))
+    peer = list(range(n_workers))
     for first, second in zip(order[::2], order[1::2], strict=False):
-        partner[first], partner[second] = second, first
-    return partner
+        peer[first], peer[second] = second, first
+    return peer
 
 
 def senders(*, seed: int, exchange: int, n_workers: int, probability: float) -> list[int | None]:
-    """To whom each worker sends: another one, evenly drawn; None: it does not send now."""
+    """The worker to which each one sends, uniformly drawn; None: it does not send now."""
     random = _generator(seed, exchange)
     sends = random.random(n_workers) < probability
     hops = random.integers(1, max(2, n_workers), n_workers)

@@ -1,6 +1,6 @@
-"""In which order a pipeline's stages take micro-batches forward and back, and which worker holds which stages.
+"""The order in which a pipeline's stages process micro-batches, and which worker holds which stages.
 
-A worker holds one stage (gpipe, 1f1b), some in turn (interleaved: worker r of p has the stages r, r + p, ...), or two
+A worker holds one stage (gpipe, 1f1b), several interleaved ones (worker r of p has the stages r, r + p, ...), or two
 in a V (worker 0 has the first and the last). More stages a worker leave smaller bubbles, and send more.
 Sources: Huang et al., NeurIPS '19 (GPipe); Narayanan et al., SOSP '19 and SC '21 (1F1B, interleaved); Qi et al., 2023
 and 2024 (zero bubble, in a V); DeepSeek-V3, 2024 (DualPipe; its half, DualPipeV); torch.distributed.pipelining.
@@ -37,7 +37,7 @@ OF_SEVERAL: Mapping[str, type[Any]] = {
 
 
 def replicas_for(spec: StrategySpec, *, n_workers: int, most_stages: int) -> int:
-    """In how many rows the workers stand: as asked, or as near to it as divides them into rows that can be filled."""
+    """The number of replicas: the requested one, or the nearest that divides the workers into complete pipelines."""
     wanted, most = int(spec.parameters["replicas"]), max(1, most_stages // stages_per_worker(spec))
     if wanted == 1:
         return 1
@@ -47,7 +47,7 @@ def replicas_for(spec: StrategySpec, *, n_workers: int, most_stages: int) -> int
 
 @dataclass(frozen=True)
 class Ordering:
-    """schedule: of the strategy `pipeline`. per_worker: stages."""
+    """A schedule for a number of workers. schedule: of the strategy `pipeline`. per_worker: stages of each worker."""
 
     schedule: str
     n_workers: int
@@ -64,26 +64,28 @@ class Ordering:
 
     @property
     def holders(self) -> list[int]:
-        """By stage: the worker that holds it."""
+        """The worker that holds each stage, by stage."""
         if self.schedule not in IN_A_V or self.n_workers == 1:
             return [stage % self.n_workers for stage in range(self.n_stages)]
         return [*range(self.n_workers), *reversed(range(self.n_workers))]
 
     def micro_batches(self, *, wanted: int, n_examples: int) -> int:
-        """The most, up to those wanted, that divide a batch into equal parts in a number that the schedule takes."""
-        dividing = [k for k in range(1, min(wanted, n_examples) + 1) if n_examples % k == 0]
-        fitting = [k for k in dividing if micro_batches_fit(self.schedule, n_workers=self.n_workers, n=k)]
-        return max(fitting or dividing)
+        """The largest number up to `wanted` that divides a batch into equal parts and suits the schedule."""
+        divisors = [k for k in range(1, min(wanted, n_examples) + 1) if n_examples % k == 0]
+        suitable = [k for k in divisors if micro_batches_fit(self.schedule, n_workers=self.n_workers, n=k)]
+        return max(suitable or divisors)
 
-    def made(self, stages: Sequence[PipelineStage], n: int, loss: Callable[..., Any]) -> AnySchedule:
-        """stages: this worker's. n: micro-batches. An epoch's last batch may be too small for the schedule: it then
-        goes by the simpler one of the same places."""
+    def build(self, stages: Sequence[PipelineStage], n: int, loss: Callable[..., Any]) -> AnySchedule:
+        """Builds torch's schedule for this worker's stages and n micro-batches.
+
+        An epoch's last batch may be too small for it; a simpler schedule with the same stages is then used.
+        """
         if self.schedule in OF_ONE:
-            # 1F1B keeps every stage busy from the start, with a micro-batch each
+            # 1F1B needs a micro-batch a stage to start with
             name = self.schedule if n >= self.n_workers else "gpipe"
             return OF_ONE[name](stages[0], n, loss_fn=loss)
         fits = micro_batches_fit(self.schedule, n_workers=self.n_workers, n=n)
-        made: PipelineScheduleMulti = OF_SEVERAL[self.schedule if fits else "zero_bubble_v"](
+        schedule: PipelineScheduleMulti = OF_SEVERAL[self.schedule if fits else "zero_bubble_v"](
             list(stages), n, loss_fn=loss
         )
-        return made
+        return schedule

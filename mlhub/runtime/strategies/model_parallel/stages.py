@@ -1,4 +1,4 @@
-"""A model as a row of layers, and the row in stages: what a pipeline can divide."""
+"""Divides a sequential model into the stages of a pipeline."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class StageLayer(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Its trained elements."""
+        """The number of its trained elements."""
         return sum(p.numel() for p in self.module.parameters())
 
 
 def layers_of(model: nn.Module) -> list[StageLayer]:
-    """In order. Raises BadInputError for a model that is no row of layers, or whose layers share something."""
+    """The layers in order. Raises BadInputError for a model that is no sequence, or whose layers share parameters."""
     found = list(_layers(model, ""))
     if not found:
-        raise _refused(f"The model is a {type(model).__name__}, not a row of layers.")
+        raise _refused(f"The model is a {type(model).__name__}, not a sequence of layers.")
     normalises = [layer.name for layer in found for m in layer.module.modules() if isinstance(m, _BatchNorm)]
     if normalises:
         raise BadInputError(
-            f"StageLayer {normalises[0]} normalises over a batch, and a pipeline sees its parts only.",
+            f"Layer {normalises[0]} normalises over a batch, and a pipeline sees its parts only.",
             field="build_model",
             remedy="Use GroupNorm or LayerNorm, or the strategy all_reduce.",
         )
@@ -62,15 +62,15 @@ def _refused(message: str) -> BadInputError:
 
 
 def most_stages(layers: list[StageLayer]) -> int:
-    """Each stage trains something: as many as there are layers with parameters."""
+    """The most stages with parameters of their own: one a layer that has some."""
     return max(1, sum(layer.weight > 0 for layer in layers))
 
 
 def stages(layers: list[StageLayer], n: int) -> list[list[StageLayer]]:
-    """n stretches, each with parameters of its own, the heaviest as light as can be. n: at most most_stages(layers)."""
+    """Cuts into n stages, each with parameters, so that the heaviest is as light as possible. n <= most_stages()."""
     blocks: list[list[StageLayer]] = []
     for layer in layers:
-        # what has no parameters goes with what comes before it
+        # layers without parameters join the layer before them
         if blocks and (layer.weight == 0 or all(known.weight == 0 for known in blocks[-1])):
             blocks[-1].append(layer)
         else:
@@ -80,7 +80,7 @@ def stages(layers: list[StageLayer], n: int) -> list[list[StageLayer]]:
 
 
 def _cuts(weights: list[int], n: int) -> list[int]:
-    """Bounds of n non-empty stretches whose largest sum is the least. Dynamic programme over ends and numbers."""
+    """Bounds of n non-empty stretches with the least largest sum, by dynamic programming over ends and counts."""
     ends = [0, *accumulate(weights)]
     cost: list[float] = [0.0] + [math.inf] * len(weights)
     chosen = []

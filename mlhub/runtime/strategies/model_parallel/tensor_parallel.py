@@ -1,8 +1,8 @@
-"""Weights divided over workers by torch's own parts: tensor parallelism, FSDP2, and both on a mesh of two dimensions.
+"""Weights divided over workers by torch's own modules: tensor parallelism, FSDP2, and both on a mesh of two dimensions.
 
-What is trained is a copy of the model whose weights are divided (DTensor). The model itself is empty meanwhile, and
-filled at meetings, where each worker evaluates its part of the held-out examples; so are checkpoints whole, and any
-number of workers can resume them.
+A copy of the model whose weights are divided (DTensor) is trained. The model itself is empty meanwhile, and filled at
+barriers, where each worker evaluates its part of the held-out examples; so checkpoints are complete, and any number
+of workers can resume them.
 Sources: Shoeybi et al., Megatron-LM, 2019; Rajbhandari et al., ZeRO, SC '20; torch.distributed.fsdp, .tensor.
 """
 
@@ -21,31 +21,31 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
-from mlhub.runtime.checkpoints.optimizer_state import join
+from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.model_parallel.linear_pairs import pairs_of
-from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPosition
-from mlhub.runtime.strategies.toolkit.process_group import Copied, ProcessGroupStrategy
+from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPlan
+from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
 
 class TensorParallel(ProcessGroupStrategy):
-    """A mesh of n / parts replicas, each divided in `parts` by its linear pairs; replicas share their weights, too."""
+    """A mesh of n / parts replicas, each divided into `parts` by its pairs of linear layers; replicas are sharded."""
 
     @property
     def n_parts_of_layers(self) -> int:
-        """Of each divided layer: all workers (tensor), none (fully_sharded), or as the strategy says (hybrid)."""
+        """The parts of each divided layer: all workers (tensor), one (fully_sharded), or the parameter (hybrid)."""
         if self.spec.name == "tensor":
             return self.n_workers
         return min(self.n_workers, int(self.spec.parameters.get("parts", 1)))
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided like that."""
-        self.begin(course)
+        self.begin(plan)
         n_parts = self.n_parts_of_layers
         self._n_replicas = self.n_workers // n_parts
         if self._n_replicas * n_parts != self.n_workers:
@@ -56,11 +56,11 @@ class TensorParallel(ProcessGroupStrategy):
             )
         self._model, self._trained = model, model
         if self.n_workers > 1:
-            self.join_group()
+            self.create_process_group()
             with torch.no_grad():
                 for value in model.state_dict().values():
                     dist.broadcast(value, 0)
-            self._trained = _alike(model)
+            self._trained = _copy_of(model)
             mesh = init_device_mesh(self.device().type, (self._n_replicas, n_parts), mesh_dim_names=("data", "layer"))
             if n_parts > 1:
                 _divide_pairs(self._trained, mesh["layer"], n_parts)
@@ -68,87 +68,87 @@ class TensorParallel(ProcessGroupStrategy):
                 _shard(self._trained, mesh["data"])
         self._named = {name: p for name, p in self._trained.named_parameters() if p.requires_grad}
         _repoint(optimizer, model, self._named)
-        self.optimizer, self.scheduled = optimizer, Scheduled(optimizer.param_groups, course.rates)
+        self.optimizer, self.scheduler = optimizer, LearningRateScheduler(optimizer.param_groups, plan.rates)
         if resume is not None:
             self._restore(resume)
-        self._debt = ErrorFeedbackResidual.of(resume)
+        self._carried_residual = ErrorFeedbackResidual.of(resume)
         self._shapes = {name: p.shape for name, p in model.named_parameters()}
         self._state: dict[str, Tensor] = {}
         return self._trained
 
-    def next(self, wishes: ControlFlags) -> Batch | Barrier:
-        order = super().next(wishes)
+    def next(self, flags: ControlFlags) -> Batch | Barrier:
+        order = super().next(flags)
         if isinstance(order, Barrier):
             return order
         # all parts of a replica see the same examples
         return Batch(order.step, self.rank // self.n_parts_of_layers, self._n_replicas)
 
     def step(self, losses: Losses, *, n: int) -> StepResult:
-        self._empty()
+        self._free_model()
         self.optimizer.zero_grad(set_to_none=True)
-        told = 0.0
+        loss_sum = 0.0
         for index in range(n):
             if isinstance(self._trained, FSDPModule):
                 self._trained.set_requires_gradient_sync(index == n - 1)
             loss, share = next(losses)
             # FSDP averages over replicas, the batch's mean weighs by examples
             torch.autograd.backward(loss * (share * self._n_replicas))
-            told += float(loss.detach()) * share
-        self.course.pulse.beat("sync")
+            loss_sum += float(loss.detach()) * share
+        self.plan.heartbeat.record("sync")
         began = time.perf_counter()
         self._clip()
-        self._pay()
+        self._add_residual()
         sync_s = time.perf_counter() - began
-        self.scheduled.set(self.done)
+        self.scheduler.set(self.done)
         self.optimizer.step()
-        return self.told(told / self.n_parts_of_layers, sync_s, n_bytes=0.0)
+        return self.step_result(loss_sum / self.n_parts_of_layers, sync_s, n_bytes=0.0)
 
-    def gather(self, meeting: Barrier) -> None:
+    def before_barrier(self, barrier: Barrier) -> None:
         if self.n_workers > 1:
             divided = dict(self._trained.named_parameters())
             for name, parameter in self._model.named_parameters():
-                parameter.data = _whole(divided[name].detach()).clone()
-        if meeting.saves:
+                parameter.data = _full(divided[name].detach()).clone()
+        if barrier.saves:
             self._state = self._collect()
 
-    def save_optimizer(self) -> Copied:
-        return Copied({optimizer_file(0, 1): self._state})
+    def save_optimizer(self) -> CopiedState:
+        return CopiedState({optimizer_file(0, 1): self._state})
 
-    def _empty(self) -> None:
+    def _free_model(self) -> None:
         for parameter in self._model.parameters() if self.n_workers > 1 else ():
             parameter.data = parameter.data.new_empty(0)
 
     def _clip(self) -> None:
-        limit = self.course.clip_norm
+        limit = self.plan.clip_norm
         if limit is None:
             return
         gradients = [p.grad for p in self._named.values() if p.grad is not None]
-        squares = [float(_whole(torch.linalg.vector_norm(g))) ** 2 for g in gradients]
+        squares = [float(_full(torch.linalg.vector_norm(g))) ** 2 for g in gradients]
         norm = float(sum(squares)) ** 0.5
         if norm > limit:
             for gradient in gradients:
                 gradient *= limit / (norm + 1e-6)
 
-    def _pay(self) -> None:
-        for name, owed in self._debt.by_name.items():
+    def _add_residual(self) -> None:
+        for name, residual in self._carried_residual.by_name.items():
             parameter = self._named.get(name)
             if parameter is not None and parameter.grad is not None:
-                parameter.grad += _as(owed.view(parameter.shape).to(parameter.device), parameter)
-        self._debt.settle()
+                parameter.grad += _as(residual.view(parameter.shape).to(parameter.device), parameter)
+        self._carried_residual.clear()
 
     def _collect(self) -> dict[str, Tensor]:
-        """In the format of optimizer_state.py; every worker takes part, rank 0 keeps it."""
+        """The optimiser's state in the format of optimizer_state.py; all workers take part, and rank 0 keeps it."""
         out = {}
         for name, parameter in self._named.items():
             for key, value in self.optimizer.state.get(parameter, {}).items():
-                found = _whole(value).detach().cpu() if isinstance(value, Tensor) else torch.tensor(value)
+                found = _full(value).detach().cpu() if isinstance(value, Tensor) else torch.tensor(value)
                 is_flat = found.numel() == parameter.numel() and found.dim() > 0
                 if self.rank == 0:
                     out[f"{name}|{key}|{0 if is_flat else 'whole'}"] = (found.reshape(-1) if is_flat else found).clone()
         return out
 
     def _restore(self, resume: Checkpoint) -> None:
-        saved = join(resume.optimizer())
+        saved = merge(resume.optimizer())
         for (name, key), value in saved.flat.items():
             if name in self._named:
                 parameter = self._named[name]
@@ -158,8 +158,8 @@ class TensorParallel(ProcessGroupStrategy):
                 self.optimizer.state[self._named[name]][key] = value.clone()
 
 
-def _alike(model: nn.Module) -> nn.Module:
-    """A copy with weights of its own, and the very same running statistics."""
+def _copy_of(model: nn.Module) -> nn.Module:
+    """A copy with weights of its own that shares the running statistics."""
     out = copy.deepcopy(model)
     theirs = dict(model.named_modules())
     for name, module in out.named_modules():
@@ -182,7 +182,7 @@ def _divide_pairs(model: nn.Module, mesh: DeviceMesh, n: int) -> None:
 
 
 def _shard(model: nn.Module, mesh: DeviceMesh) -> None:
-    """Layers in rows and lists one by one, so that only those at work are whole; then what is left."""
+    """Shards the layers of sequences one by one, so that only those in use are gathered, and then the rest."""
     for row in [m for m in model.modules() if isinstance(m, nn.Sequential | nn.ModuleList)]:
         for layer in row:
             is_row = isinstance(layer, nn.Sequential | nn.ModuleList)
@@ -192,7 +192,7 @@ def _shard(model: nn.Module, mesh: DeviceMesh) -> None:
 
 
 def _repoint(optimizer: torch.optim.Optimizer, model: nn.Module, named: Mapping[str, nn.Parameter]) -> None:
-    """To the divided parameters; those that are and those that are not in groups apart, as kernels want them."""
+    """Gives the optimiser the divided parameters, with plain ones in separate groups, as fused kernels need."""
     name_of = {id(p): name for name, p in model.named_parameters()}
     groups: list[dict[str, Any]] = []
     for group in optimizer.param_groups:
@@ -204,12 +204,12 @@ def _repoint(optimizer: torch.optim.Optimizer, model: nn.Module, named: Mapping[
     optimizer.param_groups[:] = groups
 
 
-def _whole(value: Tensor) -> Tensor:
+def _full(value: Tensor) -> Tensor:
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 def _as(value: Tensor, parameter: Tensor) -> Tensor:
-    """TensorParallel like the parameter; every worker has the whole value, so nothing travels."""
+    """Distributes a value like the parameter; every worker has the whole value, so nothing is sent."""
     if not isinstance(parameter, DTensor):
         return value.clone()
     return distribute_tensor(value, parameter.device_mesh, parameter.placements, src_data_rank=None)

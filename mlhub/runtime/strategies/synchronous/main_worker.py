@@ -1,37 +1,39 @@
-"""The naive scheme: one main worker takes in every gradient, makes the step and gives everybody the weights.
+"""The naive strategy: one main worker receives every gradient, makes the step and sends the weights to all.
 
-For teaching, and as a yardstick: it equals all-reduce, but 2 X (n - 1) bytes of a model of X pass through one worker.
+For comparison: it equals all-reduce, but 2 X (n - 1) bytes of a model of X bytes pass through one worker.
 """
 
 from __future__ import annotations
 
 import time
 
-from mlhub.runtime.strategies.averaging.model_averaging import ModelAveraging
 from mlhub.runtime.strategies.protocol import Barrier, Losses, StepResult
+from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
 
 
-class MainWorker(ModelAveraging):
+class MainWorker(ReplicaStrategy):
+    """Worker 0 is the main worker."""
+
     def step(self, losses: Losses, *, n: int) -> StepResult:
-        self.n_sent, self.n_received = 0.0, 0.0
-        told = self.differentiate(losses, n=n)
-        self.course.pulse.beat("sync")
+        self.bytes_sent, self.bytes_received = 0.0, 0.0
+        loss_sum = self.compute_gradient(losses, n=n)
+        self.plan.heartbeat.record("sync")
         began = time.perf_counter()
         others = list(range(1, self.n_workers))
         if self.rank:
-            self.exchange(self.gradient, to=[0], of=[]).wait()
-            (weights,) = self.exchange(self.weights, to=[], of=[0]).wait()
+            self.exchange(self.gradient, to=[0], sources=[]).wait()
+            (weights,) = self.exchange(self.weights, to=[], sources=[0]).wait()
             self.weights.copy_(weights)
         else:
-            for theirs in self.exchange(self.gradient, to=[], of=others).wait():
-                self.gradient += theirs
+            for received in self.exchange(self.gradient, to=[], sources=others).wait():
+                self.gradient += received
             self.gradient /= self.n_workers
             self.clip()
-            self.scheduled.set(self.done)
+            self.scheduler.set(self.done)
             self.optimizer.step()
-            self.exchange(self.weights, to=others, of=[]).wait()
+            self.exchange(self.weights, to=others, sources=[]).wait()
         sync_s = time.perf_counter() - began
-        return self.told(told, sync_s, n_bytes=self.n_sent, n_received=self.n_received)
+        return self.step_result(loss_sum, sync_s, n_bytes=self.bytes_sent, bytes_received=self.bytes_received)
 
-    def gather(self, meeting: Barrier) -> None:
-        """Everybody has the main worker's weights already."""
+    def before_barrier(self, barrier: Barrier) -> None:
+        """All workers have the main worker's weights already."""

@@ -1,4 +1,4 @@
-"""The gradient of a step's batch, summed over its micro-batches."""
+"""The gradient of a step's batch, accumulated over its micro-batches."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.strategies.protocol import Losses
-from mlhub.runtime.trainer.gradient_noise import LocalNoiseEstimator
 
 
 def accumulate(
     losses: Losses,
     gradients: Callable[[], Sequence[Tensor | None]],
-    gauge: LocalNoiseEstimator,
+    local_noise: LocalNoiseEstimator,
     *,
     n: int,
     scale: float = 1.0,
 ) -> tuple[float, float]:
-    """Adds the gradient of every micro-batch to gradients, and shows each sum to the gauge.
+    """Runs the backward pass of n micro-batches, and lets the noise estimator observe each partial sum.
 
-    n: how many micro-batches; gradients: where backward adds them, asked after each; scale: what the gradient is
-    multiplied with. Returns the sum of losses by their shares of the whole batch, without scale, and the sum of shares.
+    gradients: gives the tensors to which the backward pass adds; called after each micro-batch. scale: a factor of the
+    gradient. Returns the sum of losses weighted by their shares of the batch, without scale, and the sum of shares.
     """
-    told, weight = 0.0, 0.0
+    loss_sum, weight = 0.0, 0.0
     for index, (loss, share) in enumerate(losses):
         torch.autograd.backward(loss * (share * scale))
-        told += float(loss.detach()) * share
+        loss_sum += float(loss.detach()) * share
         weight += share
-        gauge.look(gradients(), weight=weight, scale=scale, is_first=index == 0, is_last=index == n - 1)
-    return told, weight
+        local_noise.observe(gradients(), weight=weight, scale=scale, is_first=index == 0, is_last=index == n - 1)
+    return loss_sum, weight

@@ -1,6 +1,6 @@
-"""How DistributedDataParallel's buckets of gradients become one gradient otherwise: in fewer bytes, or by Adasum.
+"""Communication hooks of DistributedDataParallel: compressed gradients, and Adasum.
 
-Hooks that keep what they could not send keep it by parameter, since DDP arranges its buckets anew after the first step.
+Residuals are stored by parameter, since DDP rearranges its buckets after the first step.
 """
 
 # No deferred annotations here: DDP looks at those of its hooks.
@@ -14,26 +14,26 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
 from mlhub.runtime.compression.codecs import Codec, ErrorFeedback, codec_for
-from mlhub.runtime.strategies.synchronous.adasum import adasum
+from mlhub.runtime.strategies.toolkit.adasum import adasum
 
 Reduced = torch.futures.Future[Tensor]
 Named = Sequence[tuple[str, nn.Parameter]]
 
 
 class Hook(ABC):
-    """n_bytes: what this worker sent since it was last set to 0. keeps_rest: what it cannot send waits."""
+    """n_bytes: sent by this worker since it was last set to 0. has_residual: what is not sent is kept."""
 
-    keeps_rest = False
+    has_residual = False
 
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers, self.n_bytes = rank, n_workers, 0.0
 
     @abstractmethod
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
-        """What all workers' gradients of the bucket become."""
+        """Reduces all workers' gradients of the bucket to one."""
 
-    def owed(self) -> dict[str, Tensor]:
-        """By parameter: what this worker has not yet been able to send; empty when it sends everything."""
+    def residuals(self) -> dict[str, Tensor]:
+        """By parameter, the part of the gradients that this worker has not sent; empty without compression."""
         return {}
 
     def count_ring(self, n_bytes: float) -> None:
@@ -46,24 +46,24 @@ class HalfPrecisionHook(Hook):
         return default_hooks.fp16_compress_hook(_world(), bucket)
 
 
-class Encoded(Hook):
+class CompressedHook(Hook):
     """Every worker sends its encoded gradient to all others, and all decode the same bytes in the same order.
 
-    Residuals stay behind: the sum of gradients is the sum of what was decoded, and of residuals.
+    The sum of gradients is the sum of decoded ones plus the residuals.
     """
 
-    keeps_rest = True
+    has_residual = True
 
     def __init__(
         self, named: Named, codec: Codec, residuals: Mapping[str, Tensor], *,
         rank: int, n_workers: int, seed: int = 0, start: int = 0, plain_steps: int = 0,
     ) -> None:  # fmt: skip
-        """start: how many steps were made before. plain_steps: of the training's first, which send whole gradients."""
+        """start: steps that were made before. plain_steps: the first steps, which are not compressed."""
         super().__init__(rank=rank, n_workers=n_workers)
         self._plain_steps = plain_steps
         self._codec, self._seed, self._step = codec, f"{seed}/{rank}", start
         self._name = {id(p): name for name, p in named}
-        self._owed = {name: _residual(p, residuals.get(name)) for name, p in named}
+        self._residual_of = {name: _residual(p, residuals.get(name)) for name, p in named}
 
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
         gradient = bucket.buffer()
@@ -71,30 +71,32 @@ class Encoded(Hook):
             self._step += bucket.is_last()
             self.count_ring(gradient.nbytes)
             return default_hooks.allreduce_hook(_world(), bucket)
-        owed = [self._owed[self._name[id(p)]] for p in bucket.parameters()]
+        residuals = [self._residual_of[self._name[id(p)]] for p in bucket.parameters()]
         seed = f"{self._seed}/{bucket.index()}"
-        feedback = ErrorFeedback(self._codec, torch.cat([o.reshape(-1) for o in owed]), seed=seed, turn=self._step)
+        feedback = ErrorFeedback(self._codec, torch.cat([o.reshape(-1) for o in residuals]), seed=seed, turn=self._step)
         payload = feedback.encode(gradient)
         self._step += bucket.is_last()
-        for residual, left in zip(owed, torch.split(feedback.residual, [o.numel() for o in owed]), strict=True):
+        for residual, left in zip(
+            residuals, torch.split(feedback.residual, [o.numel() for o in residuals]), strict=True
+        ):
             residual.copy_(left.view_as(residual))
-        everybody = payload.new_empty(self.n_workers, payload.numel())
-        dist.all_gather(list(everybody.unbind(0)), payload)
+        gathered = payload.new_empty(self.n_workers, payload.numel())
+        dist.all_gather(list(gathered.unbind(0)), payload)
         gradient.zero_()
-        for theirs in everybody.unbind(0):
-            gradient += self._codec.decode(theirs, n=gradient.numel())
+        for encoded in gathered.unbind(0):
+            gradient += self._codec.decode(encoded, n=gradient.numel())
         gradient /= self.n_workers
         self.n_bytes += float(payload.numel() * (self.n_workers - 1))
         return _done(gradient)
 
-    def owed(self) -> dict[str, Tensor]:
-        return self._owed
+    def residuals(self) -> dict[str, Tensor]:
+        return self._residual_of
 
 
-class PowerSgd(Hook):
+class PowerSgdHook(Hook):
     """torch's PowerSGD: each matrix as a product of two thin ones. Source: Vogels et al., NeurIPS '19."""
 
-    keeps_rest = True
+    has_residual = True
 
     def __init__(
         self, named: Named, residuals: Mapping[str, Tensor], parameters: Mapping[str, Any], *, rank: int, n_workers: int
@@ -119,12 +121,12 @@ class PowerSgd(Hook):
             self.state.error_dict[index] = torch.cat(restored)
         self._buckets[index] = mine
         before = self.state.total_numel_after_compression
-        # waited for, so that the hook's sums of several buckets come in the same order everywhere
+        # waits, so that the sums of several buckets have the same order on all workers
         reduced = powerSGD_hook.powerSGD_hook(self.state, bucket).wait()
         self.count_ring((self.state.total_numel_after_compression - before) * reduced.element_size())
         return _done(reduced)
 
-    def owed(self) -> dict[str, Tensor]:
+    def residuals(self) -> dict[str, Tensor]:
         out = dict(self._residuals) if not self._buckets else {}
         for index, parameters in self._buckets.items():
             pieces = torch.split(self.state.error_dict[index], [p.numel() for p in parameters])
@@ -132,8 +134,8 @@ class PowerSgd(Hook):
         return out
 
 
-class Adasum(Hook):
-    """Gradients that agree are averaged, gradients that have nothing to do with each other are added."""
+class AdasumHook(Hook):
+    """Gradients that agree are averaged, orthogonal ones are added."""
 
     def reduce(self, bucket: dist.GradBucket) -> Reduced:
         gradient, sizes = bucket.buffer(), [g.numel() for g in bucket.gradients()]
@@ -145,29 +147,28 @@ def hook_for(
     named: Named, parameters: Mapping[str, Any], residuals: Mapping[str, Tensor], *,
     rank: int, n_workers: int, seed: int = 0, start: int = 0,
 ) -> Hook | None:  # fmt: skip
-    """None: plain averages, which DDP forms by itself with fewer copies than any hook.
+    """The hook of a job; None: plain averages, which DDP makes with fewer copies than any hook.
 
-    parameters: of a validated all_reduce. residuals: of a checkpoint; each worker goes on with their mean.
-
-    seed: the job's. start: how many steps were made before.
+    parameters: of a validated all_reduce. residuals: the mean residual of a checkpoint. seed: the job's.
+    start: how many steps were made before.
     """
     if parameters["reduction"] == "adasum":
-        return Adasum(rank=rank, n_workers=n_workers)
+        return AdasumHook(rank=rank, n_workers=n_workers)
     if parameters["compression"] == "power_sgd":
-        return PowerSgd(named, residuals, parameters, rank=rank, n_workers=n_workers)
+        return PowerSgdHook(named, residuals, parameters, rank=rank, n_workers=n_workers)
     if parameters["compression"] == "fp16":
         return HalfPrecisionHook(rank=rank, n_workers=n_workers)
     codec = codec_for(parameters)
     if codec is None:
         return None
-    return Encoded(
+    return CompressedHook(
         named, codec, residuals, rank=rank, n_workers=n_workers, seed=seed, start=start,
         plain_steps=parameters["plain_steps"],
     )  # fmt: skip
 
 
 def ring_bytes(n_bytes: float, n_workers: int) -> float:
-    """What each of them sends when a ring sums up so many bytes."""
+    """The bytes that each worker sends when a ring all-reduce sums n_bytes."""
     return 2.0 * n_bytes * (n_workers - 1) / n_workers
 
 

@@ -12,101 +12,104 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from mlhub.runtime.checkpoints.optimizer_state import NOTHING, Owned, collect, join, restore
+from mlhub.runtime.checkpoints.optimizer_state import EMPTY_STATE, ParameterSlice, collect, merge, restore
 from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
+from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
+from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
-from mlhub.runtime.strategies.protocol import ControlFlags, Lockstep, StepResult, TrainingPosition
+from mlhub.runtime.strategies.protocol import ControlFlags, LockstepStrategy, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit import flat_parameters
-from mlhub.runtime.trainer.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
-from mlhub.runtime.trainer.learning_rates import Scheduled
 
-AGREE_EVERY_S = 0.5  # how often workers ask each other whether to stop or save
+AGREE_EVERY_S = 0.5  # how often workers agree on whether to stop or save
 MAX_STEPS_BETWEEN = 50
 
 
-class ProcessGroupStrategy(Lockstep):
-    """Joining, agreeing, totals and checkpoints; a strategy adds prepare() and step()."""
+class ProcessGroupStrategy(LockstepStrategy):
+    """Joining, agreement on flags, sums and checkpoints. A strategy adds prepare() and step()."""
 
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         super().__init__(rank=pod.spec.index, n_workers=pod.spec.n_workers)
         self.pod, self.spec = pod, spec
-        self._wishes = [False, False]
+        self._pending_flags = [False, False]  # stop, checkpoint: raised since the last agreement
         self._loss_sum: Tensor | float = 0.0
         self._n_losses, self._sync_s = 0, 0.0
-        self._steps_until_asking = 1
-        self._asked_at: float | None = None
-        self.gauge, self.jury = LocalNoiseEstimator(), GradientNoiseEstimator(self.n_workers)
+        self._steps_until_agreement = 1
+        self._agreed_at: float | None = None
+        self.local_noise, self.noise_estimator = LocalNoiseEstimator(), GradientNoiseEstimator(self.n_workers)
 
     def device(self) -> torch.device:
         return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
 
-    def join(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, course: TrainingPosition
+    def join_gang(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
     ) -> list[tuple[str, nn.Parameter]]:
-        """The trained parameters; afterwards the group is there, and the optimiser is as it was saved."""
-        self.begin(course)
+        """Creates the process group and restores the optimiser. Returns the trained parameters by name."""
+        self.begin(plan)
         self.optimizer = optimizer
-        self.scheduled = Scheduled(optimizer.param_groups, course.rates)
+        self.scheduler = LearningRateScheduler(optimizer.param_groups, plan.rates)
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        self._owned = [Owned(name, 0, p) for name, p in named]
+        self._slices = [ParameterSlice(name, 0, p) for name, p in named]
         if resume is not None:
-            restore(optimizer, self._owned, join(resume.optimizer()))
+            restore(optimizer, self._slices, merge(resume.optimizer()))
         if self.n_workers > 1:
-            self.join_group()
+            self.create_process_group()
         return named
 
-    def conclude(self, loss: Tensor | float, sync_s: float, *, n_bytes: float) -> StepResult:
-        """The gradient is ready: one step of the optimiser. loss: weighed by this worker's share of the batch; a tensor
-        is not looked at before the workers ask each other, so that a GPU need not be waited for."""
-        self.scheduled.set(self.done)
-        self.make_step()
-        return self.told(loss, sync_s, n_bytes=n_bytes)
+    def apply_gradient(self, loss: Tensor | float, sync_s: float, *, n_bytes: float) -> StepResult:
+        """Makes the optimiser's step with the gradient that is ready.
 
-    def make_step(self) -> None:
+        loss: weighted by this worker's share of the batch. A tensor is read only when the workers agree, so that the
+        host need not wait for a GPU.
+        """
+        self.scheduler.set(self.done)
+        self.optimizer_step()
+        return self.step_result(loss, sync_s, n_bytes=n_bytes)
+
+    def optimizer_step(self) -> None:
         self.optimizer.step()
 
-    def told(
-        self, loss: Tensor | float, sync_s: float, *, n_bytes: float, n_received: float | None = None
+    def step_result(
+        self, loss: Tensor | float, sync_s: float, *, n_bytes: float, bytes_received: float | None = None
     ) -> StepResult:
-        """n_bytes: sent; and received, unless n_received says otherwise."""
-        self._wishes[0] |= self.wishes.stop
-        self._wishes[1] |= self.wishes.checkpoint
+        """Ends a step. n_bytes: bytes sent, and also received unless bytes_received says otherwise."""
+        self._pending_flags[0] |= self.flags.stop
+        self._pending_flags[1] |= self.flags.checkpoint
         self._loss_sum = self._loss_sum + loss
         self._sync_s += sync_s
         self._n_losses += 1
         agreed, mean, wait_s = self._agree()
-        self.advance(agreed)
-        noise = self.jury.take() or self.gauge.take()
-        return StepResult(
-            mean, sync_s, n_bytes, n_bytes if n_received is None else n_received, wait_s=wait_s, noise=noise
-        )
+        self.finish_step(agreed)
+        received = n_bytes if bytes_received is None else bytes_received
+        noise = self.noise_estimator.pop_sample() or self.local_noise.pop_sample()
+        return StepResult(mean, sync_s, n_bytes, received, wait_s=wait_s, noise=noise)
 
     @property
-    def is_asking(self) -> bool:
-        """Whether this step ends with a small sum over the workers."""
-        return self._steps_until_asking == 1
+    def is_agreement_due(self) -> bool:
+        """Whether this step ends with the small sum over workers in which they agree."""
+        return self._steps_until_agreement == 1
 
-    def total(self, values: Sequence[float]) -> list[float]:
+    def sum_over_workers(self, values: Sequence[float]) -> list[float]:
         if self.n_workers == 1:
             return list(values)
-        self.course.pulse.beat("sync")
+        self.plan.heartbeat.record("sync")
         summed = torch.tensor(values, dtype=torch.float64, device=self.device())
         dist.all_reduce(summed)
         return [float(v) for v in summed.tolist()]
 
     def average_buffers(self, model: nn.Module) -> None:
-        flat_parameters.average_buffers(model, self.total, self.n_workers)
+        flat_parameters.average_buffers(model, self.sum_over_workers, self.n_workers)
 
-    def save_optimizer(self) -> Copied:
-        return Copied({optimizer_file(0, 1): collect(self.optimizer, self._owned)})
+    def save_optimizer(self) -> CopiedState:
+        return CopiedState({optimizer_file(0, 1): collect(self.optimizer, self._slices)})
 
     def close(self) -> None:
         if dist.is_initialized():
             dist.destroy_process_group()
 
-    def join_group(self) -> None:
+    def create_process_group(self) -> None:
+        """Raises GangTimeoutError when not all workers come in time."""
         timeout = timedelta(seconds=self.pod.spec.start_timeout_s)
         backend = "nccl" if self.device().type == "cuda" else "gloo"
         try:
@@ -121,35 +124,35 @@ class ProcessGroupStrategy(Lockstep):
             raise GangTimeoutError(f"Not all {self.n_workers} workers came within {timeout}: {error}") from error
 
     def _agree(self) -> tuple[ControlFlags, float | None, float]:
-        """Every few steps one small sum over workers; between them nobody acts, so that all act after the same step.
+        """Every few steps the workers sum a few numbers; in between no flag has an effect, so all act after one step.
 
-        Also the mean loss, and the seconds that this worker waited for others since the last time: whoever comes last
-        only communicates, so what others took longer was waiting.
+        Returns the agreed flags, the mean loss, and the seconds that this worker has waited for others since the last
+        agreement: the last worker to arrive spends its time on communication only, so any excess is waiting.
         """
-        self._steps_until_asking -= 1
-        if self._steps_until_asking > 0:
+        self._steps_until_agreement -= 1
+        if self._steps_until_agreement > 0:
             return ControlFlags(), None, 0.0
         now = time.perf_counter()
-        step_s = AGREE_EVERY_S if self._asked_at is None else (now - self._asked_at) / self._n_losses
-        self._asked_at = now
-        told = [float(self._wishes[0]), float(self._wishes[1]), float(self._loss_sum), step_s, *self.jury.told()]
-        told += [self._sync_s if rank == self.rank else 0.0 for rank in range(self.n_workers)]
-        stop, checkpoint, loss_sum, step_s, own, cost_s, *syncs_s = self.total(told)
-        mean = loss_sum / self._n_losses
-        wait_s = self._sync_s - min(syncs_s)
-        self.jury.hear((own, cost_s), elapsed_s=step_s / self.n_workers * self._n_losses)
-        self._wishes, self._loss_sum, self._n_losses, self._sync_s = [False, False], 0.0, 0, 0.0
+        step_s = AGREE_EVERY_S if self._agreed_at is None else (now - self._agreed_at) / self._n_losses
+        self._agreed_at = now
+        values = [*map(float, self._pending_flags), float(self._loss_sum), step_s]
+        values += self.noise_estimator.partial_sums()
+        values += [self._sync_s if rank == self.rank else 0.0 for rank in range(self.n_workers)]
+        stop, checkpoint, loss_sum, step_s, squares, cost_s, *syncs_s = self.sum_over_workers(values)
+        mean_loss, wait_s = loss_sum / self._n_losses, self._sync_s - min(syncs_s)
         mean_step_s = max(1e-6, step_s / self.n_workers)
-        self._steps_until_asking = max(1, min(MAX_STEPS_BETWEEN, int(AGREE_EVERY_S / mean_step_s)))
-        return ControlFlags(stop > 0, checkpoint > 0), mean, wait_s
+        self.noise_estimator.combine((squares, cost_s), elapsed_s=step_s / self.n_workers * self._n_losses)
+        self._pending_flags, self._loss_sum, self._n_losses, self._sync_s = [False, False], 0.0, 0, 0.0
+        self._steps_until_agreement = max(1, min(MAX_STEPS_BETWEEN, int(AGREE_EVERY_S / mean_step_s)))
+        return ControlFlags(stop > 0, checkpoint > 0), mean_loss, wait_s
 
 
 @dataclass(frozen=True)
-class Copied:
-    """A Saving of tensors in memory."""
+class CopiedState:
+    """An OptimizerSnapshot of tensors in memory, by file name."""
 
     files: dict[str, dict[str, Tensor]]
 
     def write(self, folder: Path) -> None:
         for name, tensors in self.files.items():
-            write_tensors(folder / name, tensors or {NOTHING: torch.zeros(1)})
+            write_tensors(folder / name, tensors or {EMPTY_STATE: torch.zeros(1)})

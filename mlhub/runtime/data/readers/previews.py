@@ -1,0 +1,19 @@
+"""Images of a preview, as browsers show them."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from mlhub.runtime.data.readers.examples import Array
+
+
+def png(pixels: Array) -> str:
+    """pixels: (height, width, 1 or 3) in 0..1. A PNG in base64."""
+    image = Image.fromarray(np.squeeze((np.clip(pixels, 0, 1) * 255).astype(np.uint8)))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return base64.b64encode(out.getvalue()).decode()

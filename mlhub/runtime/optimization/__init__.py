@@ -1,0 +1,1 @@
+"""How weights are updated: learning-rate schedules, the FTRL optimiser, the gradient noise scale. Knows no workers."""

@@ -1,0 +1,58 @@
+"""Learning-rate schedules: the rate of a step as a factor of the rate that the optimiser was built with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SCHEDULES = ("constant", "linear", "cosine")
+
+
+@dataclass(frozen=True)
+class LearningRates:
+    """A schedule over `steps` steps.
+
+    warmup_steps: the factor rises evenly from warmup_from to 1. final: the factor after the last step (linear, cosine).
+    """
+
+    steps: int
+    schedule: str = "constant"
+    warmup_steps: int = 0
+    final: float = 0.0
+    warmup_from: float = 0.0
+
+    def factor(self, step: int) -> float:
+        """The factor of a step, counted from 0. It is a pure function, so a resumed training continues unchanged."""
+        if step < self.warmup_steps:
+            return self.warmup_from + (1.0 - self.warmup_from) * (step + 1) / (self.warmup_steps + 1)
+        if self.schedule == "constant":
+            return 1.0
+        progress = min(1.0, (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps))
+        remaining = 1.0 - progress if self.schedule == "linear" else (1.0 + math.cos(math.pi * progress)) / 2
+        return self.final + (1.0 - self.final) * remaining
+
+    @property
+    def is_constant(self) -> bool:
+        return self.schedule == "constant" and self.warmup_steps == 0
+
+
+class LearningRateScheduler:
+    """Sets the rates of an optimiser's parameter groups by the step, from the rates that they were built with."""
+
+    def __init__(self, groups: Sequence[dict[str, Any]], rates: LearningRates) -> None:
+        self._groups, self._rates = groups, rates
+        self._initial = [float(group["lr"]) for group in groups]
+
+    def set(self, step: int) -> None:
+        if self._rates.is_constant:
+            return
+        factor = self._rates.factor(step)
+        for group, initial in zip(self._groups, self._initial, strict=True):
+            group["lr"] = initial * factor
+
+
+def from_json(raw: Mapping[str, Any] | None) -> LearningRates:
+    """The schedule of its fields; None: a constant rate."""
+    return LearningRates(steps=1) if raw is None else LearningRates(**raw)

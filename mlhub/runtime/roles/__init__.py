@@ -1,0 +1,1 @@
+"""The main process of a pod, with torch in it: a worker, a parameter server, or a user's script, by the pod's role."""

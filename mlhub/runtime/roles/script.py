@@ -1,0 +1,66 @@
+"""The role of a user's script: it runs in this very process, as if python had been called with it."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+from mlhub.runtime.data import archives
+from mlhub.runtime.errors import ExitStatusError
+from mlhub.runtime.optional import COMPAT, find_optional
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.roles.outcome import exit_code_of
+from mlhub.runtime.scripts import api, framework_env
+from mlhub.runtime.scripts.arguments import command_line
+from mlhub.wire.exits import ExitCode
+
+
+def run_script(pod: Pod, reporter: Reporter) -> int:
+    """Runs the script and returns the exit code of the pod."""
+
+    def run() -> int:
+        status = _run(pod)
+        tables = find_optional(COMPAT, "tables")
+        if tables is not None:
+            tables.leave(pod)
+        return status
+
+    return exit_code_of(run, reporter, code=pod.code)
+
+
+def _run(pod: Pod) -> int:
+    """The script's SystemExit is the pod's answer. Raises ExitStatusError for a status that is neither 0 nor 75."""
+    assert pod.spec.model.package is not None
+    archives.extract(pod.input(pod.spec.model.package), pod.code)
+    api.watch_for_preemption()
+    os.environ.update(framework_env.variables(pod.spec))
+    horovod = find_optional(COMPAT, "horovod")
+    if horovod is not None:
+        horovod.stand_in()
+    os.chdir(pod.code)
+    entry = pod.spec.model.entry
+    script = (pod.code / entry).resolve()
+    _search_like_python(script, root=pod.code.resolve())
+    sys.argv = [entry, *command_line(script, api.hyperparameters())]
+    if len(sys.argv) > 1:
+        print("$ python", shlex.join(sys.argv), flush=True)
+    try:
+        # an absolute path: processes that are spawned run the script again, from whatever folder they are in
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as end:
+        if end.code in (None, 0):
+            return ExitCode.DONE
+        if end.code == ExitCode.PREEMPTED:
+            return ExitCode.PREEMPTED
+        raise ExitStatusError(f"The script ended with status {end.code}.") from end
+    return ExitCode.DONE
+
+
+def _search_like_python(script: Path, *, root: Path) -> None:
+    """Imports search the script's own folder first, as with plain python, and then the root of the package."""
+    folders = [str(script.parent)] if script.parent == root else [str(script.parent), str(root)]
+    sys.path[:0] = folders

@@ -1,0 +1,42 @@
+"""The role of a worker: it trains, or answers with a trained model."""
+
+from __future__ import annotations
+
+import signal
+from typing import Protocol
+
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.roles.outcome import exit_code_of
+from mlhub.wire.exits import ExitCode
+
+
+class Worker(Protocol):
+    """is_asked_to_stop is set by SIGTERM; the worker then saves and raises PreemptedError."""
+
+    is_asked_to_stop: bool
+
+    def run(self) -> None: ...
+
+
+def run_worker(pod: Pod, reporter: Reporter) -> int:
+    """Runs the pod's worker and returns its exit code. Only the gang's first worker reports its progress."""
+
+    def work() -> int:
+        worker = _worker_of(pod, reporter if pod.is_reporter else Reporter(None))
+        signal.signal(signal.SIGTERM, lambda *_: setattr(worker, "is_asked_to_stop", True))
+        worker.run()
+        return ExitCode.DONE
+
+    return exit_code_of(work, reporter)
+
+
+def _worker_of(pod: Pod, reporter: Reporter) -> Worker:
+    """Imports late, so that no process pays for what it does not do."""
+    if pod.spec.prediction is None:
+        from mlhub.runtime.trainer.loop import Trainer
+
+        return Trainer(pod, reporter)
+    from mlhub.runtime.prediction.worker import PredictionWorker
+
+    return PredictionWorker(pod, reporter)

@@ -1,0 +1,296 @@
+"""The launcher against an API that is away, forgets, repeats or refuses: nothing is lost, nothing comes twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.runtime.launcher.ingest_api import IngestApi
+from mlhub.runtime.launcher.shipping import Shipper
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import Mode, TrainingSpec
+from tests.runtime.gang import ROOT, Gang, write_blobs
+from tests.runtime.scripts.test_script import gang as script_gang
+
+
+@dataclass
+class Ingest:
+    """An ingest API in memory. is_away: 503. is_fenced: 410. forget(n): as if only the first n lines had come."""
+
+    url: str = ""
+    streams: dict[str, list[Any]] = field(default_factory=dict)
+    artifacts: dict[str, bytes] = field(default_factory=dict)
+    is_away: bool = False
+    is_fenced: bool = False
+    n_requests: int = 0
+    drop_answers: int = 0  # that many batches are stored and their answer lost
+
+    def forget(self, stream: str, n: int) -> None:
+        self.streams[stream] = self.streams[stream][:n]
+
+    def store(self, body: dict[str, Any]) -> tuple[int, dict[str, int]]:
+        lines = self.streams.setdefault(body["stream"], [])
+        if body["first"] > len(lines):
+            return 409, {"next": len(lines)}
+        lines.extend(body["lines"][len(lines) - body["first"] :])
+        return 200, {"next": len(lines)}
+
+
+class Handler(BaseHTTPRequestHandler):
+    ingest: Ingest
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.ingest.n_requests += 1
+        if self._is_refused():
+            return
+        status, answer = self.ingest.store(body)
+        if self.ingest.drop_answers:
+            self.ingest.drop_answers -= 1
+            status, answer = 502, {}
+        self._answer(status, answer)
+
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self._is_refused():
+            self.ingest.artifacts[self.path.rpartition("/")[2]] = content
+            self._answer(201, {})
+
+    def _is_refused(self) -> bool:
+        if self.ingest.is_away or self.ingest.is_fenced:
+            self._answer(503 if self.ingest.is_away else 410, {})
+            return True
+        return False
+
+    def _answer(self, status: int, content: dict[str, Any]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def ingest() -> Iterator[Ingest]:
+    found = Ingest()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"ingest": found}))
+    found.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield found
+    server.shutdown()
+
+
+class Ship:
+    def __init__(self, ingest: Ingest, folder: Path) -> None:
+        self.reports, self.log = folder / "reports.jsonl", folder / "output.log"
+        self.ends: list[str] = []
+        api = IngestApi(ingest.url, "attempt", "token")
+        self.shipper = Shipper(
+            api, role="worker", index=0, reports=self.reports, log=self.log, on_final=self.ends.append
+        )
+        self.shipper.start()
+
+    def say(self, *lines: str) -> None:
+        with self.log.open("a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+
+def until(condition: Any, *, seconds: float = 15) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def test_lines_arrive_once_and_in_order_though_answers_are_lost(ingest: Ingest, tmp_path: Path) -> None:
+    ship = Ship(ingest, tmp_path)
+    ingest.drop_answers = 2
+    ship.say(*(f"line {i}" for i in range(2500)))
+    assert ship.shipper.drain(timeout_s=20)
+    assert ingest.streams["log"] == [f"line {i}" for i in range(2500)]
+
+
+def test_what_was_said_while_the_api_was_away_arrives_when_it_is_back(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.is_away = True
+    ship = Ship(ingest, tmp_path)
+    ship.say("first")
+    until(lambda: ingest.n_requests >= 2)
+    ship.say("second")
+    ship.reports.write_text(json.dumps({"type": "phase"}) + "\n")
+    ingest.is_away = False
+    assert ship.shipper.drain(timeout_s=20)
+    assert ingest.streams == {"log": ["first", "second"], "reports": [{"type": "phase"}]}
+
+
+def test_an_api_that_lost_lines_gets_them_again(ingest: Ingest, tmp_path: Path) -> None:
+    ship = Ship(ingest, tmp_path)
+    ship.say("a", "b", "c")
+    until(lambda: len(ingest.streams.get("log", [])) == 3)
+    ingest.forget("log", 1)
+    ship.say("d")
+    assert ship.shipper.drain(timeout_s=20)
+    assert ingest.streams["log"] == ["a", "b", "c", "d"]
+
+
+def test_a_fenced_attempt_is_told_once_and_sends_no_more(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.is_fenced = True
+    ship = Ship(ingest, tmp_path)
+    ship.say("unwanted")
+    until(lambda: ship.ends)
+    assert len(ship.ends) == 1
+    assert not ship.shipper.drain(timeout_s=1)
+
+
+def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest: Ingest, tmp_path: Path) -> None:
+    ship = Ship(ingest, tmp_path)
+    with ship.log.open("wb") as file:
+        file.write(b"whole\nhalf \xff\x00")
+    with ship.reports.open("w") as file:
+        file.write('{"type": "phase"}\n{"type": "met')
+    assert ship.shipper.drain(timeout_s=20)
+    assert ingest.streams["log"] == ["whole", "half ��"]
+    assert ingest.streams["reports"] == [{"type": "phase"}]
+
+
+@pytest.mark.dist
+def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.is_away = True
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"))
+    pod = _launch(gang, ingest)
+    until(lambda: (gang.work() / "artifacts" / "artifacts.json").exists(), seconds=60)
+    assert pod.poll() is None
+    ingest.is_away = False
+    assert pod.wait(30) == ExitCode.DONE
+    kinds = [report["type"] for report in ingest.streams["reports"]]
+    assert kinds.count("result") == 1
+    assert "metrics" in kinds
+    assert set(ingest.artifacts) == {"weights.safetensors", "metadata.json"}
+
+
+WRITING = """
+from torch.utils.tensorboard import SummaryWriter
+with SummaryWriter() as writer:
+    writer.add_scalar("loss", 0.5, 7)
+"""
+
+
+@pytest.mark.dist
+def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
+    pod = _launch(script_gang(tmp_path, WRITING), ingest)
+    assert pod.wait(60) == ExitCode.DONE
+    told = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
+    assert [(report["step"], report["values"]) for report in told] == [(7, {"train/loss": 0.5})]
+
+
+@pytest.mark.dist
+def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.is_fenced = True
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"))
+    assert _launch(gang, ingest).wait(30) == ExitCode.REPORT_REFUSED
+
+
+@pytest.mark.dist
+def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_path: Path) -> None:
+    training = TrainingSpec(epochs=60, batch_size=4, checkpoint_every_s=0.3, strategy={"name": "asp"})
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    pod = _launch(gang, ingest, "server-0")
+    gang.wait_for_step(200)
+    gang.kill_serving("server-0", guard=_child(pod.pid))
+    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.said()
+    assert pod.wait(60) == ExitCode.DONE
+    told = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
+    assert [r["detail"]["signal"] for r in told] == ["SIGKILL"]
+    assert gang.result()["steps"] == 60 * 80
+
+
+# the launcher as it is, with another file for the kernel's counts
+COUNTED = """
+import sys
+from pathlib import Path
+from mlhub.runtime.launcher.judgement import OomKillCounter
+from mlhub.runtime.launcher.main import Launcher
+from mlhub.runtime.pod import Pod
+sys.exit(Launcher(Pod.from_environment(), oom_kills=OomKillCounter(Path(sys.argv[1]))).run())
+"""
+KILLED = [(ExitCode.OUT_OF_MEMORY, "out_of_memory", True), (128 + signal.SIGKILL, "killed", False)]
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize(("status", "cause", "is_counted"), KILLED)
+def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
+    ingest: Ingest, tmp_path: Path, status: int, cause: str, *, is_counted: bool
+) -> None:
+    events = tmp_path / "memory.events"
+    events.write_text("oom_kill 1\n")
+    gang = script_gang(tmp_path, "import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    pod = _launch(gang, ingest, events=events)
+    until(lambda: "begun" in ingest.streams.get("log", []), seconds=60)
+    if is_counted:
+        events.write_text("oom_kill 2\n")
+    os.kill(_child(pod.pid), signal.SIGKILL)
+    assert pod.wait(60) == status
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == cause
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
+def test_a_crash_in_native_code_is_told_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
+    pod = _launch(script_gang(tmp_path, f"import os\ndef native():\n    {act}\nnative()"), ingest)
+    assert pod.wait(60) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == "crashed"
+    assert any("in native" in line for line in ingest.streams["log"])
+
+
+def _child(pid: int) -> int:
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
+
+
+def _launch(
+    gang: Gang, ingest: Ingest, name: str = "worker-0", *, events: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """One pod with its launcher, told what the local backend would tell it, instead of the trainer that runs.
+
+    Without another one, it is started for its folder alone. events: stands for the control group's memory.events.
+    """
+    if not gang.processes:
+        gang.start()
+    trainer = gang.processes.pop(name)
+    trainer.kill()
+    trainer.wait()
+    work = gang.work(name)
+    for file in ("reports.jsonl", "output.log"):
+        (work / file).unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "MLHUB_SPEC": str(work / "spec.json"),
+        "MLHUB_TOKEN_FILE": str(work / "token"),
+        "MLHUB_GANG_SECRET_FILE": str(work / "secret"),
+        "MLHUB_WORK_DIR": str(work),
+        "MLHUB_API_URL": ingest.url,
+    }
+    program = ["-m", "mlhub.runtime"] if events is None else ["-c", COUNTED, str(events)]
+    return subprocess.Popen(
+        [sys.executable, *program], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
