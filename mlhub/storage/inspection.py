@@ -1,4 +1,4 @@
-"""What is inside an untrusted file: `python -m mlhub.runtime.sandbox.inspect` answers in the sandbox, not this process.
+"""What is inside an untrusted file: `python -m mlhub.runtime.inspection.inspect` answers, in the sandbox.
 
 Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that
 can be stored. Only what is the platform's own fault, such as a full disk, is raised: then one tries again.
@@ -33,7 +33,7 @@ LARGE = "Send a smaller file, or split it; trials have less memory than training
 NARROW = "Write less, or fewer and smaller files, while it is read or imported."
 FEWER = "Start fewer processes and threads while it is read or imported."
 FORBIDDEN = "Leave out what traces other processes, mounts, makes namespaces or changes the system."
-ENDED = "Try it on your own machine with python -m mlhub.runtime.sandbox.inspect, then upload it again."
+ENDED = "Try it on your own machine with python -m mlhub.runtime.inspection.inspect, then upload it again."
 
 WORDS = {
     End.MEMORY: ("out_of_memory", "Looking into it took more memory than there is for that.", LARGE),
@@ -62,7 +62,7 @@ def inspect(
     memory_bytes: int = MEMORY_BYTES,
     scratch_bytes: int = SCRATCH_BYTES,
 ) -> Verdict:
-    """argv: of mlhub.runtime.sandbox.inspect. readable: the only files of the platform that it can read.
+    """argv: of mlhub.runtime.inspection.inspect. readable: the only files of the platform that it can read.
 
     Raises OSError when the sandbox itself cannot be set up.
     """
@@ -70,7 +70,7 @@ def inspect(
     if refusal is not None:
         return Verdict(error=refusal)
     ended = execute(
-        ["-m", "mlhub.runtime.sandbox.inspect", *argv],
+        ["-m", "mlhub.runtime.inspection.inspect", *argv],
         folder=settings.SANDBOX_ROOT,
         limits=Limits(timeout_s, memory_bytes, scratch_bytes),
         readable=readable,

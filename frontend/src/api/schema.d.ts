@@ -1080,25 +1080,27 @@ export interface components {
             /**
              * @description Why it ended badly; blank otherwise.
              *
-             *     * `user_code` - user_code
-             *     * `bad_spec` - bad_spec
-             *     * `input_unavailable` - input_unavailable
-             *     * `out_of_memory` - out_of_memory
-             *     * `peer_lost` - peer_lost
-             *     * `not_a_number` - not_a_number
-             *     * `report_refused` - report_refused
-             *     * `preempted` - preempted
-             *     * `timeout` - timeout
-             *     * `stalled` - stalled
-             *     * `image` - image
-             *     * `volume` - volume
-             *     * `quota` - quota
-             *     * `taint` - taint
-             *     * `unschedulable` - unschedulable
-             *     * `node_lost` - node_lost
-             *     * `killed` - killed
-             *     * `launch_failed` - launch_failed
-             *     * `unknown` - unknown
+             *     * `user_code` - The model's code raised an error.
+             *     * `not_a_number` - The loss became NaN or infinite.
+             *     * `out_of_memory` - A pod ran out of memory.
+             *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `crashed` - A process crashed in native code.
+             *     * `killed` - A pod was killed.
+             *     * `peer_lost` - A member of the gang lost its connection to another.
+             *     * `timeout` - The gang did not assemble in time, or waited in vain for one of its own.
+             *     * `preempted` - The job was asked to leave its GPUs.
+             *     * `bad_spec` - A pod could not read its specification.
+             *     * `input_unavailable` - A dataset or package could not be brought to a pod.
+             *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `io_error` - A pod could not read or write a file of the platform.
+             *     * `image` - The container image could not be started.
+             *     * `volume` - A volume could not be mounted into a pod.
+             *     * `quota` - The cluster's own quota for the project is used up.
+             *     * `taint` - A node was closed to the job's pods by a taint or a cordon.
+             *     * `unschedulable` - The cluster's scheduler found no room for a pod on its node.
+             *     * `node_lost` - A node went away.
+             *     * `launch_failed` - The gang could not be started.
+             *     * `unknown` - A pod ended for an unknown reason.
              */
             readonly cause: components["schemas"]["FailureCause"] | components["schemas"]["BlankEnum"];
             /** @description The failure in words; empty without one. */
@@ -1609,25 +1611,27 @@ export interface components {
             /**
              * @description What went wrong, as a code.
              *
-             *     * `user_code` - user_code
-             *     * `bad_spec` - bad_spec
-             *     * `input_unavailable` - input_unavailable
-             *     * `out_of_memory` - out_of_memory
-             *     * `peer_lost` - peer_lost
-             *     * `not_a_number` - not_a_number
-             *     * `report_refused` - report_refused
-             *     * `preempted` - preempted
-             *     * `timeout` - timeout
-             *     * `stalled` - stalled
-             *     * `image` - image
-             *     * `volume` - volume
-             *     * `quota` - quota
-             *     * `taint` - taint
-             *     * `unschedulable` - unschedulable
-             *     * `node_lost` - node_lost
-             *     * `killed` - killed
-             *     * `launch_failed` - launch_failed
-             *     * `unknown` - unknown
+             *     * `user_code` - The model's code raised an error.
+             *     * `not_a_number` - The loss became NaN or infinite.
+             *     * `out_of_memory` - A pod ran out of memory.
+             *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `crashed` - A process crashed in native code.
+             *     * `killed` - A pod was killed.
+             *     * `peer_lost` - A member of the gang lost its connection to another.
+             *     * `timeout` - The gang did not assemble in time, or waited in vain for one of its own.
+             *     * `preempted` - The job was asked to leave its GPUs.
+             *     * `bad_spec` - A pod could not read its specification.
+             *     * `input_unavailable` - A dataset or package could not be brought to a pod.
+             *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `io_error` - A pod could not read or write a file of the platform.
+             *     * `image` - The container image could not be started.
+             *     * `volume` - A volume could not be mounted into a pod.
+             *     * `quota` - The cluster's own quota for the project is used up.
+             *     * `taint` - A node was closed to the job's pods by a taint or a cordon.
+             *     * `unschedulable` - The cluster's scheduler found no room for a pod on its node.
+             *     * `node_lost` - A node went away.
+             *     * `launch_failed` - The gang could not be started.
+             *     * `unknown` - A pod ended for an unknown reason.
              */
             cause: components["schemas"]["FailureCause"];
             /**
@@ -1647,28 +1651,30 @@ export interface components {
             traceback: string | null;
         };
         /**
-         * @description * `user_code` - user_code
-         *     * `bad_spec` - bad_spec
-         *     * `input_unavailable` - input_unavailable
-         *     * `out_of_memory` - out_of_memory
-         *     * `peer_lost` - peer_lost
-         *     * `not_a_number` - not_a_number
-         *     * `report_refused` - report_refused
-         *     * `preempted` - preempted
-         *     * `timeout` - timeout
-         *     * `stalled` - stalled
-         *     * `image` - image
-         *     * `volume` - volume
-         *     * `quota` - quota
-         *     * `taint` - taint
-         *     * `unschedulable` - unschedulable
-         *     * `node_lost` - node_lost
-         *     * `killed` - killed
-         *     * `launch_failed` - launch_failed
-         *     * `unknown` - unknown
+         * @description * `user_code` - The model's code raised an error.
+         *     * `not_a_number` - The loss became NaN or infinite.
+         *     * `out_of_memory` - A pod ran out of memory.
+         *     * `stalled` - Training made no progress for too long and was ended.
+         *     * `crashed` - A process crashed in native code.
+         *     * `killed` - A pod was killed.
+         *     * `peer_lost` - A member of the gang lost its connection to another.
+         *     * `timeout` - The gang did not assemble in time, or waited in vain for one of its own.
+         *     * `preempted` - The job was asked to leave its GPUs.
+         *     * `bad_spec` - A pod could not read its specification.
+         *     * `input_unavailable` - A dataset or package could not be brought to a pod.
+         *     * `report_refused` - The platform did not accept the pod's reports.
+         *     * `io_error` - A pod could not read or write a file of the platform.
+         *     * `image` - The container image could not be started.
+         *     * `volume` - A volume could not be mounted into a pod.
+         *     * `quota` - The cluster's own quota for the project is used up.
+         *     * `taint` - A node was closed to the job's pods by a taint or a cordon.
+         *     * `unschedulable` - The cluster's scheduler found no room for a pod on its node.
+         *     * `node_lost` - A node went away.
+         *     * `launch_failed` - The gang could not be started.
+         *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "bad_spec" | "input_unavailable" | "out_of_memory" | "peer_lost" | "not_a_number" | "report_refused" | "preempted" | "timeout" | "stalled" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "killed" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -4140,14 +4146,14 @@ export interface components {
              *     * `dynsgd` - dynsgd
              *     * `easgd` - easgd
              *     * `all_reduce` - all_reduce
-             *     * `averaging` - averaging
+             *     * `model_averaging` - model_averaging
              *     * `block_momentum` - block_momentum
              *     * `elastic_averaging` - elastic_averaging
              *     * `gossip` - gossip
              *     * `random_gossip` - random_gossip
              *     * `push_sum` - push_sum
              *     * `gosgd` - gosgd
-             *     * `outer_products` - outer_products
+             *     * `sufficient_factor_broadcasting` - sufficient_factor_broadcasting
              *     * `sharded` - sharded
              *     * `ensemble` - ensemble
              *     * `fully_sharded` - fully_sharded
@@ -4184,14 +4190,14 @@ export interface components {
          *     * `dynsgd` - dynsgd
          *     * `easgd` - easgd
          *     * `all_reduce` - all_reduce
-         *     * `averaging` - averaging
+         *     * `model_averaging` - model_averaging
          *     * `block_momentum` - block_momentum
          *     * `elastic_averaging` - elastic_averaging
          *     * `gossip` - gossip
          *     * `random_gossip` - random_gossip
          *     * `push_sum` - push_sum
          *     * `gosgd` - gosgd
-         *     * `outer_products` - outer_products
+         *     * `sufficient_factor_broadcasting` - sufficient_factor_broadcasting
          *     * `sharded` - sharded
          *     * `ensemble` - ensemble
          *     * `fully_sharded` - fully_sharded
@@ -4202,7 +4208,7 @@ export interface components {
          *     * `main_worker` - main_worker
          * @enum {string}
          */
-        StrategyName: "auto" | "bsp" | "hierarchical" | "asp" | "sparse_rows" | "bounded_delay" | "ssp" | "softsync" | "k_of_n" | "downpour" | "adag" | "dynsgd" | "easgd" | "all_reduce" | "averaging" | "block_momentum" | "elastic_averaging" | "gossip" | "random_gossip" | "push_sum" | "gosgd" | "outer_products" | "sharded" | "ensemble" | "fully_sharded" | "tensor" | "hybrid" | "pipeline" | "single" | "main_worker";
+        StrategyName: "auto" | "bsp" | "hierarchical" | "asp" | "sparse_rows" | "bounded_delay" | "ssp" | "softsync" | "k_of_n" | "downpour" | "adag" | "dynsgd" | "easgd" | "all_reduce" | "model_averaging" | "block_momentum" | "elastic_averaging" | "gossip" | "random_gossip" | "push_sum" | "gosgd" | "sufficient_factor_broadcasting" | "sharded" | "ensemble" | "fully_sharded" | "tensor" | "hybrid" | "pipeline" | "single" | "main_worker";
         /** @description Bounds are allowed themselves, but for a minimum that a value must be above. */
         StrategyParameter: {
             /** @description The parameter's name. */

@@ -3,6 +3,8 @@ import type { FailureCause } from "@/api/types";
 
 export const FAILURE_CAUSES: Record<FailureCause, string> = {
   user_code: "Error in the code",
+  crashed: "Crashed in native code",
+  io_error: "Storage error",
   bad_spec: "Unreadable pod specification",
   input_unavailable: "Input unavailable",
   out_of_memory: "Out of memory",

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from mlhub.demo import material
-from mlhub.runtime.sandbox.dry_run import try_out
+from mlhub.runtime.inspection.dry_run import try_out
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang

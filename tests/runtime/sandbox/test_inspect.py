@@ -29,7 +29,7 @@ GIB = 2**30
 
 def ask(tmp_path: Path, *argv: str) -> dict[str, Any]:
     ended = execute(
-        ["-m", "mlhub.runtime.sandbox.inspect", *argv],
+        ["-m", "mlhub.runtime.inspection.inspect", *argv],
         folder=tmp_path / "sandbox",
         limits=Limits(timeout_s=60, memory_bytes=4 * GIB),
         readable=[path for path in tmp_path.iterdir() if path.name != "sandbox"],

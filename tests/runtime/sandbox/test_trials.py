@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from mlhub.runtime.errors import BadInputError, NotANumberError
-from mlhub.runtime.sandbox.dry_run import try_out
-from mlhub.runtime.sandbox.trials import tried
+from mlhub.runtime.inspection.dry_run import try_out
+from mlhub.runtime.inspection.trials import tried
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.sandbox.dry_run import try_out
+from mlhub.runtime.inspection.dry_run import try_out
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

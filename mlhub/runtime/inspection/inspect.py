@@ -1,4 +1,4 @@
-"""python -m mlhub.runtime.sandbox.inspect dataset|model|preflight ...: what is in an upload, and would this job run?
+"""python -m mlhub.runtime.inspection.inspect dataset|model|preflight ...: what is in an upload, and would this job run?
 
 Meant to be run in the sandbox. Writes one JSON object to standard output: {"ok": true, ...what was found} or
 {"ok": false, "error": {code, field, message, remedy, traceback?}}. What the inspected code prints goes to stderr.
@@ -49,7 +49,7 @@ def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     spec = PodSpec.from_json(arguments.spec.read_text())
     inputs = {item.name: Path(item.uri.removeprefix("file://")) for item in spec.inputs}
     if spec.prediction is None:
-        from mlhub.runtime.sandbox.dry_run import try_out
+        from mlhub.runtime.inspection.dry_run import try_out
     else:
         from mlhub.runtime.prediction.dry_run import dry_run_prediction as try_out
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.sandbox.inspect")
+    parser = argparse.ArgumentParser(prog="python -m mlhub.runtime.inspection.inspect")
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("dataset")
     one.add_argument("--format", required=True)

@@ -15,11 +15,11 @@ from mlhub.runtime.data import archives, augmentation
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
 from mlhub.runtime.errors import BadInputError, NotANumberError
+from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.evaluation_metrics import metric_names
 from mlhub.runtime.model.hyperparameters import Settings, read_settings
 from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
-from mlhub.runtime.sandbox.trials import check_fit, outputs_of, tried
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
 from mlhub.runtime.strategies.feasibility import possible_workers

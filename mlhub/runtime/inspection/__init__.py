@@ -1,0 +1,1 @@
+"""What runs inside the sandbox on strangers' uploads: inspection of files, dry runs of jobs, trials of models."""
