@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlhub.runtime.sandbox import cgroups, landlock
-from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, isolation
+from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation
+from mlhub.runtime.sandbox.trial import isolation
 
 logger = logging.getLogger(__name__)
 

@@ -1,17 +1,13 @@
-"""What a run is isolated by on this machine: found by trying, once a process, the strongest that works."""
+"""What may isolate a run: the combinations that this kernel and installation could have, strongest first."""
 
 from __future__ import annotations
 
-import functools
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlhub.runtime.sandbox import landlock, syscall_filter, users
 
 SCOPES_SIGNALS_FROM = 6  # version of Landlock
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,18 +35,3 @@ def candidates() -> Iterator[Isolation]:
     for has_namespaces in (True, False):
         for has_own_user in (True, False) if can_change_user else (False,):
             yield Isolation(has_namespaces, has_own_user, has_landlock, has_filter, confines_signals)
-
-
-@functools.cache
-def isolation() -> Isolation:
-    """Raises OSError when not even the weakest works."""
-    from mlhub.runtime.sandbox.trial import failure_of
-
-    problems = []
-    for candidate in candidates():
-        problem = failure_of(candidate)
-        if problem is None:
-            return candidate
-        problems.append(f"{candidate}: {problem}")
-        logger.warning("sandbox.isolation_unavailable %s", problems[-1])
-    raise OSError("No sandbox works on this machine: " + "; ".join(problems))

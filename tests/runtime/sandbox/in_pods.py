@@ -18,7 +18,7 @@ from pathlib import Path
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.control.enclosures import enclose
 from mlhub.runtime.sandbox import pods
-from mlhub.runtime.sandbox.execution import PROJECT
+from mlhub.runtime.sandbox.runner import PROJECT
 from mlhub.wire.launch import Role
 from tests.backends.specs import gang
 from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack

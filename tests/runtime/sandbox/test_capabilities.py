@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.sandbox import isolation as isolated
-from mlhub.runtime.sandbox import users
+from mlhub.runtime.sandbox import trial, users
 from mlhub.runtime.sandbox.capabilities import Capabilities, Protection, capabilities, report_of
-from mlhub.runtime.sandbox.isolation import Isolation
+from mlhub.runtime.sandbox.isolation import Isolation, candidates
 from mlhub.storage import inspection
 from mlhub.tenants.models import Organisation
 
@@ -46,21 +45,21 @@ def test_tenants_are_kept_apart_by_files_processes_and_calls(found: Isolation, v
 
 def test_this_machine_s_report_is_of_what_was_tried(tmp_path: Path) -> None:
     names = {p.name: p.is_present for p in capabilities().protections}
-    assert names["namespaces"] == isolated.isolation().has_namespaces
-    assert isolated.isolation() in list(isolated.candidates())
+    assert names["namespaces"] == trial.isolation().has_namespaces
+    assert trial.isolation() in list(candidates())
 
 
 def test_the_weakest_that_works_is_taken_when_nothing_stronger_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.sandbox.trial.failure_of", lambda c: "no" if c.has_namespaces else None)
-    isolated.isolation.cache_clear()
+    trial.isolation.cache_clear()
     try:
-        assert not isolated.isolation().has_namespaces
+        assert not trial.isolation().has_namespaces
         monkeypatch.setattr("mlhub.runtime.sandbox.trial.failure_of", lambda c: "no")
-        isolated.isolation.cache_clear()
+        trial.isolation.cache_clear()
         with pytest.raises(OSError, match="No sandbox works"):
-            isolated.isolation()
+            trial.isolation()
     finally:
-        isolated.isolation.cache_clear()
+        trial.isolation.cache_clear()
 
 
 @pytest.mark.django_db

@@ -10,8 +10,9 @@ import pytest
 
 from mlhub.runtime.sandbox import landlock
 from mlhub.runtime.sandbox.cgroups import Events
-from mlhub.runtime.sandbox.execution import MAX_OUTPUT_BYTES, execute
+from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.isolation import Isolation
+from mlhub.runtime.sandbox.runner import MAX_OUTPUT_BYTES
 from mlhub.runtime.sandbox.supervision import Outcome
 from mlhub.runtime.sandbox.verdicts import End, Limits, ended
 
