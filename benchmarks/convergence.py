@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import convergence_cells as cells
-from benchmarks.convergence_cells import ConvergenceCell, Outcome
+from benchmarks.convergence_cells import CellOutcome, ConvergenceCell
 from benchmarks.convergence_figure import draw
 from benchmarks.convergence_page import Page, text
 from benchmarks.convergence_sets import TASKS
@@ -63,10 +63,10 @@ class Runs:
         self._n_new = 0
         self.data = {name: task.write(work) for name, task in TASKS.items()}
 
-    def found(self, cell: ConvergenceCell) -> Outcome | None:
+    def found(self, cell: ConvergenceCell) -> CellOutcome | None:
         return cells.kept(cell, self.work)
 
-    def run(self, cell: ConvergenceCell, *, told: str = "") -> Outcome | None:
+    def run(self, cell: ConvergenceCell, *, told: str = "") -> CellOutcome | None:
         """Its figures; None when it failed, or was not asked for."""
         before = cells.kept(cell, self.work)
         is_asked = self.only is None or re.search(self.only, cell.key)

@@ -21,7 +21,7 @@ from benchmarks.convergence_sets import TASKS
 from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang
 
 N_WORKERS = 3
@@ -124,7 +124,7 @@ class ConvergenceCell:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """losses: on held-out examples, after each epoch that was evaluated. diverged_at: the step at which the loss was
     not a number. seconds: from the first step to the last evaluation. bytes_a_step: sent by worker 0, as the kernel
     counted."""
@@ -154,7 +154,7 @@ def rate_cells(task: str) -> list[ConvergenceCell]:
     return [ConvergenceCell(task, ONE_PROCESS, rate) for rate in RATES]
 
 
-def rate_for(task: str, tried: Mapping[float, Outcome]) -> float:
+def rate_for(task: str, tried: Mapping[float, CellOutcome]) -> float:
     """The part LATE of the rate at which one process ends with the lowest loss: one rule for all schemes.
 
     Raises ValueError when it learns at none.
@@ -180,27 +180,27 @@ def cells(rates: Mapping[str, float]) -> list[ConvergenceCell]:
     return list({cell.key: cell for cell in found}.values())
 
 
-def kept(cell: ConvergenceCell, work: Path) -> Outcome | None:
+def kept(cell: ConvergenceCell, work: Path) -> CellOutcome | None:
     path = work / f"{cell.key}.json"
     if not path.exists():
         return None
     raw = json.loads(path.read_text())
-    return Outcome(**{**raw, "losses": tuple(raw["losses"])})
+    return CellOutcome(**{**raw, "losses": tuple(raw["losses"])})
 
 
-def keep(cell: ConvergenceCell, outcome: Outcome, work: Path) -> None:
+def keep(cell: ConvergenceCell, outcome: CellOutcome, work: Path) -> None:
     part = work / f"{cell.key}.part"
     part.write_text(json.dumps(asdict(outcome)))
     part.rename(work / f"{cell.key}.json")
 
 
-def train(cell: ConvergenceCell, data: Path) -> Outcome:
+def train(cell: ConvergenceCell, data: Path) -> CellOutcome:
     """Raises RuntimeError when the gang ends otherwise than well or with a loss that is not a number."""
     with tempfile.TemporaryDirectory() as folder:
         return _train(cell, data, Path(folder))
 
 
-def _train(cell: ConvergenceCell, data: Path, folder: Path) -> Outcome:
+def _train(cell: ConvergenceCell, data: Path, folder: Path) -> CellOutcome:
     task = TASKS[cell.task]
     with zipfile.ZipFile(folder / "code.zip", "w") as archive:
         archive.writestr("compared_model.py", task.code(n_workers=N_WORKERS))
@@ -221,8 +221,8 @@ def _train(cell: ConvergenceCell, data: Path, folder: Path) -> Outcome:
         ),
     )
     spec = parse(cell.strategy)
-    mode = spec.mode or Mode.ALL_REDUCE
-    n_servers = int(spec.parameters.get("leaves", 0)) + 1 if mode is Mode.PARAMETER_SERVER else 0
+    mode = spec.mode or SyncMode.ALL_REDUCE
+    n_servers = int(spec.parameters.get("leaves", 0)) + 1 if mode is SyncMode.PARAMETER_SERVER else 0
     os.environ |= {"STRAGGLER": cell.kind, "STRAGGLER_SEED": str(cell.seed)}
     gang.start(mode, n_workers=N_WORKERS if cell.strategy else 1, n_servers=n_servers)
     codes = gang.wait(seconds=300)
@@ -231,14 +231,14 @@ def _train(cell: ConvergenceCell, data: Path, folder: Path) -> Outcome:
     losses = tuple(values["eval/loss"] for values in told if "eval/loss" in values)
     if ExitCode.NOT_A_NUMBER in codes.values() or any(not math.isfinite(loss) for loss in losses):
         steps = [report["steps_done"] for report in gang.reports("progress")]
-        return Outcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0), load)
+        return CellOutcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0), load)
     if any(codes.values()):
         raise RuntimeError(gang.said())
     phases = {report["phase"]: report["at"] for report in gang.reports("phase")}
     metrics = gang.result()["metrics"]
     seconds = phases["done"] - phases["training"]
     sent, processor_s = gang.bytes_sent(), gang.processor_s()
-    return Outcome(metrics["eval/accuracy"], losses, seconds, processor_s, sent, load=load)
+    return CellOutcome(metrics["eval/accuracy"], losses, seconds, processor_s, sent, load=load)
 
 
 def check_complete() -> None:

@@ -15,14 +15,14 @@ from benchmarks.convergence_cells import (
     SAME_STEPS,
     SEEDS,
     STRATEGIES,
+    CellOutcome,
     ConvergenceCell,
-    Outcome,
     named,
     rate_cells,
 )
 from benchmarks.convergence_sets import STRAGGLERS, TASKS, told
 
-Found = Callable[[ConvergenceCell], Outcome | None]
+Found = Callable[[ConvergenceCell], CellOutcome | None]
 
 
 class Page:
@@ -31,10 +31,10 @@ class Page:
     def __init__(self, found: Found, rates: Mapping[str, float]) -> None:
         self._found, self.rates = found, rates
 
-    def one(self, task: str, strategy: Mapping[str, Any], kind: str = "even", seed: int = 0) -> Outcome | None:
+    def one(self, task: str, strategy: Mapping[str, Any], kind: str = "even", seed: int = 0) -> CellOutcome | None:
         return self._found(ConvergenceCell(task, strategy, self.rates[task], kind, seed))
 
-    def seeds(self, task: str, strategy: Mapping[str, Any], kind: str) -> list[Outcome]:
+    def seeds(self, task: str, strategy: Mapping[str, Any], kind: str) -> list[CellOutcome]:
         """Of all seeds that were run and did not diverge."""
         every = (self.one(task, strategy, kind, seed) for seed in SEEDS)
         return [each for each in every if each is not None and not each.has_diverged(task)]
@@ -115,7 +115,7 @@ class Page:
             )
         return out
 
-    def _others(self, task: str) -> dict[str, Outcome]:
+    def _others(self, task: str) -> dict[str, CellOutcome]:
         runs = {named(s): self.one(task, s) for s in STRATEGIES if named(s) not in SAME_STEPS}
         return {name: r for name, r in runs.items() if r is not None and not r.has_diverged(task)}
 
@@ -195,7 +195,7 @@ class Page:
         return [f"prose: KiB a step that worker 0 sent, least and most: {'; '.join(shown)}."]
 
 
-def _cells(task: str, outcome: Outcome | None, what: str) -> list[str]:
+def _cells(task: str, outcome: CellOutcome | None, what: str) -> list[str]:
     """Accuracy, then by letter: l loss, s seconds, p processor seconds, b KiB a step."""
     if outcome is None:
         return [""] * (1 + len(what))

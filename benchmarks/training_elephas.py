@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.training_gangs import ALONE, BATCH_SIZE, PEERS, WIDTHS, trained, write_examples
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 N_EXAMPLES = 8000
 SIZE = "1 M"
@@ -73,7 +73,7 @@ def _ours(folder: Path, data: Path, epochs: int) -> ElephasFit:
     before = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
     with Watch(lambda pid, _: pid not in before and _is_trainer(pid, folder)) as watch:
         gang = trained(
-            folder, data, SIZE, {"name": "elephas-asynchronous"}, Mode.PARAMETER_SERVER, n_workers=2, n_servers=1,
+            folder, data, SIZE, {"name": "elephas-asynchronous"}, SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1,
             epochs=epochs,
         )  # fmt: skip
     began = next(r["at"] for r in gang.reports("phase") if r["phase"] == "training")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.training_turns import Runner
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, free_ports
 
 PEERS = Path(__file__).parent / "peers"
@@ -32,8 +32,8 @@ def write_examples(path: Path, n: int) -> Path:
 
 
 def trained(
-    folder: Path, data: Path, size: str, strategy: dict[str, Any], mode: Mode, *, n_workers: int, n_servers: int = 0,
-    epochs: int = 1,
+    folder: Path, data: Path, size: str, strategy: dict[str, Any], mode: SyncMode, *, n_workers: int,
+    n_servers: int = 0, epochs: int = 1,
 ) -> Gang:  # fmt: skip
     """A gang that has trained to the end. Raises RuntimeError."""
     training = TrainingSpec(
@@ -70,7 +70,7 @@ def watched(
     model = ModelSpec(kind="package", entry=entry, package="code")
     gang = Gang(folder, data, model=model, package=folder / "model.zip", training=training)
     with _set("STOPWATCH", str(marks)):
-        gang.start(Mode.ALL_REDUCE, n_workers=n_workers)
+        gang.start(SyncMode.ALL_REDUCE, n_workers=n_workers)
 
     def end() -> None:
         for process in gang.processes.values():

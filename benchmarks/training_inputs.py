@@ -17,7 +17,7 @@ from PIL import Image
 
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.augmentation import augmented
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang
 
 TRAINS_S = 12.0
@@ -97,7 +97,7 @@ def _trained(case: Case, folder: Path, path: Path) -> tuple[float, float]:
         folder, path, format=case.format, options=case.options,
         model=ModelSpec(kind="builtin", entry=case.model), training=training,
     )  # fmt: skip
-    gang.start(Mode.ALL_REDUCE)
+    gang.start(SyncMode.ALL_REDUCE)
     try:
         gang.wait_for(lambda: len(gang.reports("progress")) > TRAINS_S, seconds=20 * TRAINS_S)
     finally:

@@ -15,7 +15,7 @@ from mlhub.backends.protocol import (
     PodStatus,
 )
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 
 
 @dataclass
@@ -42,7 +42,7 @@ class FakeBackend:
         self.is_stubborn = False
         self.starts_slowly = False
         self._gangs: dict[AttemptId, _Gang] = {}
-        self._output: dict[tuple[AttemptId, Role, int], list[str]] = {}
+        self._output: dict[tuple[AttemptId, PodRole, int], list[str]] = {}
 
     def launch(self, spec: LaunchSpec) -> None:
         self._reach()
@@ -88,7 +88,7 @@ class FakeBackend:
         self,
         attempt_id: AttemptId,
         *,
-        role: Role,
+        role: PodRole,
         index: int,
         since: datetime | None = None,  # noqa: ARG002
     ) -> Iterator[str]:
@@ -133,7 +133,7 @@ class FakeBackend:
         """As if every gang had vanished behind the platform's back."""
         self._gangs.clear()
 
-    def print(self, attempt_id: str, line: str, *, role: Role = Role.WORKER, index: int = 0) -> None:
+    def print(self, attempt_id: str, line: str, *, role: PodRole = PodRole.WORKER, index: int = 0) -> None:
         self._output.setdefault((AttemptId(attempt_id), role, index), []).append(line)
 
     def _reach(self) -> None:

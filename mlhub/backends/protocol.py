@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 
 
 class GangPhase(StrEnum):
@@ -38,7 +38,7 @@ def words_on_lost_workers(n: int, cause: Cause, message: str) -> str:
 
 @dataclass(frozen=True)
 class PodStatus:
-    role: Role
+    role: PodRole
     index: int
     node: str
     is_running: bool
@@ -118,7 +118,7 @@ class Backend(Protocol):
     def inventory(self) -> Sequence[NodeStatus]:
         """Every node there is."""
 
-    def logs(self, attempt_id: AttemptId, *, role: Role, index: int, since: datetime | None = None) -> Iterator[str]:
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
         """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""
 
     def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:

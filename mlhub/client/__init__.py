@@ -2,6 +2,6 @@
 
 from mlhub.client.api import Refused, Unfinished
 from mlhub.client.estimator import Estimator
-from mlhub.client.model import Model
+from mlhub.client.model import TrainedModel
 
-__all__ = ["Estimator", "Model", "Refused", "Unfinished"]
+__all__ = ["Estimator", "Refused", "TrainedModel", "Unfinished"]

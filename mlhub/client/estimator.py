@@ -1,4 +1,4 @@
-"""Estimator: what to train and how; fit() uploads, submits, waits and gives back a Model."""
+"""Estimator: what to train and how; fit() uploads, submits, waits and gives back a TrainedModel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mlhub.client.api import Api, Progress, Refused
 from mlhub.client.frames import array_upload, coded, is_array, table_upload
-from mlhub.client.model import Asked, Model, kept
+from mlhub.client.model import Asked, TrainedModel, kept
 
 LEFT_OUT = ("model", "label", "features", "url", "token", "project", "progress")
 
@@ -42,7 +42,7 @@ class Estimator:
     name: str | None = None
     progress: Progress | None = field(default=None, repr=False)
 
-    def fit(self, data: Any, y: Any = None) -> Model:
+    def fit(self, data: Any, y: Any = None) -> TrainedModel:
         """data: a table with the label, or an array x with y.
 
         Raises Refused for what the platform does not take, ValueError and TypeError for what is no such data.
@@ -75,7 +75,7 @@ class Estimator:
             metrics=done["result_metrics"],
             config=self.config(),
         )
-        return Model(api, asked, progress=self.progress)
+        return TrainedModel(api, asked, progress=self.progress)
 
     def config(self) -> dict[str, Any]:
         """All that was asked for, without the token."""

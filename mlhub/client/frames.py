@@ -15,7 +15,7 @@ import pyarrow.interchange
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+FrameArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def table_upload(data: Any, *, features: Sequence[str] | None, label: str | None
     return Upload("table.parquet", out.getvalue(), {"targets": "none"} if label is None else {"target": label})
 
 
-def array_upload(x: Array, y: Array | None) -> Upload:
+def array_upload(x: FrameArray, y: FrameArray | None) -> Upload:
     """y None: without targets. Raises ValueError when they do not go together."""
     if y is not None and len(x) != len(y):
         raise ValueError(f"x has {len(x)} examples and y {len(y)}.")
@@ -80,7 +80,7 @@ def array_upload(x: Array, y: Array | None) -> Upload:
     return Upload("arrays.npz", out.getvalue(), {"targets": "none"} if y is None else {})
 
 
-def coded(y: Any, classes: Sequence[Any] | None) -> tuple[Array, list[Any] | None]:
+def coded(y: Any, classes: Sequence[Any] | None) -> tuple[FrameArray, list[Any] | None]:
     """Words as numbers, with the words in order; numbers as they are, with None. classes: those of an earlier coding.
 
     Raises ValueError for a word that is not among them.

@@ -1,4 +1,4 @@
-"""Model: what a training gave, on the platform that trained it. It answers in the order of the rows it is given."""
+"""TrainedModel: what a training gave, on the platform that trained it. Its answers have the order of the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlhub.client.frames import Upload, array_upload, coded, is_array, table_upl
 
 CONFIG, WEIGHTS = "model.json", "weights.safetensors"
 VERSION = 1
-Array = NDArray[Any]
+AnswerArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,28 @@ class Asked:
     config: dict[str, Any]
 
 
-class Model:
+class TrainedModel:
     """metrics: on the examples that training held out. classes: in the order of the probabilities' columns."""
 
     def __init__(self, api: Api, asked: Asked, *, progress: Progress | None = None) -> None:
         self._api, self.asked, self.progress = api, asked, progress
         self.job, self.metrics, self.classes, self.config = asked.job, asked.metrics, asked.classes, asked.config
 
-    def predict(self, data: Any) -> Array:
+    def predict(self, data: Any) -> AnswerArray:
         """Shape (rows,): a class by its name, or a number. Of a model without a task, its outputs (rows, ...).
 
         Raises Refused, and as fit() for what is no such data.
         """
         return self._answers(data)[0]
 
-    def probabilities(self, data: Any) -> Array:
+    def probabilities(self, data: Any) -> AnswerArray:
         """Shape (rows, classes). Raises ValueError when the model knows no classes, else as predict()."""
         _, found = self._answers(data)
         if found is None:
             raise ValueError("The model knows no classes, so there are no probabilities.")
         return found
 
-    def features(self, data: Any, layers: Sequence[str]) -> dict[str, Array]:
+    def features(self, data: Any, layers: Sequence[str]) -> dict[str, AnswerArray]:
         """The named layers' outputs, (rows, ...) each. Raises as predict(), Refused for a layer that is not there."""
         found = self._asked_for(data, output="npz", features=list(layers))
         return {name: found[name] for name in layers}
@@ -81,21 +81,23 @@ class Model:
         (folder / CONFIG).write_text(json.dumps(told, indent=1))
 
     @classmethod
-    def load(cls, path: str | Path, *, token: str, url: str | None = None, progress: Progress | None = None) -> Model:
+    def load(
+        cls, path: str | Path, *, token: str, url: str | None = None, progress: Progress | None = None
+    ) -> TrainedModel:
         """What save() left; it answers on the platform that trained it. Raises OSError, ValueError for another file."""
         told = json.loads((Path(path) / CONFIG).read_text())
         if told.pop("version", None) != VERSION:
             raise ValueError(f"{Path(path) / CONFIG} is not of a model that this client saved.")
         return cls(Api(url or told.pop("url"), token), _asked(told), progress=progress)
 
-    def _answers(self, data: Any) -> tuple[Array, Array | None]:
+    def _answers(self, data: Any) -> tuple[AnswerArray, AnswerArray | None]:
         found = self._asked_for(data, output="npz")
         values = found["prediction"] if "prediction" in found else found["output"]
         if self.asked.is_coded and self.classes is not None:
             values = np.asarray(self.classes)[values]
         return values, found.get("probabilities")
 
-    def _asked_for(self, data: Any, **asked: Any) -> dict[str, Array]:
+    def _asked_for(self, data: Any, **asked: Any) -> dict[str, AnswerArray]:
         """The result's arrays; rows are in order because the platform keeps it."""
         if is_array(data):
             upload = array_upload(data, None)

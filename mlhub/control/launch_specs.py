@@ -11,7 +11,7 @@ from mlhub.jobs import inputs
 from mlhub.jobs.attempts import gang_secret_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
-from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, Mode, PodPlacement, Role
+from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
 
 
 def launch_spec(attempt: Attempt) -> LaunchSpec:
@@ -21,7 +21,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         attempt_id=AttemptId(str(attempt.id)),
         job_id=str(job.id),
         attempt_number=attempt.number,
-        mode=Mode(attempt.mode),
+        mode=SyncMode(attempt.mode),
         data_plane=data_plane_of(pods),
         pods=pods,
         inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
@@ -68,10 +68,10 @@ def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
     held = sorted(attempt.allocations.all(), key=lambda a: a.id)
     for allocation in held:
         for slot in allocation.slots:
-            rank = sum(p.role is Role.WORKER for p in pods)
-            pods.append(PodPlacement(Role.WORKER, rank, allocation.node, worker_resources(attempt.job), (slot,)))
+            rank = sum(p.role is PodRole.WORKER for p in pods)
+            pods.append(PodPlacement(PodRole.WORKER, rank, allocation.node, worker_resources(attempt.job), (slot,)))
     for allocation in held:
         for _ in range(allocation.n_servers):
-            shard = sum(p.role is Role.SERVER for p in pods)
-            pods.append(PodPlacement(Role.SERVER, shard, allocation.node, server_resources(attempt.job)))
+            shard = sum(p.role is PodRole.SERVER for p in pods)
+            pods.append(PodPlacement(PodRole.SERVER, shard, allocation.node, server_resources(attempt.job)))
     return tuple(pods)

@@ -25,7 +25,7 @@ from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
 from mlhub.storage.inspection import inspect
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, Input, Mode, PodSpec, Role
+from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
@@ -110,8 +110,8 @@ def _trial(job: Job, there: tuple[Input, ...]) -> PodSpec:
         attempt_id=AttemptId(f"preflight-{job.id}"),
         job_id=str(job.id),
         attempt_number=0,
-        mode=Mode.ALL_REDUCE,
-        role=Role.WORKER,
+        mode=SyncMode.ALL_REDUCE,
+        role=PodRole.WORKER,
         index=0,
         n_workers=1,
         n_servers=0,

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from mlhub.wire import environment as names
-from mlhub.wire.launch import PodSpec, Role
+from mlhub.wire.launch import PodRole, PodSpec
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Pod:
     @property
     def is_reporter(self) -> bool:
         """Whether this pod reports for the gang: rank 0 does."""
-        return self.spec.role is Role.WORKER and self.spec.index == 0
+        return self.spec.role is PodRole.WORKER and self.spec.index == 0
 
     @property
     def reports(self) -> Path:

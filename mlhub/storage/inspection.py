@@ -18,7 +18,7 @@ from django.conf import settings
 
 from mlhub.runtime.sandbox.capabilities import capabilities
 from mlhub.runtime.sandbox.execution import execute
-from mlhub.runtime.sandbox.verdicts import End, Ended, Limits
+from mlhub.runtime.sandbox.verdicts import End, Ended, SandboxLimits
 from mlhub.tenants.models import Organisation
 
 TIMEOUT_S = 300.0
@@ -72,7 +72,7 @@ def inspect(
     ended = execute(
         ["-m", "mlhub.runtime.inspection.inspect", *argv],
         folder=settings.SANDBOX_ROOT,
-        limits=Limits(timeout_s, memory_bytes, scratch_bytes),
+        limits=SandboxLimits(timeout_s, memory_bytes, scratch_bytes),
         readable=readable,
     )
     if ended.end is not End.EXITED or ended.exit_code != 0:

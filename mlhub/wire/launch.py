@@ -12,12 +12,12 @@ AttemptId = NewType("AttemptId", str)
 WIRE_VERSION = 1
 
 
-class Role(StrEnum):
+class PodRole(StrEnum):
     WORKER = "worker"
     SERVER = "server"
 
 
-class Mode(StrEnum):
+class SyncMode(StrEnum):
     """How gradients are synchronised."""
 
     ALL_REDUCE = "all_reduce"
@@ -113,7 +113,7 @@ class PredictionSpec:
 class PodPlacement:
     """One member of the gang and the node it goes to. index is the rank among workers, the shard among servers."""
 
-    role: Role
+    role: PodRole
     index: int
     node: str
     resources: Resources
@@ -130,7 +130,7 @@ class LaunchSpec:
     attempt_id: AttemptId
     job_id: str
     attempt_number: int
-    mode: Mode
+    mode: SyncMode
     pods: tuple[PodPlacement, ...]
     inputs: tuple[Input, ...]
     dataset: DatasetSpec | None
@@ -150,11 +150,11 @@ class LaunchSpec:
 
     @property
     def workers(self) -> tuple[PodPlacement, ...]:
-        return tuple(p for p in self.pods if p.role is Role.WORKER)
+        return tuple(p for p in self.pods if p.role is PodRole.WORKER)
 
     @property
     def servers(self) -> tuple[PodPlacement, ...]:
-        return tuple(p for p in self.pods if p.role is Role.SERVER)
+        return tuple(p for p in self.pods if p.role is PodRole.SERVER)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -168,7 +168,7 @@ class LaunchSpec:
                 **{
                     **raw,
                     "attempt_id": AttemptId(raw["attempt_id"]),
-                    "mode": Mode(raw["mode"]),
+                    "mode": SyncMode(raw["mode"]),
                     "pods": tuple(_pod(p) for p in raw["pods"]),
                     "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     **_content(raw),
@@ -185,8 +185,8 @@ class PodSpec:
     attempt_id: AttemptId
     job_id: str
     attempt_number: int
-    mode: Mode
-    role: Role
+    mode: SyncMode
+    role: PodRole
     index: int
     n_workers: int
     n_servers: int
@@ -215,8 +215,8 @@ class PodSpec:
                 **{
                     **raw,
                     "attempt_id": AttemptId(raw["attempt_id"]),
-                    "mode": Mode(raw["mode"]),
-                    "role": Role(raw["role"]),
+                    "mode": SyncMode(raw["mode"]),
+                    "role": PodRole(raw["role"]),
                     "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     "server_addresses": tuple(raw["server_addresses"]),
                     "worker_addresses": tuple(raw.get("worker_addresses", ())),
@@ -271,7 +271,7 @@ def _checked(text: str) -> dict[str, Any]:
 
 def _pod(raw: dict[str, Any]) -> PodPlacement:
     return PodPlacement(
-        role=Role(raw["role"]),
+        role=PodRole(raw["role"]),
         index=raw["index"],
         node=raw["node"],
         resources=Resources(**raw["resources"]),

@@ -17,7 +17,7 @@ from scheduler.models.interference.interleaving import CONTENTION, efficiency, j
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
-Group = tuple[JobSnapshot, ...]
+InterleavedGroup = tuple[JobSnapshot, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Case:
         self.rank = {job.id: i for i, job in enumerate(self.order)}
         self.n_gpus = budget.n_left()
 
-    def chosen(self) -> dict[tuple[Any, ...], list[Group]]:
+    def chosen(self) -> dict[tuple[Any, ...], list[InterleavedGroup]]:
         """1. By kind: jobs of one kind may share."""
         trial = self.budget.copy()
         queues: dict[tuple[Any, ...], list[JobSnapshot]] = {}
@@ -81,7 +81,7 @@ class _Case:
             n_chosen[kind] = upto
         return {kind: [(job,) for job in queues[kind][:n]] for kind, n in n_chosen.items() if n}
 
-    def grouped(self, groups: dict[tuple[Any, ...], list[Group]]) -> list[Group]:
+    def grouped(self, groups: dict[tuple[Any, ...], list[InterleavedGroup]]) -> list[InterleavedGroup]:
         """2. As few joinings as make them fit: those found first stand."""
         needed = sum(_size(group[0]) for many in groups.values() for group in many)
         for _ in range(self.most):
@@ -91,9 +91,9 @@ class _Case:
                 groups[kind], needed = self._joined(many, needed)
         return [group for many in groups.values() for group in many]
 
-    def without_losers(self, groups: Sequence[Group]) -> list[Group]:
+    def without_losers(self, groups: Sequence[InterleavedGroup]) -> list[InterleavedGroup]:
         """3. In order of the first of each."""
-        kept: list[Group] = []
+        kept: list[InterleavedGroup] = []
         for group in groups:
             if len(group) > 1 and self._joint_s(group) > sum(self._alone_s(job) for job in group):
                 kept += [(job,) for job in group]
@@ -101,21 +101,21 @@ class _Case:
                 kept.append(group)
         return sorted(kept, key=lambda group: min(self.rank[job.id] for job in group))
 
-    def largest_first(self, groups: Sequence[Group]) -> list[Group]:
+    def largest_first(self, groups: Sequence[InterleavedGroup]) -> list[InterleavedGroup]:
         return sorted(groups, key=lambda group: (-_size(group[0]), min(self.rank[job.id] for job in group)))
 
-    def served(self, groups: Sequence[Group]) -> list[Group]:
+    def served(self, groups: Sequence[InterleavedGroup]) -> list[InterleavedGroup]:
         """4. Those that fit, the largest first."""
         trial = self.budget.copy()
         fitting = [group for group in groups if trial.reserve(group[0], _size(group[0]))]
         return sorted(fitting, key=lambda group: -_size(group[0]))
 
-    def recalled(self, names: Sequence[Sequence[str]]) -> list[Group]:
+    def recalled(self, names: Sequence[Sequence[str]]) -> list[InterleavedGroup]:
         jobs = {job.id: job for job in (*self.view.jobs, *self.view.settled)}
         groups = (tuple(jobs[name] for name in group if name in jobs) for group in names)
         return [group for group in groups if group]
 
-    def grants(self, groups: Sequence[Group]) -> list[Grant]:
+    def grants(self, groups: Sequence[InterleavedGroup]) -> list[Grant]:
         """The host of a group is one that is where the group is to be; the others are co-located with it."""
         grants: list[Grant] = []
         deciding = set(self.rank)
@@ -135,7 +135,7 @@ class _Case:
                     grants.append(Grant(job.id, _size(job), gpu_type, self._why(job, group), colocated_with=(host.id,)))
         return grants
 
-    def _places(self, groups: Sequence[Group]) -> dict[int, GangAllocation]:
+    def _places(self, groups: Sequence[InterleavedGroup]) -> dict[int, GangAllocation]:
         """What each group keeps of the places held now: where most of its members are, if no other group keeps that."""
         claims: dict[tuple[int, GangAllocation], int] = {}
         for i, group in enumerate(groups):
@@ -154,7 +154,7 @@ class _Case:
 
     # gains
 
-    def _joined(self, groups: list[Group], needed: int) -> tuple[list[Group], int]:
+    def _joined(self, groups: list[InterleavedGroup], needed: int) -> tuple[list[InterleavedGroup], int]:
         """Pairs of groups matched by efficiency, and how many GPUs are needed after that."""
         graph = networkx.Graph()
         graph.add_nodes_from(range(len(groups)))
@@ -164,7 +164,7 @@ class _Case:
                     graph.add_edge(j, i, weight=worth)
         partner = dict(networkx.max_weight_matching(graph))
         partner |= {j: i for i, j in partner.items()}
-        joined: list[Group] = []
+        joined: list[InterleavedGroup] = []
         for i, group in enumerate(groups):
             j = partner.get(i, i)
             if j < i:
@@ -177,11 +177,11 @@ class _Case:
                 joined.append(group)
         return joined, needed
 
-    def _efficiency(self, group: Group) -> float:
+    def _efficiency(self, group: InterleavedGroup) -> float:
         stages = [s for job in group if (s := stages_of(job)) is not None]
         return efficiency(stages, self._joint_s(group)) if len(stages) == len(group) else 0.0
 
-    def _joint_s(self, group: Group) -> float:
+    def _joint_s(self, group: InterleavedGroup) -> float:
         stages = [s for job in group if (s := stages_of(job)) is not None]
         return joint_step_s(stages) * CONTENTION[len(group) - 1]
 
@@ -193,7 +193,7 @@ class _Case:
             return job.executed_gpu_s
         return self.view.speeds.remaining_s(job, _size(job)) * _size(job)
 
-    def _why(self, job: JobSnapshot, group: Group) -> tuple[Explanation, ...]:
+    def _why(self, job: JobSnapshot, group: InterleavedGroup) -> tuple[Explanation, ...]:
         if len(group) == 1:
             return (Explanation(Reason.FITS, {"n_workers": _size(job)}),)
         times = sum(self._alone_s(other) for other in group) / self._joint_s(group)

@@ -13,12 +13,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("scheduler", "mlhub", "benchmarks")
 FRAMEWORK = {"Meta", "Command", "Migration"}  # Django finds these by their names
 # Django's tables and the snapshots of the same things on the other side of a wall; the wire's words likewise.
-WALLS = {"Mode", "Node", "Rack"}
-# Names that the training runtime, the wire and the client still have twice; to be emptied.
-KNOWN = {
-    "Array", "Arrays", "Checkpoint", "Exchange", "Key", "Model", "Named", "Role", "Report", "Rows", "Value", "Values",
-    "UnavailableError",
-}  # fmt: skip
+WALLS = {"Node", "Rack"}
 
 
 def declared_names(tree: ast.Module) -> Iterator[str]:
@@ -60,7 +55,7 @@ def _is_type(value: ast.expr) -> bool:
 def test_no_two_classes_or_type_aliases_have_one_name() -> None:
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "migrations" not in path.parts]
     found = duplicates_in({str(path.relative_to(ROOT)): path.read_text() for path in paths})
-    new = {name: files for name, files in found.items() if name not in KNOWN | WALLS}
+    new = {name: files for name, files in found.items() if name not in WALLS}
     assert not new, "\n".join(f"{name}: {', '.join(files)}" for name, files in new.items())
 
 

@@ -9,11 +9,11 @@ from uuid import uuid4
 from mlhub.wire.launch import (
     AttemptId,
     LaunchSpec,
-    Mode,
     ModelSpec,
     PodPlacement,
+    PodRole,
     Resources,
-    Role,
+    SyncMode,
     TrainingSpec,
 )
 
@@ -59,13 +59,14 @@ def gang(
     """A gang whose first worker is on `node`; a second one on node-2. survives: workers but the first may be lost."""
     nodes = [node, "node-2"]
     pods = [
-        PodPlacement(Role.WORKER, i, nodes[i % 2], Resources(1, 1, memory_bytes), slots=slots) for i in range(workers)
-    ] + [PodPlacement(Role.SERVER, i, node, Resources(0, 1, memory_bytes)) for i in range(servers)]
+        PodPlacement(PodRole.WORKER, i, nodes[i % 2], Resources(1, 1, memory_bytes), slots=slots)
+        for i in range(workers)
+    ] + [PodPlacement(PodRole.SERVER, i, node, Resources(0, 1, memory_bytes)) for i in range(servers)]
     return LaunchSpec(
         attempt_id=AttemptId(str(uuid4())),
         job_id=str(uuid4()),
         attempt_number=1,
-        mode=Mode.PARAMETER_SERVER if servers else Mode.ALL_REDUCE,
+        mode=SyncMode.PARAMETER_SERVER if servers else SyncMode.ALL_REDUCE,
         pods=tuple(pods),
         inputs=(),
         dataset=None,

@@ -17,7 +17,7 @@ from mlhub.backends.local import ClusterFileError, LocalBackend, read_cluster
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_time
 from mlhub.backends.protocol import GangPhase
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import LaunchSpec, PodSpec, Role
+from mlhub.wire.launch import LaunchSpec, PodRole, PodSpec
 from tests.backends.specs import gang, program
 from tests.contract.test_backend import CLUSTER, ended, of, wait
 
@@ -36,7 +36,7 @@ def folder(backend: LocalBackend, spec: LaunchSpec) -> GangFolder:
 
 
 def shim_of(backend: LocalBackend, spec: LaunchSpec, index: int = 0) -> dict[str, int]:
-    found = read_json(folder(backend, spec).pod(Role.WORKER, index).shim)
+    found = read_json(folder(backend, spec).pod(PodRole.WORKER, index).shim)
     assert found is not None
     return found
 
@@ -62,7 +62,7 @@ def test_a_node_may_lie_elsewhere_on_this_machine(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path, read_cluster(tmp_path / "cluster.yaml"), argv=program(tmp_path))
     spec = gang(workers=2, servers=1)
     backend.launch(spec)
-    told = PodSpec.from_json((folder(backend, spec).pod(Role.WORKER, 1).path / "spec.json").read_text())
+    told = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
     assert told.master_address.startswith("127.0.0.2:")
     assert [address.rpartition(":")[0] for address in told.server_addresses] == ["127.0.0.2"]
     environments = [
@@ -121,7 +121,7 @@ def test_a_pod_sees_nothing_of_the_platforms_environment(local: LocalBackend, mo
     assert b"the platform" not in environment
     assert b"attempt-token" not in environment
     assert b"MLHUB_TOKEN_FILE=" in environment
-    secret = folder(local, spec).pod(Role.WORKER, 0).path / "token"
+    secret = folder(local, spec).pod(PodRole.WORKER, 0).path / "token"
     assert secret.stat().st_mode & 0o077 == 0
 
 
@@ -219,7 +219,7 @@ def test_a_node_that_goes_down_takes_its_gangs_and_leaves_the_inventory(local: L
 def test_output_can_be_read(local: LocalBackend) -> None:
     spec = gang()
     local.launch(spec)
-    assert wait(lambda: list(local.logs(spec.attempt_id, role=Role.WORKER, index=0))) == ["pod worker 0 runs"]
+    assert wait(lambda: list(local.logs(spec.attempt_id, role=PodRole.WORKER, index=0))) == ["pod worker 0 runs"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mlhub.client import Estimator, Model, Refused
+from mlhub.client import Estimator, Refused, TrainedModel
 from mlhub.demo.client import Person
 from mlhub.demo.client import RequestRefused as Problem
 from tests.platform import RunningPlatform, running, wait
@@ -56,7 +56,7 @@ def token(alice: Person) -> str:
 
 
 @pytest.fixture(scope="module")
-def model(platform: RunningPlatform, token: str) -> Model:
+def model(platform: RunningPlatform, token: str) -> TrainedModel:
     told: list[str] = []
     wishes: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
     found = Estimator(url=platform.url, token=token, progress=told.append, **wishes).fit(flowers(400))
@@ -64,7 +64,7 @@ def model(platform: RunningPlatform, token: str) -> Model:
     return found
 
 
-def test_fit_predict_evaluate_save_and_load_end_to_end(model: Model, token: str, tmp_path: Path) -> None:
+def test_fit_predict_evaluate_save_and_load_end_to_end(model: TrainedModel, token: str, tmp_path: Path) -> None:
     assert model.classes == ["iris", "lily", "rose"]
     asked = flowers(90, seed=1)
     truth = np.asarray(asked["species"].to_pylist())
@@ -78,14 +78,14 @@ def test_fit_predict_evaluate_save_and_load_end_to_end(model: Model, token: str,
         model.evaluate(asked.set_column(3, "species", pa.array(["tulip", "iris", "rose"] * 30)))
     assert refused.value.field == "dataset"
     model.save(tmp_path / "flowers")
-    again = Model.load(tmp_path / "flowers", token=token)
+    again = TrainedModel.load(tmp_path / "flowers", token=token)
     assert again.config["epochs"] == 12
     assert token not in (tmp_path / "flowers" / "model.json").read_text()
     assert again.evaluate(asked)["eval/accuracy"] == pytest.approx((found == truth).mean())
 
 
 def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training_said(
-    platform: RunningPlatform, alice: Person, model: Model
+    platform: RunningPlatform, alice: Person, model: TrainedModel
 ) -> None:
     trained = alice.get(f"/jobs/{model.job}")
     version = trained["dataset_version"]["id"]

@@ -18,7 +18,7 @@ from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
 from mlhub.control.enclosures import enclose
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
@@ -90,9 +90,9 @@ def test_a_launched_gang_runs_with_every_pod(backend: Backend) -> None:
     status = of(backend, spec)
     assert status is not None
     assert {(p.role, p.index, p.node) for p in status.pods} == {
-        (Role.WORKER, 0, "node-1"),
-        (Role.WORKER, 1, "node-2"),
-        (Role.SERVER, 0, "node-1"),
+        (PodRole.WORKER, 0, "node-1"),
+        (PodRole.WORKER, 1, "node-2"),
+        (PodRole.SERVER, 0, "node-1"),
     }
     assert all(p.is_running and p.exit_code is None for p in status.pods)
     assert status.started_at is not None
@@ -122,7 +122,7 @@ def test_a_stopped_gang_ends_as_stopped_and_is_shown_until_it_is_dropped(backend
     backend.launch(spec)
     wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
     if isinstance(backend, LocalBackend):  # real programs, which say so once they have installed their signal handler
-        wait(lambda: all(list(backend.logs(spec.attempt_id, role=Role.WORKER, index=i)) for i in range(2)))
+        wait(lambda: all(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=i)) for i in range(2)))
     else:
         time.sleep(0.3)
     backend.stop(spec.attempt_id, grace_s=10)
@@ -146,7 +146,7 @@ def test_launching_an_attempt_that_has_ended_does_not_start_it_again(backend: Ba
 
 def test_unknown_attempts_are_ignored(backend: Backend) -> None:
     backend.stop(AttemptId("nobody"), grace_s=0)
-    assert list(backend.logs(AttemptId("nobody"), role=Role.WORKER, index=0)) == []
+    assert list(backend.logs(AttemptId("nobody"), role=PodRole.WORKER, index=0)) == []
 
 
 def test_every_node_is_in_the_inventory(backend: Backend) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mlhub.control.launch_specs import data_plane_of
-from mlhub.wire.launch import DataPlane, PodPlacement, Resources, Role
+from mlhub.wire.launch import DataPlane, PodPlacement, PodRole, Resources
 
 SIZE = Resources(gpus=1, cpus=1.0, memory_bytes=1)
 
@@ -25,5 +25,5 @@ def test_the_cluster_decides_who_speaks_encrypted(
     setting: str, nodes: list[str], plane: DataPlane, settings: Any
 ) -> None:
     settings.DATA_PLANE = setting
-    pods = tuple(PodPlacement(Role.WORKER, i, node, SIZE) for i, node in enumerate(nodes))
+    pods = tuple(PodPlacement(PodRole.WORKER, i, node, SIZE) for i, node in enumerate(nodes))
     assert data_plane_of(pods) is plane

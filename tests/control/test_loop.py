@@ -13,7 +13,7 @@ from mlhub.jobs import actions, attempts
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.tenants.actions import set_quota
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 from scheduler import decide, policy_named
 from scheduler.api.memory import RoundMemory
 from scheduler.api.records import plan_to_json, snapshot_from_json
@@ -88,9 +88,9 @@ def test_pinned_modes_are_kept(world: World) -> None:
     reduce = world.job(mode="all_reduce", max_workers=1)
     world.round()
     modes = {launch.job_id: launch for launch in world.backend.launches}
-    assert modes[str(servers.id)].mode is Mode.PARAMETER_SERVER
+    assert modes[str(servers.id)].mode is SyncMode.PARAMETER_SERVER
     assert len(modes[str(servers.id)].servers) >= 1
-    assert modes[str(reduce.id)].mode is Mode.ALL_REDUCE
+    assert modes[str(reduce.id)].mode is SyncMode.ALL_REDUCE
     assert not modes[str(reduce.id)].servers
 
 

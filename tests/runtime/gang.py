@@ -24,11 +24,11 @@ from mlhub.wire.launch import (
     DataPlane,
     DatasetSpec,
     Input,
-    Mode,
     ModelSpec,
+    PodRole,
     PodSpec,
     PredictionSpec,
-    Role,
+    SyncMode,
     TrainingSpec,
 )
 from tests.runtime.processes import TrainerProcess
@@ -67,15 +67,15 @@ class Gang:
     attempt: int = 0
     processes: dict[str, TrainerProcess | subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
+    def start(self, mode: SyncMode = SyncMode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
         self.attempt += 1
         self.processes = {}
         spec = self.spec(mode, n_workers=n_workers, n_servers=n_servers)
-        for role, n in ((Role.SERVER, n_servers), (Role.WORKER, n_workers)):
+        for role, n in ((PodRole.SERVER, n_servers), (PodRole.WORKER, n_workers)):
             for index in range(n):
                 self._spawn(replace(spec, role=role, index=index), self._files())
 
-    def spec(self, mode: Mode = Mode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> PodSpec:
+    def spec(self, mode: SyncMode = SyncMode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> PodSpec:
         """Worker 0's."""
         ports = free_ports(1 + n_servers)
         schema = self.schema or readers.inspect(self.format, self.dataset, self.options).schema
@@ -85,7 +85,7 @@ class Gang:
             job_id="job",
             attempt_number=self.attempt,
             mode=mode,
-            role=Role.WORKER,
+            role=PodRole.WORKER,
             index=0,
             n_workers=n_workers,
             n_servers=n_servers,
@@ -130,7 +130,7 @@ class Gang:
             names.WORK_DIR: str(work),
             names.API_URL: "http://127.0.0.1:1",
         }
-        if spec.role is Role.WORKER:
+        if spec.role is PodRole.WORKER:
             host, _, port = spec.master_address.rpartition(":")
             environment |= {names.RANK: str(spec.index), names.WORLD_SIZE: str(spec.n_workers)}
             environment |= {names.LOCAL_RANK: "0", names.MASTER_ADDR: host, names.MASTER_PORT: port}

@@ -17,7 +17,7 @@ from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPlan
 from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.runtime.strategies.toolkit.process_group import ProcessGroupStrategy
-from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+from mlhub.wire.launch import AttemptId, ModelSpec, PodRole, PodSpec, SyncMode, TrainingSpec
 
 
 class Point(nn.Module):
@@ -80,7 +80,7 @@ def together(
 def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path, store: dist.Store) -> Any:
     spec = parse(strategy)
     told = PodSpec(
-        attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=Mode.ALL_REDUCE, role=Role.WORKER,
+        attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.ALL_REDUCE, role=PodRole.WORKER,
         index=rank, n_workers=n_workers, n_servers=0, master_address="127.0.0.1:1", server_addresses=(), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"),
         training=TrainingSpec(1, 1, strategy=dict(strategy)), checkpoint_uri=folder.as_uri(), start_timeout_s=20,

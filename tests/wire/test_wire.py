@@ -15,18 +15,18 @@ from mlhub.wire.launch import (
     DatasetSpec,
     Input,
     LaunchSpec,
-    Mode,
     ModelSpec,
     PodPlacement,
+    PodRole,
     PodSpec,
     Resources,
-    Role,
+    SyncMode,
     TrainingSpec,
 )
 
 WORKER = st.builds(
     PodPlacement,
-    role=st.just(Role.WORKER),
+    role=st.just(PodRole.WORKER),
     index=st.integers(0, 7),
     node=st.text(min_size=1, max_size=8),
     resources=st.builds(Resources, gpus=st.integers(0, 8), cpus=st.floats(0.1, 64), memory_bytes=st.integers(0, 2**40)),
@@ -37,7 +37,7 @@ SPEC = st.builds(
     attempt_id=st.uuids().map(lambda u: AttemptId(str(u))),
     job_id=st.uuids().map(str),
     attempt_number=st.integers(1, 99),
-    mode=st.sampled_from(Mode),
+    mode=st.sampled_from(SyncMode),
     pods=st.lists(WORKER, min_size=1, max_size=4).map(tuple),
     inputs=st.lists(st.builds(Input, name=st.text(), sha256=st.text(), size_bytes=st.integers(0), uri=st.text())).map(
         tuple

@@ -43,7 +43,7 @@ from mlhub.backends.protocol import (
     NodeStatus,
 )
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class KubernetesBackend:
             for name, node in sorted(self._nodes_by_name().items())
         ]
 
-    def logs(self, attempt_id: AttemptId, *, role: Role, index: int, since: datetime | None = None) -> Iterator[str]:
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
         _, pods = self._find(attempt_id)
         pod = by_member(pods).get((role, index))
         if pod is None:

@@ -9,7 +9,7 @@ from mlhub.backends.kubernetes.gpus import GpuOffer, Way
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.wire import environment
-from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
+from mlhub.wire.launch import LaunchSpec, PodPlacement, PodRole
 
 PREPARE, MAIN = "prepare", "main"
 USER = 10001
@@ -57,7 +57,7 @@ def main_container(
     """offer: the GPUs of its node; None where slots are shares of the CPUs."""
     variables = _own_variables(spec, placement, options)
     variables[environment.SERVER_ADDRESSES] = ",".join(names.server_addresses(spec, gang))
-    if placement.role is Role.WORKER:
+    if placement.role is PodRole.WORKER:
         host, _, port = names.master_address(gang).rpartition(":")
         variables |= {
             environment.RANK: str(placement.index),

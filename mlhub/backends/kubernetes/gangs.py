@@ -19,7 +19,7 @@ from mlhub.backends.kubernetes.problems import (
 )
 from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, Role
+from mlhub.wire.launch import AttemptId, PodRole
 
 FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
 SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
@@ -48,7 +48,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class PodMember:
-    role: Role
+    role: PodRole
     index: int
     node: str
 
@@ -86,7 +86,7 @@ class Record:
             created_at=created_at,
             launched_at=when(annotations.get(names.LAUNCHED)),
             start_timeout_s=gang["start_timeout_s"],
-            members=tuple(PodMember(Role(role), index, node) for role, index, node in gang["pods"]),
+            members=tuple(PodMember(PodRole(role), index, node) for role, index, node in gang["pods"]),
             stop=Stop.from_json(annotations[names.STOP]) if names.STOP in annotations else None,
             survives_lost_workers=gang.get("survives_lost_workers", False),
         )
@@ -127,7 +127,7 @@ def vanished(member: PodMember, *, lost_node: str | None, now: datetime) -> Endi
 
 def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> GangState:
     """The gang's status, and whether the rest must be asked to leave: a pod failed, only servers are left, no start."""
-    workers = [p for p in pods if p.member.role is Role.WORKER]
+    workers = [p for p in pods if p.member.role is PodRole.WORKER]
     has_ended = all(p.ending is not None for p in pods)
     lost = [p for p in workers if record.survives_lost_workers and p.member.index > 0 and p.has_failed]
     done = all(p.ending is not None and (p.ending.code == 0 or p in lost) for p in workers)
@@ -216,7 +216,7 @@ def is_record(service: Object) -> bool:
 
 def is_member(pod: Object) -> bool:
     labels = pod["metadata"]["labels"]
-    return labels.get(names.ROLE) in tuple(Role) and labels.get(names.INDEX, "").isdigit()
+    return labels.get(names.ROLE) in tuple(PodRole) and labels.get(names.INDEX, "").isdigit()
 
 
 def by_member(pods: Sequence[Object]) -> Mapping[tuple[str, int], Object]:

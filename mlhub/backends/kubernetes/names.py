@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlhub.wire.launch import AttemptId, LaunchSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 
 ATTEMPT = "mlhub.dev/attempt"
 ROLE = "mlhub.dev/role"
@@ -40,10 +40,10 @@ class GangNames:
     namespace: str
     name: str
 
-    def pod(self, role: Role, index: int) -> str:
+    def pod(self, role: PodRole, index: int) -> str:
         return f"{self.name}-{role}-{index}"
 
-    def host(self, role: Role, index: int) -> str:
+    def host(self, role: PodRole, index: int) -> str:
         """The pod's stable name, through the gang's headless service."""
         return f"{self.pod(role, index)}.{self.name}.{self.namespace}.svc"
 
@@ -93,11 +93,11 @@ def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
 
 
 def server_addresses(spec: LaunchSpec, gang: GangNames) -> tuple[str, ...]:
-    return tuple(f"{gang.host(Role.SERVER, p.index)}:{SERVER_PORT}" for p in spec.servers)
+    return tuple(f"{gang.host(PodRole.SERVER, p.index)}:{SERVER_PORT}" for p in spec.servers)
 
 
 def master_address(gang: GangNames) -> str:
-    return f"{gang.host(Role.WORKER, 0)}:{MASTER_PORT}"
+    return f"{gang.host(PodRole.WORKER, 0)}:{MASTER_PORT}"
 
 
 def barrier_addresses(spec: LaunchSpec, gang: GangNames) -> dict[str, str]:

@@ -23,7 +23,7 @@ from mlhub.backends.local.gangs import gang_status
 from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodSpec, Role
+from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodRole, PodSpec
 
 PROJECT = Path(__file__).resolve().parents[3]
 SHIM_START_S = 20.0
@@ -128,7 +128,7 @@ class LocalBackend:
         self,
         attempt_id: AttemptId,
         *,
-        role: Role,
+        role: PodRole,
         index: int,
         since: datetime | None = None,  # noqa: ARG002
     ) -> Iterator[str]:
@@ -239,7 +239,7 @@ def _environment(
         names.JOB_ID: spec.job_id,
         names.SERVER_ADDRESSES: ",".join(told.server_addresses),
     }
-    if pod.role is Role.WORKER:
+    if pod.role is PodRole.WORKER:
         variables |= {
             names.RANK: str(pod.index),
             names.LOCAL_RANK: "0",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlhub.wire.launch import AttemptId, Role
+from mlhub.wire.launch import AttemptId, PodRole
 
 
 def write_json(path: Path, value: Any, *, mode: int = 0o644) -> None:
@@ -48,7 +48,7 @@ def is_alive(pid: int, started: int) -> bool:
 @dataclass(frozen=True)
 class PodFolder:
     path: Path
-    role: Role
+    role: PodRole
     index: int
 
     @property
@@ -84,7 +84,7 @@ class GangFolder:
     def stop(self) -> Path:
         return self.path / "stop.json"
 
-    def pod(self, role: Role, index: int) -> PodFolder:
+    def pod(self, role: PodRole, index: int) -> PodFolder:
         return PodFolder(self.path / f"{role}-{index}", role, index)
 
     def ask_to_stop(self, *, grace_s: float, why: str) -> None:

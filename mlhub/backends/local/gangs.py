@@ -13,7 +13,7 @@ from typing import Any
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json
 from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
 from mlhub.wire.exits import Cause, cause_of
-from mlhub.wire.launch import LaunchSpec, PodPlacement, Role
+from mlhub.wire.launch import LaunchSpec, PodPlacement, PodRole
 
 FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
 SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
@@ -53,7 +53,7 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
     """The gang's status; asks the rest to leave when a pod has failed, or when only servers are left."""
     pods = [pod_state(folder.pod(p.role, p.index), p) for p in launch.pods]
     stop = read_json(folder.stop)
-    workers = [p for p in pods if p.placement.role is Role.WORKER]
+    workers = [p for p in pods if p.placement.role is PodRole.WORKER]
     all_ended = all(p.exit is not None for p in pods)
     lost = [p for p in workers if launch.survives_lost_workers and p.placement.index > 0 and p.has_failed]
     done = all(p.exit is not None and (p.exit["code"] == 0 or p in lost) for p in workers)

@@ -18,7 +18,7 @@ from mlhub.core.problems import problem, problem_of
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from mlhub.core.api.operations import Operation
+    from mlhub.core.api.operations import ApiOperation
 
 
 class StrictRequests(MiddlewareMixin):
@@ -50,7 +50,7 @@ class StrictRequests(MiddlewareMixin):
         return None
 
 
-def _check_query(request: HttpRequest, operation: Operation) -> None:
+def _check_query(request: HttpRequest, operation: ApiOperation) -> None:
     for name, values in request.GET.lists():
         if name not in operation.query_names:
             raise InvalidQueryError(unknown_name("query parameter", name, operation.query_names), field=shown(name))

@@ -15,30 +15,30 @@ UNDESCRIBED = {"/api/v1/schema": frozenset({"format", "lang", "version"}), "/api
 
 
 @dataclass(frozen=True)
-class Operation:
+class ApiOperation:
     """query_names: the declared query parameters. has_body: whether a request body is declared."""
 
     query_names: frozenset[str]
     has_body: bool
 
 
-def operation_of(route: str, method: str) -> Operation | None:
+def operation_of(route: str, method: str) -> ApiOperation | None:
     """The operation of a resolved Django route; HEAD and OPTIONS count as GET. None where the route has no such method.
 
     route: as ResolverMatch.route says it, such as "api/v1/jobs/<uuid:id>".
     """
     path = "/" + CONVERTER.sub(r"{\1}", route)
     if path in UNDESCRIBED:
-        return Operation(UNDESCRIBED[path], has_body=False)
+        return ApiOperation(UNDESCRIBED[path], has_body=False)
     return _operations().get((path, "get" if method in ("HEAD", "OPTIONS") else method.lower()))
 
 
 @cache
-def _operations() -> dict[tuple[str, str], Operation]:
+def _operations() -> dict[tuple[str, str], ApiOperation]:
     """Made once a process, on the first request that needs it (about 0.4 s)."""
     paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
     return {
-        (path, method): Operation(
+        (path, method): ApiOperation(
             frozenset(p["name"] for p in item[method].get("parameters", ()) if p["in"] == "query"),
             has_body="requestBody" in item[method],
         )

@@ -33,7 +33,7 @@ _NAME = re.compile(r"attempt-(\d+)-step-(\d+)")
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class StepCheckpoint:
     folder: Path
     attempt: int
     step: int
@@ -111,7 +111,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     _sync(path)
 
 
-def complete(folder: Path, *, step: int, attempt: int) -> Checkpoint:
+def complete(folder: Path, *, step: int, attempt: int) -> StepCheckpoint:
     """Writes the manifest, which completes the checkpoint, and removes the oldest ones beyond N_KEPT."""
     files = {p.name: {"sha256": _sha256(p), "size_bytes": p.stat().st_size} for p in sorted(folder.iterdir())}
     manifest = {"step": step, "attempt": attempt, "at": time.time(), "files": files}
@@ -122,10 +122,10 @@ def complete(folder: Path, *, step: int, attempt: int) -> Checkpoint:
     _sync(folder)
     for old in _listed(folder.parent)[N_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
-    return Checkpoint(folder, attempt, step, files)
+    return StepCheckpoint(folder, attempt, step, files)
 
 
-def latest(root: Path, *, before_attempt: int | None = None) -> Checkpoint | None:
+def latest(root: Path, *, before_attempt: int | None = None) -> StepCheckpoint | None:
     """The newest checkpoint that is whole: every file has the hash of the manifest. None when there is none."""
     for folder in _listed(root):
         found = _read(folder)
@@ -144,13 +144,13 @@ def _listed(root: Path) -> list[Path]:
     return [path for *_, path in sorted(found, reverse=True)]
 
 
-def _read(folder: Path) -> Checkpoint | None:
+def _read(folder: Path) -> StepCheckpoint | None:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         files = manifest["files"]
         if any(_sha256(folder / name) != file["sha256"] for name, file in files.items()):
             return None
-        return Checkpoint(folder, int(manifest["attempt"]), int(manifest["step"]), files)
+        return StepCheckpoint(folder, int(manifest["attempt"]), int(manifest["step"]), files)
     except (OSError, ValueError, KeyError):
         return None
 

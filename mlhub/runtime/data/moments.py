@@ -13,7 +13,7 @@ from mlhub.runtime.data.sampling import split
 from mlhub.wire.launch import TrainingSpec
 
 MAX_COLUMNS = 4096  # wider inputs have one mean for all values
-Array = NDArray[Any]
+MomentArray = NDArray[Any]
 
 
 class Moments:
@@ -23,17 +23,17 @@ class Moments:
     Source: Chan, Golub, LeVeque (1979), pairwise.
     """
 
-    def __init__(self, input_shape: Sequence[int], is_trained: Array) -> None:
+    def __init__(self, input_shape: Sequence[int], is_trained: MomentArray) -> None:
         """is_trained: whether each example counts, in the order in which they will be added."""
         n_dims = len(input_shape)
         is_each = n_dims == 3 or (n_dims == 1 and input_shape[0] <= MAX_COLUMNS)
         self._axes = (0, *range(2, n_dims + 1)) if is_each else tuple(range(n_dims + 1))
         self._is_trained = is_trained
         self._seen, self._n = 0, 0.0
-        self._mean: Array = np.zeros(())
-        self._squares: Array = np.zeros(())
+        self._mean: MomentArray = np.zeros(())
+        self._squares: MomentArray = np.zeros(())
 
-    def add(self, inputs: Array) -> None:
+    def add(self, inputs: MomentArray) -> None:
         """Adds the next examples, in the order of the dataset."""
         own = inputs[self._is_trained[self._seen : self._seen + len(inputs)]]
         self._seen += len(inputs)
@@ -56,7 +56,7 @@ class Moments:
         return {"input_mean": np.ravel(self._mean / scale).tolist(), "input_std": np.ravel(std / scale).tolist()}
 
 
-def training_mask(n_examples: int, *, n_held_out: int) -> Array:
+def training_mask(n_examples: int, *, n_held_out: int) -> MomentArray:
     """Whether each example is trained on, shape (n_examples,), bool.
 
     n_held_out: the last examples, when the dataset has a test part of its own; 0: those that the runtime holds out.
@@ -69,6 +69,6 @@ def training_mask(n_examples: int, *, n_held_out: int) -> Array:
     return found
 
 
-def broadcastable(values: Sequence[float], n_dims: int) -> Array:
+def broadcastable(values: Sequence[float], n_dims: int) -> MomentArray:
     """Reshapes values, one a column or channel, so that they broadcast over a batch of n_dims dimensions."""
     return np.asarray(values, dtype=np.float32).reshape([-1 if axis == 1 else 1 for axis in range(n_dims)])

@@ -22,10 +22,10 @@ HYPERPARAMETERS: dict[str, Any] = {
     "input_shift": None,
     "reverse_channels": False,
 }
-Values = Mapping[str, Any]
+AdaptationValues = Mapping[str, Any]
 
 
-def fitted(blueprint: Blueprint, values: Values) -> nn.Module:
+def fitted(blueprint: Blueprint, values: AdaptationValues) -> nn.Module:
     """The model that a job trains. values: its hyperparameters and the facts of its dataset (contract.settings).
 
     Raises BadInputError where the model does not fit the dataset, with the hyperparameter that helps.
@@ -55,13 +55,13 @@ def fitted(blueprint: Blueprint, values: Values) -> nn.Module:
 _PREPARED, _ROW = "prepared input", "row of outputs"
 
 
-def _wanted_width(values: Values) -> int | None:
+def _wanted_width(values: AdaptationValues) -> int | None:
     if values.get("task") == "classification":
         return int(values["n_classes"])
     return 1 if values.get("task") == "regression" else None
 
 
-def _before(blueprint: Blueprint, values: Values, shape: Sequence[int]) -> list[nn.Module]:
+def _before(blueprint: Blueprint, values: AdaptationValues, shape: Sequence[int]) -> list[nn.Module]:
     """What inputs go through before the model's first layer."""
     found: list[nn.Module] = []
     scale, shift = values.get("input_scale"), values.get("input_shift")

@@ -15,10 +15,10 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.importers import adaptation, detection
 from mlhub.runtime.importers.graph import Blueprint, module_of, refused
 
-Reader = Callable[..., Blueprint]
+ModelReader = Callable[..., Blueprint]
 
 
-def imported_by(readers: Mapping[str, Reader], code: Path, *, entry: str) -> ModuleType | None:
+def imported_by(readers: Mapping[str, ModelReader], code: Path, *, entry: str) -> ModuleType | None:
     """code: the unpacked upload. None when nothing in it is a model of the readers' formats.
 
     Raises BadInputError for one that cannot be imported, naming the layer and the remedy.
@@ -31,7 +31,7 @@ def imported_by(readers: Mapping[str, Reader], code: Path, *, entry: str) -> Mod
     return _module(entry, blueprint)
 
 
-def _read(reader: Reader, files: tuple[Path, ...]) -> Blueprint:
+def _read(reader: ModelReader, files: tuple[Path, ...]) -> Blueprint:
     """Damaged files make parsers fail in many ways; all of them are the file's fault."""
     try:
         return reader(*files)

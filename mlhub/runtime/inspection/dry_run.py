@@ -23,7 +23,7 @@ from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
 from mlhub.runtime.strategies.feasibility import possible_workers
-from mlhub.wire.launch import Mode, PodSpec
+from mlhub.wire.launch import PodSpec, SyncMode
 
 SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
 N_REPEATS = 3
@@ -141,7 +141,7 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
 def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
     """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses: where MLHub may choose,
     it then chooses all-reduce."""
-    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is Mode.PARAMETER_SERVER
+    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is SyncMode.PARAMETER_SERVER
 
 
 def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:

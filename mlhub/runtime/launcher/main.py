@@ -21,7 +21,7 @@ from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import Role
+from mlhub.wire.launch import PodRole
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -108,7 +108,7 @@ class Launcher:
 
     def _watch(self, *, is_script: bool) -> Watchdog | None:
         """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog."""
-        if self.pod.spec.role is not Role.WORKER or (is_script and not self.pod.is_reporter):
+        if self.pod.spec.role is not PodRole.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
         watch = (

@@ -21,7 +21,7 @@ from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Input, LaunchSpec, PodSpec, Role
+from mlhub.wire.launch import Input, LaunchSpec, PodRole, PodSpec
 
 SCRIPT_PORT = 29600  # where a script of a worker may listen: every pod has an address of its own
 
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         launch = LaunchSpec.from_json((asked.gang / "launch.json").read_text())
         addresses = json.loads((asked.gang / "addresses.json").read_text())
-        me = (Role(os.environ[names.ROLE]), int(os.environ[names.INDEX]))
+        me = (PodRole(os.environ[names.ROLE]), int(os.environ[names.INDEX]))
         placement = next(p for p in launch.pods if (p.role, p.index) == me)
         token = Path(os.environ[names.TOKEN_PATH]).read_text().strip()
         secret = bytes.fromhex(Path(os.environ[names.SECRET_PATH]).read_text().strip())
@@ -86,7 +86,7 @@ def _unfold(launch: LaunchSpec, inputs: tuple[Input, ...]) -> None:
     """A large dataset becomes arrays to map, here: the pod itself may not write into a folder that others read."""
     dataset = launch.dataset
     found = {item.name: item for item in inputs if item.uri.startswith("file:")}
-    if dataset is None or dataset.files[0] not in found or os.environ[names.ROLE] != Role.WORKER:
+    if dataset is None or dataset.files[0] not in found or os.environ[names.ROLE] != PodRole.WORKER:
         return
     from mlhub.runtime.data import readers
 

@@ -35,24 +35,24 @@ from mlhub.runtime.optional import IMPORTERS, optional_parts
 from mlhub.wire.launch import ModelSpec
 
 OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
-Values = Mapping[str, Any]
+HyperparameterValues = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Contract:
     build_model: Callable[[dict[str, Any]], nn.Module]
     loss: Callable[[Any, Tensor], Tensor]
-    metrics: Callable[[Any, Tensor], Values]
+    metrics: Callable[[Any, Tensor], HyperparameterValues]
     build_optimizer: Callable[[nn.Module, dict[str, Any]], torch.optim.Optimizer]
     preprocess: Callable[[Tensor], Any]
-    declared: Values = field(default_factory=dict)
+    declared: HyperparameterValues = field(default_factory=dict)
     has_usual_loss: bool = True
     answers: Callable[[Tensor], Tensor] = field(
         default=lambda outputs: outputs
     )  # in the unit of a regression's targets
     begins_trained: bool = False  # with weights from elsewhere
 
-    def settings(self, hyperparameters: Values, facts: Values) -> dict[str, Any]:
+    def settings(self, hyperparameters: HyperparameterValues, facts: HyperparameterValues) -> dict[str, Any]:
         """What build_model is given: facts of the dataset (input_shape, n_classes ...), then the model's own defaults,
         then what the user gave. Raises BadInputError for what the model does not know."""
         check_declared(hyperparameters, self.declared)
@@ -60,7 +60,7 @@ class Contract:
 
 
 def load_contract(
-    model: ModelSpec, package: Path | None, *, code: Path, facts: Values, standardise: bool = True
+    model: ModelSpec, package: Path | None, *, code: Path, facts: HyperparameterValues, standardise: bool = True
 ) -> Contract:
     """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
     standardise: whether inputs and targets are standardised, unless the package defines its own.
@@ -181,7 +181,7 @@ def _no_loss(outputs: Any, targets: Tensor) -> Tensor:  # noqa: ARG001 (the cont
     raise BadInputError("The dataset has no known task.", field="loss", remedy="Define loss in your package.")
 
 
-def _no_metrics(outputs: Any, targets: Tensor) -> Values:  # noqa: ARG001 (the contract's signature)
+def _no_metrics(outputs: Any, targets: Tensor) -> HyperparameterValues:  # noqa: ARG001 (the contract's signature)
     return {}
 
 
@@ -193,7 +193,7 @@ def _language_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
 
 
-def _classification_metrics(outputs: Tensor, targets: Tensor) -> Values:
+def _classification_metrics(outputs: Tensor, targets: Tensor) -> HyperparameterValues:
     return {"accuracy": (outputs.argmax(-1) == targets).float().mean()}
 
 
@@ -201,7 +201,7 @@ _LOSSES: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "classification": _classification_loss,
     "language_modelling": _language_loss,
 }
-_METRICS: dict[str, Callable[[Any, Tensor], Values]] = {
+_METRICS: dict[str, Callable[[Any, Tensor], HyperparameterValues]] = {
     "classification": _classification_metrics,
     "language_modelling": _classification_metrics,
 }

@@ -17,7 +17,7 @@ from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.ensemble import EnsembleModel, first_member, further_members
 from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH, add_to_sums
 
-Arrays = dict[str, NDArray[Any]]
+OutputArrays = dict[str, NDArray[Any]]
 Batches = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
 PREDICTION, PROBABILITIES, OUTPUT = "prediction", "probabilities", "output"
 
@@ -55,14 +55,14 @@ class Inference:
             members = [first, *({name: value.to(self.device) for name, value in other.items()} for other in others)]
             self._predict = EnsembleModel(self.model, members, votes=self._combine == "vote")
 
-    def predictions(self, rows: NDArray[np.int64]) -> Arrays:
+    def predictions(self, rows: NDArray[np.int64]) -> OutputArrays:
         """Returns prediction (n,), the index of a class or a number, and probabilities (n, classes); or the raw output.
 
         Raises BadInputError for outputs that are no tensor with a row for each example.
         """
         return self._joined(rows, lambda inputs: self._readable(self._predict(inputs), len(inputs)))
 
-    def features(self, rows: NDArray[np.int64], layers: tuple[str, ...]) -> Arrays:
+    def features(self, rows: NDArray[np.int64], layers: tuple[str, ...]) -> OutputArrays:
         """Returns the layers' outputs (n, ...) by name. Raises BadInputError for a layer that does not exist."""
         captured: dict[str, Tensor] = {}
         modules = dict(self.model.named_modules())
@@ -81,7 +81,7 @@ class Inference:
 
             return hook
 
-        def found(inputs: Any) -> Arrays:
+        def found(inputs: Any) -> OutputArrays:
             captured.clear()
             self.model(inputs)
             for name in layers:
@@ -106,7 +106,7 @@ class Inference:
                 add_to_sums(sums, self.contract, self._predict(inputs), targets.to(self.device))
         return sums
 
-    def _joined(self, rows: NDArray[np.int64], found: Callable[[Any], Arrays]) -> Arrays:
+    def _joined(self, rows: NDArray[np.int64], found: Callable[[Any], OutputArrays]) -> OutputArrays:
         with torch.no_grad():
             parts = [found(inputs) for inputs, _ in self._prepared(rows)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -117,7 +117,7 @@ class Inference:
             inputs, targets = self._batches(rows[start : start + EVALUATION_BATCH])
             yield self.contract.preprocess(inputs.to(self.device)), targets
 
-    def _readable(self, outputs: Any, n: int) -> Arrays:
+    def _readable(self, outputs: Any, n: int) -> OutputArrays:
         task, n_classes = self.facts.get("task"), int(self.facts.get("n_classes") or 0)
         if task == "classification" and _has_shape(outputs, n) and outputs.dim() == 2 and outputs.shape[1] >= n_classes:
             probabilities = torch.softmax(outputs[:, :n_classes].float(), -1)

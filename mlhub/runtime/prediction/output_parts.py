@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = Mapping[str, NDArray[Any]]
+PartArrays = Mapping[str, NDArray[Any]]
 
 
 class OutputParts:
@@ -30,7 +30,7 @@ class OutputParts:
     def has(self, index: int) -> bool:
         return self._path(index).exists()
 
-    def write(self, index: int, arrays: Arrays) -> None:
+    def write(self, index: int, arrays: PartArrays) -> None:
         aside = self._folder / f"{self._writer}.tmp"
         with aside.open("wb") as file:
             save_arrays(file, arrays)
@@ -48,7 +48,7 @@ class OutputParts:
         return self._folder / f"part-{index:09}.npz"
 
 
-def save_arrays(file: BinaryIO, arrays: Arrays) -> None:
+def save_arrays(file: BinaryIO, arrays: PartArrays) -> None:
     """As numpy.savez does, whatever the arrays are called."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():

@@ -21,7 +21,7 @@ from mlhub.runtime.model.user_code import tried
 from mlhub.runtime.prediction.inference import Inference
 from mlhub.wire.launch import PodSpec, PredictionSpec
 
-Rows = NDArray[np.int64]
+RowNames = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class PredictionJob:
 
     asked: PredictionSpec
     answers: Inference
-    rows: Rows
+    rows: RowNames
     batch_size: int
 
     @property
     def n_parts(self) -> int:
         return math.ceil(len(self.rows) / self.batch_size)
 
-    def part(self, index: int) -> Rows:
+    def part(self, index: int) -> RowNames:
         return self.rows[index * self.batch_size : (index + 1) * self.batch_size]
 
 
@@ -72,7 +72,7 @@ def open_prediction_job(
     return PredictionJob(asked, answers, rows, training.batch_size)
 
 
-def _rows(n: int, n_held_out: int, spec: PodSpec) -> Rows:
+def _rows(n: int, n_held_out: int, spec: PodSpec) -> RowNames:
     """The indices of all examples, or of those that training holds out of such a dataset."""
     assert spec.prediction is not None
     if spec.prediction.examples == "all":

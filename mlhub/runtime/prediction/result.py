@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from mlhub.runtime.prediction.inference import PREDICTION, PROBABILITIES
 from mlhub.runtime.prediction.output_parts import OutputParts, save_arrays
-from mlhub.runtime.prediction.prediction_job import Rows
+from mlhub.runtime.prediction.prediction_job import RowNames
 
 ROW, FILE, CLASSES = "row", "file", "classes"
-Arrays = Mapping[str, NDArray[Any]]
+ResultArrays = Mapping[str, NDArray[Any]]
 
 
 def write_result(
-    path: Path, parts: OutputParts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
+    path: Path, parts: OutputParts, rows: RowNames, *, classes: Sequence[Any] | None, names: Sequence[str] | None
 ) -> None:
     """Writes the file. path: its suffix gives the format. rows: indices of the examples, in the order of the parts.
 
@@ -47,7 +47,7 @@ def write_result(
 
 
 def _write_npz(
-    path: Path, parts: OutputParts, rows: Rows, *, classes: Sequence[Any] | None, names: Sequence[str] | None
+    path: Path, parts: OutputParts, rows: RowNames, *, classes: Sequence[Any] | None, names: Sequence[str] | None
 ) -> None:
     all_parts = list(parts.read())
     joined = {name: np.concatenate([part[name] for part in all_parts]) for name in all_parts[0]}
@@ -61,11 +61,11 @@ def _write_npz(
         save_arrays(file, {ROW: rows, **joined})
 
 
-def _named(rows: Rows, names: Sequence[str] | None) -> dict[str, Any]:
+def _named(rows: RowNames, names: Sequence[str] | None) -> dict[str, Any]:
     return {} if names is None else {FILE: pa.array([names[row] for row in rows], pa.string())}
 
 
-def _columns(part: Arrays, classes: Sequence[Any] | None) -> dict[str, Any]:
+def _columns(part: ResultArrays, classes: Sequence[Any] | None) -> dict[str, Any]:
     """The columns of a part; arrays of more dimensions become lists of numbers."""
     columns: dict[str, Any] = {}
     for name, array in part.items():

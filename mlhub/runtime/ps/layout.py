@@ -33,7 +33,7 @@ def optimizer_class(name: str) -> type[torch.optim.Optimizer] | None:
 
 
 @dataclass(frozen=True)
-class Segment:
+class ParameterSegment:
     """Elements [start, start + length) of a parameter, at offset in the shard; group: which of the optimiser's."""
 
     parameter: str
@@ -49,7 +49,7 @@ class ShardPlan:
 
     size: int  # elements
     n_workers: int
-    segments: tuple[Segment, ...]
+    segments: tuple[ParameterSegment, ...]
     optimizer: str
     options: tuple[Mapping[str, Any], ...]
     resume_from: str | None = None  # folder of a checkpoint
@@ -65,7 +65,7 @@ class ShardPlan:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> ShardPlan:
         """Raises TypeError, KeyError or ValueError for anything else than a plan."""
-        segments = tuple(Segment(**segment) for segment in raw["segments"])
+        segments = tuple(ParameterSegment(**segment) for segment in raw["segments"])
         tables = tuple(EmbeddingTablePlan(**table) for table in raw["tables"])
         plan = cls(**{**raw, "segments": segments, "options": tuple(raw["options"]), "tables": tables})
         if plan.optimizer not in ELEMENTWISE:
@@ -158,7 +158,7 @@ def plan_shards(
         for name, at, length, group in places:
             first, last = max(at, begin), min(at + length, end)
             if first < last:
-                segments.append(Segment(name, first - at, last - first, first - begin, group))
+                segments.append(ParameterSegment(name, first - at, last - first, first - begin, group))
         size = end - begin
         plans.append(ShardPlan(size, n_workers, tuple(segments), kind, options, resume_from, **more))
     return plans

@@ -12,7 +12,7 @@ import sys
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.socket_folder import short_temporary_folder
-from mlhub.wire.launch import Role
+from mlhub.wire.launch import PodRole
 
 
 def main() -> int:
@@ -22,7 +22,7 @@ def main() -> int:
     pod = Pod.from_environment()
     reporter = Reporter(pod.reports)
     with short_temporary_folder():
-        if pod.spec.role is Role.SERVER:
+        if pod.spec.role is PodRole.SERVER:
             from mlhub.runtime.roles.server import run_server
 
             return run_server(pod, reporter)

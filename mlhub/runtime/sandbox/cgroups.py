@@ -33,7 +33,7 @@ class Events:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """folders: of each controller that could be had; on version 2 they are all one folder."""
 
     folders: Mapping[str, Path]
@@ -77,7 +77,7 @@ class Group:
 
 
 @contextlib.contextmanager
-def group(*, memory_bytes: int, n_processes: int, n_cpus: float) -> Iterator[Group | None]:
+def group(*, memory_bytes: int, n_processes: int, n_cpus: float) -> Iterator[ControlGroup | None]:
     """A group with these limits, gone afterwards; None where none can be had."""
     made = _make() if _works() else None
     if made is None:
@@ -117,18 +117,18 @@ def available_controllers() -> tuple[str, ...]:
         return () if made is None else tuple(made.folders)
 
 
-def _make() -> Group | None:
+def _make() -> ControlGroup | None:
     name = f"mlhub-{uuid4().hex[:12]}"
     for parent in _version_2_parents():
         folders = _make_version_2(parent, name)
         if folders:
-            return Group(folders, is_version_2=True)
+            return ControlGroup(folders, is_version_2=True)
     folders = {}
     for controller, parent in _version_1_parents().items():
         with contextlib.suppress(OSError):
             (parent / name).mkdir()
             folders[controller] = parent / name
-    return Group(folders, is_version_2=False) if folders else None
+    return ControlGroup(folders, is_version_2=False) if folders else None
 
 
 def _make_version_2(parent: Path, name: str) -> dict[str, Path]:

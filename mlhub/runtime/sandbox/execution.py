@@ -8,14 +8,14 @@ from pathlib import Path
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.runner import run_isolated
 from mlhub.runtime.sandbox.trial import isolation
-from mlhub.runtime.sandbox.verdicts import Ended, Limits
+from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits
 
 
 def execute(
     argv: Sequence[str],
     *,
     folder: Path,
-    limits: Limits,
+    limits: SandboxLimits,
     readable: Sequence[Path] = (),
     within: Isolation | None = None,
 ) -> Ended:

@@ -19,8 +19,8 @@ from typing import IO
 from mlhub.runtime.sandbox import cgroups, syscall_filter
 from mlhub.runtime.sandbox.confinement import Confinement
 from mlhub.runtime.sandbox.isolation import Isolation
-from mlhub.runtime.sandbox.supervision import Outcome
-from mlhub.runtime.sandbox.verdicts import Ended, Limits, ended
+from mlhub.runtime.sandbox.supervision import SupervisedOutcome
+from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
 
 PROJECT = Path(__file__).resolve().parents[3]
 INIT = Path(__file__).with_name("init.py")
@@ -32,7 +32,7 @@ def run_isolated(
     argv: Sequence[str],
     *,
     folder: Path,
-    limits: Limits,
+    limits: SandboxLimits,
     readable: Sequence[Path] = (),
     within: Isolation,
 ) -> Ended:
@@ -69,7 +69,7 @@ def python_folders() -> tuple[str, ...]:
 
 
 def _confinement(
-    argv: Sequence[str], run_folder: Path, limits: Limits, readable: Sequence[Path], chosen: Isolation
+    argv: Sequence[str], run_folder: Path, limits: SandboxLimits, readable: Sequence[Path], chosen: Isolation
 ) -> Confinement:
     inside = run_folder / "inside"
     inside.mkdir(mode=0o700)
@@ -131,7 +131,9 @@ def _is_open(path: Path) -> bool:
     return bool(real.stat().st_mode & needed) and all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
 
 
-def _run(confinement: Confinement, group: cgroups.Group | None, *, timeout_s: float) -> tuple[bytes, _Output, _Output]:
+def _run(
+    confinement: Confinement, group: cgroups.ControlGroup | None, *, timeout_s: float
+) -> tuple[bytes, _Output, _Output]:
     report_from, report_to = os.pipe()
     with os.fdopen(report_from, "rb") as report, _started(report_to) as process:
         assert process.stdin is not None
@@ -173,7 +175,7 @@ def _started(report_to: int) -> Iterator[subprocess.Popen[bytes]]:
     yield process
 
 
-def _outcome(report: bytes, errors: str) -> Outcome:
+def _outcome(report: bytes, errors: str) -> SupervisedOutcome:
     """Raises OSError when init reports that it could not set the sandbox up, or nothing at all."""
     reports = [json.loads(line) for line in report.splitlines()]
     problem = next((r["error"] for r in reports if "error" in r), None)
@@ -182,7 +184,7 @@ def _outcome(report: bytes, errors: str) -> Outcome:
     if not reports:
         last = errors.strip().rpartition("\n")[2]
         raise OSError(f"The sandbox ended without a report: {last or 'its first process was killed'}")
-    return Outcome(**reports[0]["outcome"])
+    return SupervisedOutcome(**reports[0]["outcome"])
 
 
 class _Output:

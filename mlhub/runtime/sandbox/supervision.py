@@ -17,7 +17,7 @@ SLACK_PROCESSES = 4  # above the limit, so that a control group, which counts wh
 
 
 @dataclass
-class Outcome:
+class SupervisedOutcome:
     """status: of wait(2), None when the program was not waited for. why: the limit that ended it, "" = none.
 
     used_bytes, n_processes: the most that was seen. scratch_free_bytes: what was left at the end, None = unknown.
@@ -33,13 +33,13 @@ class Outcome:
         return asdict(self)
 
 
-def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scratch: str) -> Outcome:
+def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scratch: str) -> SupervisedOutcome:
     """Returns when the program has ended or was ended, and nothing that it started is left.
 
     is_namespace: this process is the first of a PID namespace, so that everything in sight belongs to the program, and
     scratch is a file system of its own; else this process is a subreaper, and its descendants do. SIGCHLD is blocked.
     """
-    outcome = Outcome()
+    outcome = SupervisedOutcome()
     if confinement.is_pod:
         _wait(program, outcome)
         _end_all(program, outcome, is_namespace=is_namespace)
@@ -65,7 +65,7 @@ def supervise(program: int, confinement: Confinement, *, is_namespace: bool, scr
     return outcome
 
 
-def _wait(program: int, outcome: Outcome) -> None:
+def _wait(program: int, outcome: SupervisedOutcome) -> None:
     """Until the program has ended; collects what else ends meanwhile."""
     while outcome.status is None:
         pid, status = os.wait()
@@ -73,7 +73,7 @@ def _wait(program: int, outcome: Outcome) -> None:
             outcome.status = status
 
 
-def _excess(outcome: Outcome, confinement: Confinement) -> str:
+def _excess(outcome: SupervisedOutcome, confinement: Confinement) -> str:
     """The limit that is exceeded, where nothing in the kernel keeps it for all processes together; "" = none."""
     if confinement.memory_bytes is not None and outcome.used_bytes > confinement.memory_bytes:
         return "memory"
@@ -102,7 +102,7 @@ def _size_of(folder: str) -> int:
     return total
 
 
-def _reap(program: int, outcome: Outcome) -> bool:
+def _reap(program: int, outcome: SupervisedOutcome) -> bool:
     """Collects what has ended; True once the program itself is among it."""
     while True:
         try:
@@ -116,7 +116,7 @@ def _reap(program: int, outcome: Outcome) -> bool:
             return True
 
 
-def _look(outcome: Outcome, *, is_namespace: bool) -> None:
+def _look(outcome: SupervisedOutcome, *, is_namespace: bool) -> None:
     used = threads = 0
     for pid in processes(is_namespace=is_namespace):
         memory, count = usage(pid)
@@ -169,7 +169,7 @@ def threads_of(uid: int) -> int:
     return total
 
 
-def _end_all(program: int, outcome: Outcome, *, is_namespace: bool) -> None:
+def _end_all(program: int, outcome: SupervisedOutcome, *, is_namespace: bool) -> None:
     """In a namespace the kernel ends the rest as this process leaves; elsewhere descendants are ended until none is."""
     if is_namespace:
         with contextlib.suppress(ProcessLookupError):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mlhub.runtime.sandbox.isolation import Isolation, candidates
 from mlhub.runtime.sandbox.runner import run_isolated
-from mlhub.runtime.sandbox.verdicts import Limits
+from mlhub.runtime.sandbox.verdicts import SandboxLimits
 
-TRIAL = Limits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
+TRIAL = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mlhub.runtime.sandbox.cgroups import Events
-from mlhub.runtime.sandbox.supervision import Outcome
+from mlhub.runtime.sandbox.supervision import SupervisedOutcome
 
 SCRATCH_IS_FULL_BELOW_BYTES = 2**20
 # the last line of Python's, NumPy's and PyTorch's own errors, and of C++ programs
@@ -52,14 +52,16 @@ class Ended:
         return self.end is End.TIME
 
 
-def ended(outcome: Outcome, events: Events, *, output: str, errors: str, is_cut: bool, limits: Limits) -> Ended:
+def ended(
+    outcome: SupervisedOutcome, events: Events, *, output: str, errors: str, is_cut: bool, limits: SandboxLimits
+) -> Ended:
     exit_code = -signal.SIGKILL if outcome.status is None else os.waitstatus_to_exitcode(outcome.status)
     end, proof = _end(exit_code, outcome, events, errors, limits)
     return Ended(exit_code, output, errors, end, proof, is_cut)
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What one run may use, all its processes together; n_cpus only where control groups can be had."""
 
     timeout_s: float
@@ -69,7 +71,9 @@ class Limits:
     n_cpus: float = 2.0
 
 
-def _end(exit_code: int, outcome: Outcome, events: Events, errors: str, limits: Limits) -> tuple[End, str]:
+def _end(
+    exit_code: int, outcome: SupervisedOutcome, events: Events, errors: str, limits: SandboxLimits
+) -> tuple[End, str]:
     if outcome.why == "time":
         return End.TIME, f"It was ended after {limits.timeout_s:,.1f} seconds."
     if outcome.why == "memory":

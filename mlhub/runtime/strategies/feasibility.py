@@ -11,7 +11,7 @@ from mlhub.runtime.strategies.catalogue.schema import AUTO, StrategySpec, stages
 from mlhub.runtime.strategies.model_parallel.linear_pairs import pairs_of
 from mlhub.runtime.strategies.model_parallel.stages import layers_of, most_stages
 from mlhub.runtime.strategies.toolkit import flat_parameters
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 UNRESTRICTED = (AUTO, "all_reduce", "single", "ensemble", "fully_sharded")  # these train any model
 
@@ -40,6 +40,6 @@ def possible_workers(spec: StrategySpec, model: nn.Module, optimizer: torch.opti
             )
         return list(range(parts, MAX_WORKERS + 1, parts))
     named = flat_parameters.trainable_parameters(model)
-    if spec.mode is Mode.PARAMETER_SERVER or spec.name == "sharded":
+    if spec.mode is SyncMode.PARAMETER_SERVER or spec.name == "sharded":
         plan_shards(named, optimizer, n_shards=1, n_workers=1, resume_from=None)
     return None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.optimization.gradient_noise import NoiseSample
 from mlhub.runtime.optimization.learning_rates import LearningRates
@@ -126,7 +126,7 @@ class Strategy(Protocol):
     def device(self) -> torch.device: ...
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Joins the gang; afterwards all workers have the same weights. Returns the module to call.
 

@@ -12,9 +12,9 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import AUTO, STRATEGIES, StrategySpec, parse
 from mlhub.runtime.strategies.protocol import Strategy
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
-DEFAULTS: Mapping[Mode, str] = {Mode.ALL_REDUCE: "all_reduce", Mode.PARAMETER_SERVER: "bsp"}
+DEFAULTS: Mapping[SyncMode, str] = {SyncMode.ALL_REDUCE: "all_reduce", SyncMode.PARAMETER_SERVER: "bsp"}
 
 
 def implementation_of(name: str) -> Callable[[Pod, StrategySpec], Strategy]:

@@ -88,7 +88,7 @@ class CheckpointWriter:
         self._thread = threading.Thread(target=run, name="checkpoint")
         self._thread.start()
 
-    def _report(self, checkpoint: step_folders.Checkpoint, *, write_s: float, stall_s: float) -> None:
+    def _report(self, checkpoint: step_folders.StepCheckpoint, *, write_s: float, stall_s: float) -> None:
         """write_s: from the start of the copy to the manifest. stall_s: how long training stood still."""
         self._reporter.send(
             CheckpointReport(

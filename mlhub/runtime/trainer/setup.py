@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from mlhub.runtime.checkpoints import step_folders
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
@@ -31,7 +31,7 @@ class TrainingSetup:
     contract: Contract
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    checkpoint: Checkpoint | None
+    checkpoint: StepCheckpoint | None
     plan: TrainingPlan
 
     @property
@@ -78,7 +78,7 @@ def _open_data(pod: Pod) -> Split:
     )
 
 
-def _load_weights(pod: Pod, model: nn.Module) -> Checkpoint | None:
+def _load_weights(pod: Pod, model: nn.Module) -> StepCheckpoint | None:
     """Loads the newest complete checkpoint of the job, or the weights that a new training starts from."""
     checkpoint = step_folders.latest(pod.checkpoints, before_attempt=pod.spec.attempt_number)
     if checkpoint is not None:

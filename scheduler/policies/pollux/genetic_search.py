@@ -22,7 +22,7 @@ SEAT = 0.5  # the chance that one job of a matrix is laid anew on the emptiest n
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """What a matrix must keep. present_JN: what the jobs hold. free_N: GPUs of each node. least_J, most_J: workers.
 
     type_N: the node's GPU type, as an index; allowed_JN: may the job lie there. is_exclusive: at most one of the jobs
@@ -41,7 +41,7 @@ class Limits:
 def evolve(
     seeds: Sequence[SmallInts],
     *,
-    limits: Limits,
+    limits: SearchLimits,
     fitness: Fitness,
     rng: np.random.Generator,
     population: int,
@@ -84,7 +84,7 @@ def crossed(parents_PJN: SmallInts, rng: np.random.Generator) -> SmallInts:
     return np.ascontiguousarray(children.reshape(parents_PJN.shape))
 
 
-def mutated(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> SmallInts:
+def mutated(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> SmallInts:
     """Rows reset, rows thinned, free nodes filled by a random job each, and a job laid anew in every other matrix."""
     n_states, n_jobs, n_nodes = states_PJN.shape
     states = np.where(rng.random((n_states, n_jobs, 1)) < RESET, limits.present_JN, states_PJN)
@@ -98,7 +98,7 @@ def mutated(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> 
     return states
 
 
-def _lay_anew(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> None:
+def _lay_anew(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> None:
     """One job of some matrices gets a random size on the emptiest nodes: gangs hardly come together by chance."""
     chosen = np.nonzero(rng.random(len(states_PJN)) < SEAT)[0]
     if not len(chosen):
@@ -118,7 +118,7 @@ def _lay_anew(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -
     states_PJN[chosen, job_P] = rows
 
 
-def repaired(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> SmallInts:
+def repaired(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> SmallInts:
     """Cut down to the limits; the first in the order of jobs keeps what is contested."""
     states = np.where(limits.allowed_JN, states_PJN, np.int16(0))
     if limits.type_N.max(initial=0) > 0:
@@ -133,7 +133,7 @@ def repaired(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) ->
     return states
 
 
-def _keep_one_type(states_PJN: SmallInts, limits: Limits) -> None:
+def _keep_one_type(states_PJN: SmallInts, limits: SearchLimits) -> None:
     """A gang does not mix types of GPU: it keeps the one that it has most of."""
     n_types = int(limits.type_N.max()) + 1
     by_type = np.stack([states_PJN[:, :, limits.type_N == t].sum(axis=2) for t in range(n_types)], axis=2)
@@ -146,7 +146,7 @@ def _separate_interfering(states_PJN: SmallInts) -> None:
     states_PJN[is_there & (np.cumsum(is_there, axis=1) > 1)] = 0
 
 
-def _limit_size(states_PJN: SmallInts, limits: Limits, rng: np.random.Generator) -> None:
+def _limit_size(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> None:
     p, j = np.nonzero(states_PJN.sum(axis=2) > limits.most_J)
     if not len(p):
         return

@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.pollux.genetic_search import Limits, SmallInts, evolve
+from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, evolve
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
@@ -114,7 +114,7 @@ class _Problem:
         self.nodes = [node for node in view.nodes if node.name in free]
         self.column = {node.name: n for n, node in enumerate(self.nodes)}
         types = sorted({node.gpu_type for node in self.nodes})
-        self.limits = Limits(
+        self.limits = SearchLimits(
             present_JN=self._matrix({job.id: _lies_on(job) for job in jobs}),
             free_N=np.array([free[node.name] for node in self.nodes], dtype=np.int16),
             least_J=np.array([job.min_workers for job in jobs], dtype=np.int16),

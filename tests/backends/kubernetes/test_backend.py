@@ -12,7 +12,7 @@ from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import Role
+from mlhub.wire.launch import PodRole
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.devices import resource_slice
 from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
@@ -29,7 +29,7 @@ def test_a_gang_whose_workers_are_done_has_succeeded_and_its_servers_leave(
     spec = gang("done", workers=2, servers=1)
     backend.launch(spec)
     status = reach(backend, spec, GangPhase.SUCCEEDED)
-    assert {(p.role, p.exit_code) for p in status.pods} == {(Role.WORKER, 0), (Role.SERVER, 75)}
+    assert {(p.role, p.exit_code) for p in status.pods} == {(PodRole.WORKER, 0), (PodRole.SERVER, 75)}
     assert status.cause is None
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
@@ -270,7 +270,7 @@ def test_a_lost_node_ends_its_gangs_and_nothing_of_them_stays(
     status = reach(backend, spec, FAILED)
     assert status.cause is Cause.NODE_LOST
     assert "node-1" in status.message
-    assert list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0)) == []  # nobody there to be asked
+    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == []  # nobody there to be asked
     assert server.asked.count(("get", "", "pods/log")) == 1
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
@@ -299,7 +299,7 @@ def test_output_can_be_read(server: ApiServer, backend: KubernetesBackend) -> No
     backend.launch(spec)
     metadata = pods(server)[0]["metadata"]
     server.logs[(metadata["namespace"], metadata["name"])] = "one\ntwo\n"
-    assert list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0)) == ["one", "two"]
+    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == ["one", "two"]
 
 
 def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
@@ -311,7 +311,7 @@ def test_each_right_is_needed(server: ApiServer, kubelet: Kubelet, backend: Kube
     age = {"metadata": {"creationTimestamp": stamp(datetime.now(UTC) - timedelta(seconds=15))}}
     for pod in pods(server):
         server.store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], age)
-    list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0))
+    list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))
     backend.inventory()
     wait(lambda: ("list", "", "events") in [backend.observe() and a for a in server.asked])
     reach(backend, spec, FAILED)

@@ -19,7 +19,7 @@ from mlhub.runtime.compat.kv.sending import Sender
 from mlhub.runtime.compat.kv.store import KVStore
 from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 from tests.runtime.compat.tables.servers import TableGang
 from tests.runtime.gang import Gang
 from tests.runtime.scripts.test_script import gang
@@ -71,7 +71,7 @@ def test_an_mxnet_style_loop_trains_what_one_process_trains(
     n_workers: int, n_servers: int, momentum: float, tmp_path: Path
 ) -> None:
     found = gang(tmp_path, LOOP, n_servers=n_servers, momentum=momentum)
-    found.start(Mode.PARAMETER_SERVER, n_workers=n_workers, n_servers=n_servers)
+    found.start(SyncMode.PARAMETER_SERVER, n_workers=n_workers, n_servers=n_servers)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
     told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)]
     assert all(one == told[0] for one in told)
@@ -104,7 +104,7 @@ def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp
 @pytest.mark.dist
 def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) -> None:
     found = gang(tmp_path, "print('nothing to do')")
-    found.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.said()
 
 
@@ -131,7 +131,7 @@ for step in range(1, 100_000):
 @pytest.mark.parametrize("victim", ["worker-1", "server-0"])
 def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str, tmp_path: Path) -> None:
     found = _gang(tmp_path, {"name": "bsp"})
-    found.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     found.wait_for_step(5)
     found.processes[victim].kill()
     until = time.monotonic() + 60
@@ -145,7 +145,7 @@ def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str
 @pytest.mark.parametrize("strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 2}], ids=str)
 def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, Any], tmp_path: Path) -> None:
     found = _gang(tmp_path, strategy)
-    found.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     found.wait_for_step(5)
     found.processes["worker-1"].kill()
     ended = found.wait()

@@ -14,7 +14,7 @@ from torch import nn
 from mlhub.demo import material
 from mlhub.runtime.inspection.dry_run import try_out
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang
 from tests.runtime.importers.uploads import package
 from tests.runtime.importers.wire import node, onnx_model
@@ -70,14 +70,18 @@ def evaluations(found: Gang, metric: str = "eval/accuracy") -> dict[int, float]:
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("strategy", "mode"),
-    [({}, Mode.ALL_REDUCE), ({"name": "pipeline"}, Mode.ALL_REDUCE), ({"name": "asp"}, Mode.PARAMETER_SERVER)],
+    [
+        ({}, SyncMode.ALL_REDUCE),
+        ({"name": "pipeline"}, SyncMode.ALL_REDUCE),
+        ({"name": "asp"}, SyncMode.PARAMETER_SERVER),
+    ],
 )
 def test_it_is_evaluated_as_it_came_and_trains_to_better(
-    strategy: dict[str, str], mode: Mode, digits: Path, elsewhere: Path, tmp_path: Path
+    strategy: dict[str, str], mode: SyncMode, digits: Path, elsewhere: Path, tmp_path: Path
 ) -> None:
     found = gang(tmp_path, digits, elsewhere)
     found.training = replace(found.training, strategy=strategy)
-    found.start(mode, n_workers=2, n_servers=int(mode is Mode.PARAMETER_SERVER))
+    found.start(mode, n_workers=2, n_servers=int(mode is SyncMode.PARAMETER_SERVER))
     assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
     told = evaluations(found)
     assert min(told) == 0

@@ -17,7 +17,7 @@ from mlhub.jobs.causes import judge_failure
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.wire.exits import Cause, ExitCode, Fault, cause_of
-from mlhub.wire.launch import AttemptId, Role
+from mlhub.wire.launch import AttemptId, PodRole
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PROCESSES = ("launcher", "trainer of rank 0", "trainer of rank 1", "server", "fork supervisor")
@@ -32,8 +32,8 @@ OTHERS = {
 }
 CAUSES = {-signal.SIGSEGV: Cause.CRASHED, -signal.SIGABRT: Cause.CRASHED, 1: Cause.UNKNOWN}
 DEAD_PODS = {
-    "launcher": (Role.WORKER, 1), "trainer of rank 0": (Role.WORKER, 0), "trainer of rank 1": (Role.WORKER, 1),
-    "server": (Role.SERVER, 0), "fork supervisor": (Role.SERVER, 0),
+    "launcher": (PodRole.WORKER, 1), "trainer of rank 0": (PodRole.WORKER, 0), "trainer of rank 1": (PodRole.WORKER, 1),
+    "server": (PodRole.SERVER, 0), "fork supervisor": (PodRole.SERVER, 0),
 }  # fmt: skip
 
 
@@ -47,9 +47,9 @@ def pod_status(process: str, death: int) -> int:
 def end_of_gang(process: str, death: int, phase: str) -> tuple[GangPhase, Cause | None]:
     role, index = DEAD_PODS[process]
     members = (
-        PodMember(Role.WORKER, 0, "node-1"),
-        PodMember(Role.WORKER, 1, "node-2"),
-        PodMember(Role.SERVER, 0, "node-1"),
+        PodMember(PodRole.WORKER, 0, "node-1"),
+        PodMember(PodRole.WORKER, 1, "node-2"),
+        PodMember(PodRole.SERVER, 0, "node-1"),
     )
     pods = []
     for member in members:
@@ -66,7 +66,7 @@ def end_of_gang(process: str, death: int, phase: str) -> tuple[GangPhase, Cause 
 @pytest.mark.parametrize(("process", "death", "phase"), list(itertools.product(PROCESSES, DEATHS, PHASES)))
 def test_a_death_without_proof_is_the_platforms_fault_and_tried_again(process: str, death: int, phase: str) -> None:
     gang_phase, cause = end_of_gang(process, death, phase)
-    if phase == "finishing" and DEAD_PODS[process][0] is Role.SERVER:
+    if phase == "finishing" and DEAD_PODS[process][0] is PodRole.SERVER:
         assert (gang_phase, cause) == (GangPhase.SUCCEEDED, None)  # every worker had its result
         return
     assert (gang_phase, cause) == (GangPhase.FAILED, CAUSES.get(death, Cause.KILLED))

@@ -20,7 +20,7 @@ import pytest
 from mlhub.runtime.launcher.ingest_api import IngestApi
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.scripts.test_script import gang as script_gang
 
@@ -209,7 +209,7 @@ def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> 
 def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=60, batch_size=4, checkpoint_every_s=0.3, strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     pod = _launch(gang, ingest, "server-0")
     gang.wait_for_step(200)
     gang.kill_serving("server-0", guard=_child(pod.pid))

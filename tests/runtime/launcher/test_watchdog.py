@@ -12,7 +12,7 @@ import pytest
 
 from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.reporting import Reporter
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 HANGING = """
@@ -44,8 +44,8 @@ class Told(Reporter):
 
 
 @pytest.mark.dist
-@pytest.mark.parametrize("mode", [Mode.ALL_REDUCE, Mode.PARAMETER_SERVER])
-def test_whoever_hangs_is_told_from_those_who_wait(mode: Mode, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
+def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("hanging_model.py", HANGING)
     gang = Gang(
@@ -55,7 +55,7 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: Mode, tmp_path: Path) -
         package=tmp_path / "code.zip",
         training=TrainingSpec(epochs=50, batch_size=10),
     )
-    gang.start(mode, n_workers=2, n_servers=1 if mode is Mode.PARAMETER_SERVER else 0)
+    gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
     names = ("worker-0", "worker-1")
     try:
         gang.wait_for(lambda: all((gang.work(name) / "pulse").exists() for name in names))

@@ -10,11 +10,11 @@ import torch
 from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, collect, merge, restore
 from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 
-def trained(folder: Path, mode: Mode, *, n_workers: int = 1, n_servers: int = 0) -> Gang:
+def trained(folder: Path, mode: SyncMode, *, n_workers: int = 1, n_servers: int = 0) -> Gang:
     folder.mkdir()
     given = {"optimizer": "ftrl", "learning_rate": 0.2, "l1": 0.02, "weight_decay": 0.001}
     training = TrainingSpec(epochs=2, batch_size=12, hyperparameters=given)
@@ -26,8 +26,8 @@ def trained(folder: Path, mode: Mode, *, n_workers: int = 1, n_servers: int = 0)
 
 @pytest.mark.dist
 def test_ftrl_trains_one_model_on_one_worker_and_on_two_servers_and_some_weights_are_zero(tmp_path: Path) -> None:
-    alone = trained(tmp_path / "alone", Mode.ALL_REDUCE).weights()
-    served = trained(tmp_path / "served", Mode.PARAMETER_SERVER, n_workers=2, n_servers=2).weights()
+    alone = trained(tmp_path / "alone", SyncMode.ALL_REDUCE).weights()
+    served = trained(tmp_path / "served", SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2).weights()
     assert alone.keys() == served.keys()
     for name, values in alone.items():
         assert served[name] == pytest.approx(values, abs=1e-5), name

@@ -25,7 +25,7 @@ from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.tree import AggregationTree
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime import gang as processes
 from tests.runtime.shards import SECRET, Gang
 
@@ -218,12 +218,12 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
 def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=20, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})
     tree = processes.Gang(tmp_path, processes.write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    tree.start(Mode.PARAMETER_SERVER, n_workers=3, n_servers=4)
+    tree.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=4)
     tree.wait_for_step(20)
     tree.terminate()
     assert set(tree.wait().values()) == {ExitCode.PREEMPTED}, tree.said()
     (saved,) = tree.reports("checkpoint")
-    tree.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    tree.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     assert set(tree.wait().values()) == {ExitCode.DONE}, tree.said()
     assert next(r for r in tree.reports("phase") if r["phase"] == "resumed")["detail"]["step"] == saved["step"] > 0
     assert tree.result()["metrics"]["eval/accuracy"] > 0.9

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from mlhub.runtime.checkpoints.optimizer_state import merge, residual_for_worker, total_residual
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime import gang as processes
 from tests.runtime.gang import write_blobs
 from tests.runtime.shards import Gang
@@ -105,18 +105,18 @@ def test_a_compressed_training_resumes_as_if_nothing_had_happened(compression: s
         hyperparameters={"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.0},
     )
     whole = processes.Gang(tmp_path / "whole", data, training=training)
-    whole.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=1)
+    whole.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     assert set(whole.wait().values()) == {ExitCode.DONE}, whole.said()
     cut = processes.Gang(tmp_path / "cut", data, training=training)
-    cut.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=1)
+    cut.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     cut.wait_for_step(50)
     cut.terminate()
     assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.said()
-    cut.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    cut.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     assert set(cut.wait().values()) == {ExitCode.DONE}, cut.said()
     for name, value in whole.weights().items():
         np.testing.assert_allclose(cut.weights()[name], value, rtol=0, atol=2e-3, err_msg=name)
     assert whole.result()["metrics"]["eval/accuracy"] > 0.9
     cut.training = replace(training, epochs=21, strategy={"name": "asp"})
-    cut.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    cut.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     assert set(cut.wait().values()) == {ExitCode.DONE}, cut.said()

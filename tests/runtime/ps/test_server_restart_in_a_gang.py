@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import DataPlane, Mode, TrainingSpec
+from mlhub.wire.launch import DataPlane, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
@@ -20,7 +20,7 @@ def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = 
     training = TrainingSpec(epochs=EPOCHS, batch_size=4, checkpoint_every_s=0.3, strategy=strategy)
     blobs = write_blobs(folder / "blobs.npz", n=400)
     gang = Gang(folder, blobs, training=training, data_plane=data_plane, start_timeout_s=30)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     return gang
 
 
@@ -71,7 +71,7 @@ def test_a_gang_is_preempted_though_a_server_dies_while_it_leaves(server: str, t
     gang.terminate()
     gang.kill_serving(server)
     assert set(gang.wait(seconds=60).values()) == {ExitCode.PREEMPTED}, gang.said()
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
     assert gang.result()["steps"] == N_STEPS
 

@@ -17,7 +17,7 @@ from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import DataPlane, Mode, TrainingSpec
+from mlhub.wire.launch import DataPlane, SyncMode, TrainingSpec
 from tests.runtime import gang as processes
 from tests.runtime.shards import SECRET, Gang
 
@@ -116,7 +116,7 @@ def test_processes_train_the_same_model_over_tls(tmp_path: Path) -> None:
     weights = []
     for plane in DataPlane:
         gang = processes.Gang(tmp_path / plane, data, training=TrainingSpec(epochs=2, batch_size=10), data_plane=plane)
-        gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+        gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
         assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
         weights.append(gang.weights())
     for key in weights[0]:

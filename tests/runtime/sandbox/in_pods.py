@@ -19,7 +19,7 @@ from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.control.enclosures import enclose
 from mlhub.runtime.sandbox import pods
 from mlhub.runtime.sandbox.runner import PROJECT
-from mlhub.wire.launch import Role
+from mlhub.wire.launch import PodRole
 from tests.backends.specs import gang
 from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack
 from tests.runtime.sandbox.attacks.calls import CALLS
@@ -73,7 +73,7 @@ def run(here: World, folder: Path) -> dict[str, object]:
     until = time.monotonic() + 90
     while not (status := backend.observe()[0]).phase.is_ended and time.monotonic() < until:
         time.sleep(0.1)
-    lines = list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0))
+    lines = list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))
     survivors = _marked(mark)
     seen = here._seen("", 0, "", "", "", mark)
     kept = [str(path.relative_to(folder)) for path in folder.rglob("kept")]

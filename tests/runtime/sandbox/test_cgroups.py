@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from mlhub.runtime.sandbox import cgroups
-from mlhub.runtime.sandbox.cgroups import CONTROLLERS, Events, Group
+from mlhub.runtime.sandbox.cgroups import CONTROLLERS, ControlGroup, Events
 
 LIMITS = {"memory_bytes": 2**30, "n_processes": 64, "n_cpus": 1.5}
 
@@ -16,7 +16,7 @@ def written(folder: Path) -> dict[str, str]:
 
 
 def test_version_2_limits_memory_without_swap_processes_and_processors(tmp_path: Path) -> None:
-    group = Group(dict.fromkeys(CONTROLLERS, tmp_path), is_version_2=True)
+    group = ControlGroup(dict.fromkeys(CONTROLLERS, tmp_path), is_version_2=True)
     group.limit(**LIMITS)
     group.add(4321)
     assert written(tmp_path) == {
@@ -32,7 +32,7 @@ def test_version_1_limits_the_same_in_three_folders(tmp_path: Path) -> None:
     folders = {name: tmp_path / name for name in CONTROLLERS}
     for folder in folders.values():
         folder.mkdir()
-    Group(folders, is_version_2=False).limit(**LIMITS)
+    ControlGroup(folders, is_version_2=False).limit(**LIMITS)
     assert written(folders["memory"]) == {"memory.limit_in_bytes": "1073741824"}
     assert written(folders["cpu"]) == {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000"}
     assert written(folders["pids"]) == {"pids.max": "64"}
@@ -43,9 +43,9 @@ def test_what_the_kernel_counted_is_read_in_both_versions(tmp_path: Path) -> Non
     (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
     (tmp_path / "pids.events").write_text("max 7\n")
     folders = dict.fromkeys(CONTROLLERS, tmp_path)
-    assert Group(folders, is_version_2=True).events() == Events(n_killed_by_memory=1, n_forks_refused=7)
-    assert Group(folders, is_version_2=False).events() == Events(n_killed_by_memory=3, n_forks_refused=7)
-    assert Group({}, is_version_2=True).events() == Events()
+    assert ControlGroup(folders, is_version_2=True).events() == Events(n_killed_by_memory=1, n_forks_refused=7)
+    assert ControlGroup(folders, is_version_2=False).events() == Events(n_killed_by_memory=3, n_forks_refused=7)
+    assert ControlGroup({}, is_version_2=True).events() == Events()
 
 
 def test_a_group_of_this_machine_takes_a_process_in_and_is_gone_afterwards() -> None:

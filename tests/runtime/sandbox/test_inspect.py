@@ -21,7 +21,7 @@ from PIL import Image
 
 from mlhub.runtime.data.readers import tables
 from mlhub.runtime.sandbox.execution import execute
-from mlhub.runtime.sandbox.verdicts import End, Limits
+from mlhub.runtime.sandbox.verdicts import End, SandboxLimits
 from tests.runtime.gang import write_blobs
 
 GIB = 2**30
@@ -31,7 +31,7 @@ def ask(tmp_path: Path, *argv: str) -> dict[str, Any]:
     ended = execute(
         ["-m", "mlhub.runtime.inspection.inspect", *argv],
         folder=tmp_path / "sandbox",
-        limits=Limits(timeout_s=60, memory_bytes=4 * GIB),
+        limits=SandboxLimits(timeout_s=60, memory_bytes=4 * GIB),
         readable=[path for path in tmp_path.iterdir() if path.name != "sandbox"],
     )
     assert ended.exit_code == 0, ended.errors
@@ -170,15 +170,15 @@ def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_
 
 
 def test_the_sandbox_ends_what_takes_too_long_or_too_much(tmp_path: Path) -> None:
-    late = execute(["-c", "while True: pass"], folder=tmp_path, limits=Limits(0.5, GIB))
+    late = execute(["-c", "while True: pass"], folder=tmp_path, limits=SandboxLimits(0.5, GIB))
     assert late.is_too_late
-    greedy = execute(["-c", "x = bytearray(2**31)"], folder=tmp_path, limits=Limits(20, GIB))
+    greedy = execute(["-c", "x = bytearray(2**31)"], folder=tmp_path, limits=SandboxLimits(20, GIB))
     assert (greedy.end, "MemoryError" in greedy.errors) == (End.MEMORY, True)
 
 
 def test_the_sandbox_shows_nothing_of_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLHUB_SECRET_KEY", "very secret")
-    ended = execute(["-c", "import os; print(dict(os.environ))"], folder=tmp_path, limits=Limits(20, GIB))
+    ended = execute(["-c", "import os; print(dict(os.environ))"], folder=tmp_path, limits=SandboxLimits(20, GIB))
     assert "very secret" not in ended.output
     assert os.environ["MLHUB_SECRET_KEY"] == "very secret"
     assert list(tmp_path.iterdir()) == []

@@ -13,12 +13,12 @@ from mlhub.runtime.sandbox.cgroups import Events
 from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.runner import MAX_OUTPUT_BYTES
-from mlhub.runtime.sandbox.supervision import Outcome
-from mlhub.runtime.sandbox.verdicts import End, Limits, ended
+from mlhub.runtime.sandbox.supervision import SupervisedOutcome
+from mlhub.runtime.sandbox.verdicts import End, SandboxLimits, ended
 
 MIB = 2**20
 WITH_NAMESPACES = Isolation(has_namespaces=True, has_own_user=False, has_landlock=True, has_filter=True)
-LIMITS = Limits(timeout_s=20.0, memory_bytes=256 * MIB, scratch_bytes=64 * MIB, n_processes=40)
+LIMITS = SandboxLimits(timeout_s=20.0, memory_bytes=256 * MIB, scratch_bytes=64 * MIB, n_processes=40)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_run_ends_with_a_verdict_and_its_proof(code: str, end: End, proof: str
 
 
 def test_a_killed_run_is_out_of_memory_only_when_the_kernel_counted_it() -> None:
-    killed = Outcome(status=int(signal.SIGKILL))
+    killed = SupervisedOutcome(status=int(signal.SIGKILL))
     say = {"output": "", "errors": "", "is_cut": False, "limits": LIMITS}
     assert ended(killed, Events(), **say).end is End.SIGNAL
     assert ended(killed, Events(n_killed_by_memory=1), **say).end is End.MEMORY
@@ -49,8 +49,8 @@ def test_a_killed_run_is_out_of_memory_only_when_the_kernel_counted_it() -> None
 
 def test_words_about_space_count_only_when_there_is_none_left() -> None:
     say = {"output": "", "errors": "OSError: [Errno 28] No space left on device", "is_cut": False, "limits": LIMITS}
-    assert ended(Outcome(status=256, scratch_free_bytes=2**25), Events(), **say).end is End.EXITED
-    assert ended(Outcome(status=256, scratch_free_bytes=0), Events(), **say).end is End.DISK
+    assert ended(SupervisedOutcome(status=256, scratch_free_bytes=2**25), Events(), **say).end is End.EXITED
+    assert ended(SupervisedOutcome(status=256, scratch_free_bytes=0), Events(), **say).end is End.DISK
 
 
 def test_output_is_kept_up_to_a_limit_with_the_end_of_the_errors(tmp_path: Path) -> None:

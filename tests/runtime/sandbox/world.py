@@ -26,7 +26,7 @@ from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation
 from mlhub.runtime.sandbox.runner import MAX_OUTPUT_BYTES, PROJECT
 from mlhub.runtime.sandbox.trial import isolation
-from mlhub.runtime.sandbox.verdicts import Limits
+from mlhub.runtime.sandbox.verdicts import SandboxLimits
 from tests.runtime.sandbox.attacks import ATTACKS, Attack
 
 NAMESPACES, LANDLOCK, OUTSIDE = "namespaces", "landlock", "outside"
@@ -92,7 +92,7 @@ class World:
         if mode == OUTSIDE:
             end, exit_code, output, errors, proof = self._outside(code)
         else:
-            limits = Limits(attack.timeout_s, 256 * MIB, 64 * MIB, n_processes=40)
+            limits = SandboxLimits(attack.timeout_s, 256 * MIB, 64 * MIB, n_processes=40)
             ended = execute(["-c", code], folder=self.sandbox, limits=limits, within=isolation_of(mode))
             end, exit_code, output, errors, proof = ended.end, ended.exit_code, ended.output, ended.errors, ended.proof
         assert len(output) <= MAX_OUTPUT_BYTES

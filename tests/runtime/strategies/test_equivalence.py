@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
@@ -28,13 +28,13 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Gang:
 @pytest.mark.parametrize(
     ("mode", "n_workers", "n_servers"),
     [
-        (Mode.ALL_REDUCE, 2, 0),
-        (Mode.PARAMETER_SERVER, 1, 1),
-        (Mode.PARAMETER_SERVER, 3, 2),
+        (SyncMode.ALL_REDUCE, 2, 0),
+        (SyncMode.PARAMETER_SERVER, 1, 1),
+        (SyncMode.PARAMETER_SERVER, 3, 2),
     ],
 )
 def test_a_gang_trains_the_model_that_one_process_trains(
-    alone: Gang, tmp_path: Path, mode: Mode, n_workers: int, n_servers: int
+    alone: Gang, tmp_path: Path, mode: SyncMode, n_workers: int, n_servers: int
 ) -> None:
     gang = Gang(tmp_path, alone.dataset)
     gang.start(mode, n_workers=n_workers, n_servers=n_servers)
@@ -54,7 +54,7 @@ def test_shards_of_an_elementwise_optimiser_change_no_bit(tmp_path: Path) -> Non
     data = write_blobs(tmp_path / "blobs.npz")
     for n_servers in (1, 3):
         gang = Gang(tmp_path / str(n_servers), data, training=training)
-        gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=n_servers)
+        gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=n_servers)
         assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
         weights.append(gang.weights())
     for key in weights[0]:
@@ -75,12 +75,12 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Gang:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ((Mode.ALL_REDUCE, 2, 0), (Mode.PARAMETER_SERVER, 1, 2)),
-        ((Mode.PARAMETER_SERVER, 2, 2), (Mode.ALL_REDUCE, 1, 0)),
+        ((SyncMode.ALL_REDUCE, 2, 0), (SyncMode.PARAMETER_SERVER, 1, 2)),
+        ((SyncMode.PARAMETER_SERVER, 2, 2), (SyncMode.ALL_REDUCE, 1, 0)),
     ],
 )
 def test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happened(
-    tmp_path: Path, uninterrupted: Gang, before: tuple[Mode, int, int], after: tuple[Mode, int, int]
+    tmp_path: Path, uninterrupted: Gang, before: tuple[SyncMode, int, int], after: tuple[SyncMode, int, int]
 ) -> None:
     cut = Gang(tmp_path / "cut", uninterrupted.dataset, training=uninterrupted.training)
     cut.start(before[0], n_workers=before[1], n_servers=before[2])
@@ -99,7 +99,7 @@ def test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happene
 
 def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=400)
-    for mode, n_servers in ((Mode.ALL_REDUCE, 0), (Mode.PARAMETER_SERVER, 1)):
+    for mode, n_servers in ((SyncMode.ALL_REDUCE, 0), (SyncMode.PARAMETER_SERVER, 1)):
         gang = Gang(tmp_path / mode, data, training=TrainingSpec(epochs=2000, batch_size=8))
         gang.start(mode, n_workers=2, n_servers=n_servers)
         gang.wait_for_step(10)
@@ -113,7 +113,7 @@ def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path
 def test_checkpoints_are_written_beside_training_and_only_the_newest_are_kept(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=400, batch_size=8, checkpoint_every_s=0.3)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=200), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(1500)
     gang.terminate()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()

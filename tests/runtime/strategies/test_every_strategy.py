@@ -11,7 +11,7 @@ import pytest
 from mlhub.runtime.strategies.catalogue.schema import AUTO, STRATEGIES, parse
 from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
@@ -20,8 +20,8 @@ TRAINING = TrainingSpec(epochs=6, batch_size=10, hyperparameters={"optimizer": "
 
 def run(folder: Path, data: Path, training: TrainingSpec, *, n_workers: int, n_servers: int = 1) -> Gang:
     gang = Gang(folder, data, training=training)
-    mode = parse(training.strategy).mode or Mode.ALL_REDUCE
-    gang.start(mode, n_workers=n_workers, n_servers=n_servers if mode is Mode.PARAMETER_SERVER else 0)
+    mode = parse(training.strategy).mode or SyncMode.ALL_REDUCE
+    gang.start(mode, n_workers=n_workers, n_servers=n_servers if mode is SyncMode.PARAMETER_SERVER else 0)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     return gang
 
@@ -91,7 +91,7 @@ def test_in_the_limit_it_is_the_training_of_one_process(
 def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=15, batch_size=4, strategy={"name": name})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=3, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=1)
     gang.wait_for_step(20)
     gang.processes["worker-2"].kill()
     codes = gang.wait(seconds=60)
@@ -104,7 +104,7 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
 def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=40, batch_size=4, strategy={"name": "ssp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(20)
     gang.processes["worker-1"].kill()
     gang.processes["worker-1"].wait(10)
@@ -123,14 +123,14 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     training = TrainingSpec(epochs=60, batch_size=8, checkpoint_every_s=0.2, strategy={"name": name})
     blobs = write_blobs(tmp_path / "blobs.npz", n=400)
     gang = Gang(tmp_path, blobs, training=training, start_timeout_s=8)  # so long asp waits for a server, too
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for(lambda: bool(gang.reports("checkpoint")))
     gang.processes[killed].kill()
     codes = gang.wait(seconds=60)
     assert codes.pop(killed) == -9
     assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.said()
     gang.training = replace(training, epochs=30)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] > 0
@@ -150,23 +150,23 @@ def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data:
 def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:
     training = replace(without_momentum({"name": "bsp"}), epochs=30)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     gang.wait_for_step(10)
     gang.terminate()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
-    gang.start(Mode.PARAMETER_SERVER, n_workers=1, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
 
 
 def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=40, batch_size=8, strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=3, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
     gang.wait_for_step(20)
     gang.terminate()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
     (saved,) = gang.reports("checkpoint")
-    gang.start(Mode.PARAMETER_SERVER, n_workers=2, n_servers=1)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved["step"] > 0
@@ -176,12 +176,12 @@ def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("strategy", "mode", "told"),
     [
-        ({"name": "ssp"}, Mode.ALL_REDUCE, "runs on parameter_server"),
-        ({"name": "k_of_n", "k": 3}, Mode.PARAMETER_SERVER, "k is 3, and there are 1 workers"),
+        ({"name": "ssp"}, SyncMode.ALL_REDUCE, "runs on parameter_server"),
+        ({"name": "k_of_n", "k": 3}, SyncMode.PARAMETER_SERVER, "k is 3, and there are 1 workers"),
     ],
 )
 def test_a_gang_that_was_not_made_for_its_strategy_says_so(
-    strategy: dict[str, object], mode: Mode, told: str, tmp_path: Path, data: Path
+    strategy: dict[str, object], mode: SyncMode, told: str, tmp_path: Path, data: Path
 ) -> None:
     gang = Gang(tmp_path, data, training=replace(TRAINING, strategy=strategy))
     gang.start(mode, n_workers=1)

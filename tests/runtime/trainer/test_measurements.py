@@ -24,7 +24,7 @@ from mlhub.runtime.optimization.gradient_noise import (
 from mlhub.runtime.trainer.gpu_usage import Gpu, GpuUse
 from mlhub.runtime.trainer.network_traffic import Traffic
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 DIMENSIONS, BATCH = 400, 32
@@ -183,11 +183,11 @@ def test_a_heartbeat_is_read_by_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-@pytest.mark.parametrize("mode", [Mode.ALL_REDUCE, Mode.PARAMETER_SERVER])
-def test_a_gang_measures_itself(mode: Mode, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
+def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=24, batch_size=32), hyperparameters={"width": 64})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=1000), training=training)
-    gang.start(mode, n_workers=2, n_servers=1 if mode is Mode.PARAMETER_SERVER else 0)
+    gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     told = gang.reports("progress")
     n_bytes = told[-1]["parameters_bytes"]
@@ -201,7 +201,7 @@ def test_a_gang_measures_itself(mode: Mode, tmp_path: Path) -> None:
     assert 0.9 * n_bytes < steady["measured"]["bytes_received"] < 1.6 * n_bytes
     assert told[-1]["measured"].get("noise_scale", 1.0) > 0
     assert any(report["measured"].get("noise_scale") for report in told)
-    if mode is Mode.PARAMETER_SERVER:
+    if mode is SyncMode.PARAMETER_SERVER:
         assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * told[-1]["steps_total"]]
 
 
@@ -209,7 +209,7 @@ def test_a_gang_measures_itself(mode: Mode, tmp_path: Path) -> None:
 def test_servers_tell_how_stale_pushes_were(tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=20, batch_size=10), strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=500), training=training)
-    gang.start(Mode.PARAMETER_SERVER, n_workers=3, n_servers=2)
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     for server in ("server-0", "server-1"):
         counts = gang.reports("staleness", server)[-1]["counts"]

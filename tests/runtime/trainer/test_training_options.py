@@ -12,7 +12,7 @@ import pytest
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.inspection.dry_run import try_out
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 SCHEDULED = {"lr_schedule": "cosine", "warmup_steps": 4, "final_learning_rate": 0.1, "accumulation_steps": 3}
@@ -23,9 +23,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_blobs(tmp_path_factory.mktemp("data") / "blobs.npz", n=67)
 
 
-def trained(folder: Path, data: Path, *, mode: Mode = Mode.ALL_REDUCE, n_workers: int = 1, **more: object) -> Gang:
+def trained(
+    folder: Path, data: Path, *, mode: SyncMode = SyncMode.ALL_REDUCE, n_workers: int = 1, **more: object
+) -> Gang:
     gang = Gang(folder, data, training=replace(TrainingSpec(epochs=3, batch_size=10), **more))
-    gang.start(mode, n_workers=n_workers, n_servers=2 if mode is Mode.PARAMETER_SERVER else 0)
+    gang.start(mode, n_workers=n_workers, n_servers=2 if mode is SyncMode.PARAMETER_SERVER else 0)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
     return gang
 
@@ -33,11 +35,11 @@ def trained(folder: Path, data: Path, *, mode: Mode = Mode.ALL_REDUCE, n_workers
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("hyperparameters", "modes"),
-    [(SCHEDULED, [Mode.ALL_REDUCE, Mode.PARAMETER_SERVER]), ({"clip_norm": 0.05}, [Mode.ALL_REDUCE])],
+    [(SCHEDULED, [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER]), ({"clip_norm": 0.05}, [SyncMode.ALL_REDUCE])],
     ids=["scheduled", "clipped"],
 )
 def test_it_is_the_same_training_on_any_number_of_workers(
-    hyperparameters: dict[str, object], modes: list[Mode], tmp_path: Path, data: Path
+    hyperparameters: dict[str, object], modes: list[SyncMode], tmp_path: Path, data: Path
 ) -> None:
     given = {"optimizer": "sgd", **hyperparameters}
     alone = trained(tmp_path / "alone", data, hyperparameters=given).weights()
@@ -66,7 +68,7 @@ def test_training_ends_as_soon_as_the_target_is_reached(
     gang = trained(
         tmp_path,
         data,
-        mode=Mode.PARAMETER_SERVER if strategy else Mode.ALL_REDUCE,
+        mode=SyncMode.PARAMETER_SERVER if strategy else SyncMode.ALL_REDUCE,
         n_workers=2,
         epochs=500,
         strategy=strategy,

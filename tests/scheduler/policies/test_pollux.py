@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler import Mode, RoundMemory, SpeedObservation
-from scheduler.policies.pollux.genetic_search import Limits, SmallInts, crossed, evolve, mutated, repaired
+from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, crossed, evolve, mutated, repaired
 from scheduler.policies.pollux.policy import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
 
-def limits(n_jobs: int, free: list[int], *, least: int = 1, most: int = 64) -> Limits:
+def limits(n_jobs: int, free: list[int], *, least: int = 1, most: int = 64) -> SearchLimits:
     shape = (n_jobs, len(free))
-    return Limits(
+    return SearchLimits(
         present_JN=np.zeros(shape, dtype=np.int16),
         free_N=np.array(free, dtype=np.int16),
         least_J=np.full(n_jobs, least, dtype=np.int16),
@@ -28,7 +28,7 @@ def matrix(*rows: list[int]) -> SmallInts:
     return np.array(rows, dtype=np.int16)
 
 
-def fixed_by(matrix_JN: SmallInts, limit: Limits) -> list[list[int]]:
+def fixed_by(matrix_JN: SmallInts, limit: SearchLimits) -> list[list[int]]:
     return repaired(matrix_JN[None], limit, np.random.default_rng(0))[0].tolist()
 
 

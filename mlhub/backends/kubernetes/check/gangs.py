@@ -15,7 +15,7 @@ from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S
 from mlhub.backends.protocol import AttemptStatus, GangPhase, NodeStatus
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import AttemptId, LaunchSpec, Mode, ModelSpec, PodPlacement, Resources, Role, TrainingSpec
+from mlhub.wire.launch import AttemptId, LaunchSpec, ModelSpec, PodPlacement, PodRole, Resources, SyncMode, TrainingSpec
 
 MIB = 2**20
 START_S, STOP_S, TRAIN_S, WITHDRAWN_S, BOUND_S = 180.0, 60.0, 180.0, 60.0, 5.0
@@ -120,7 +120,7 @@ class GangCheck:
         if status is not None and status.phase is GangPhase.SUCCEEDED:
             self._report.ok("Two workers found each other by name and trained a model together.")
         else:
-            said = "; ".join(list(backend.logs(spec.attempt_id, role=Role.WORKER, index=0))[-3:])
+            said = "; ".join(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))[-3:])
             self._report.failed(f"Two workers did not train: {status and (status.cause, status.message)}. {said}")
         backend.close()
 
@@ -165,8 +165,8 @@ def two_workers(nodes: Sequence[NodeStatus]) -> LaunchSpec:
         attempt_id=AttemptId(str(uuid4())),
         job_id=str(uuid4()),
         attempt_number=1,
-        mode=Mode.ALL_REDUCE,
-        pods=tuple(PodPlacement(Role.WORKER, i, hosts[i], resources) for i in range(2)),
+        mode=SyncMode.ALL_REDUCE,
+        pods=tuple(PodPlacement(PodRole.WORKER, i, hosts[i], resources) for i in range(2)),
         inputs=(),
         dataset=None,
         model=ModelSpec("builtin", "check"),

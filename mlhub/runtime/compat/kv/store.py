@@ -26,7 +26,7 @@ KINDS: Mapping[str, int | None] = {
 LARGE = 1_000_000  # elements: larger keys are cut over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)
 PREFIX = "kv/"
 Key = int | str
-Value = Tensor | Sequence[Tensor]
+StoreValue = Tensor | Sequence[Tensor]
 
 
 def create(name: str = "local") -> KVStore:
@@ -63,7 +63,7 @@ class KVStore:
     def is_capable(capability: str) -> bool:
         return capability.lower() == "optimizer"
 
-    def init(self, key: Key | Sequence[Key], value: Value | Sequence[Value]) -> None:
+    def init(self, key: Key | Sequence[Key], value: StoreValue | Sequence[StoreValue]) -> None:
         """Worker 0's value counts. Raises ValueError for a key that is there."""
         for one, given in _pairs(key, value):
             if one in self._tables:
@@ -71,7 +71,7 @@ class KVStore:
             first = _summed(given).detach().float()
             self._tables[one] = self._made(one, first)
 
-    def push(self, key: Key | Sequence[Key], value: Value | Sequence[Value], priority: int = 0) -> None:
+    def push(self, key: Key | Sequence[Key], value: StoreValue | Sequence[StoreValue], priority: int = 0) -> None:
         """Returns before it is sent; keys of higher priority go first. A sparse tensor's rows are pushed alone.
 
         Raises ValueError for a key that was not initialised, or another shape.
@@ -86,7 +86,7 @@ class KVStore:
             self._send(one, table, pushed, priority)
 
     def pull(
-        self, key: Key | Sequence[Key], out: Value | Sequence[Value] | None = None, priority: int = 0,
+        self, key: Key | Sequence[Key], out: StoreValue | Sequence[StoreValue] | None = None, priority: int = 0,
         ignore_sparse: bool = True,  # noqa: ARG002 (MXNet's signature)
     ) -> Any:  # fmt: skip
         """Into out, or returned; under dist_sync once all workers have pushed what this one has."""
@@ -106,13 +106,15 @@ class KVStore:
         return found if isinstance(key, list | tuple) else found[0]
 
     def pushpull(
-        self, key: Key | Sequence[Key], value: Value | Sequence[Value], out: Any = None, priority: int = 0
+        self, key: Key | Sequence[Key], value: StoreValue | Sequence[StoreValue], out: Any = None, priority: int = 0
     ) -> Any:
         """Out, or the values themselves, become what the store then holds."""
         self.push(key, value, priority)
         return self.pull(key, value if out is None else out, priority)
 
-    def broadcast(self, key: Key | Sequence[Key], value: Value | Sequence[Value], out: Any, priority: int = 0) -> None:
+    def broadcast(
+        self, key: Key | Sequence[Key], value: StoreValue | Sequence[StoreValue], out: Any, priority: int = 0
+    ) -> None:
         """Worker 0's value, to all."""
         self.init(key, value)
         self.pull(key, out, priority)
@@ -251,7 +253,7 @@ def _is_plain(room: Tensor, shape: torch.Size) -> bool:
     return room.shape == shape and room.dtype == torch.float32 and room.device.type == "cpu" and room.is_contiguous()
 
 
-def _summed(value: Value) -> Tensor:
+def _summed(value: StoreValue) -> Tensor:
     if isinstance(value, Tensor):
         return value
     total = value[0].detach().clone()

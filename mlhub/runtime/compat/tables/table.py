@@ -16,7 +16,7 @@ from mlhub.runtime.compat.tables.functions import function
 from mlhub.runtime.compat.tables.part import TablePartPlan
 from mlhub.runtime.compat.tables.updates import TableUpdate
 
-Rows = Tensor | Sequence[int] | None
+TableRows = Tensor | Sequence[int] | None
 
 
 class Table:
@@ -43,7 +43,7 @@ class Table:
         if staleness is not None and staleness < 0:
             raise ValueError(f"staleness is {staleness}: give 0 for BSP, more for SSP, or None for ASP.")
         if n_rows is None and isinstance(initial, Tensor):
-            raise ValueError("Rows by key begin with one number: give initial as a number.")
+            raise ValueError("TableRows by key begin with one number: give initial as a number.")
         TableUpdate(optimizer, options)
         self.name, self.n_rows, self.row_shape, self.dtype, self.staleness = name, n_rows, rest, dtype, staleness
         self._ticks, self._line, self._spread = ticks, line, Spread(line.n_servers, n_rows=n_rows, only=only)
@@ -60,7 +60,7 @@ class Table:
         elif initial is not None:
             self._declare_ready()
 
-    def get(self, rows: Rows = None) -> Tensor:
+    def get(self, rows: TableRows = None) -> Tensor:
         """A copy of these rows, shape (k, ...), or of all; waits until staleness allows it.
 
         Raises ValueError for rows that are not there, PeerLostError when a worker in lockstep is gone.
@@ -96,7 +96,7 @@ class Table:
         order = ids.argsort()
         return ids[order], rows[order].view(ids.numel(), *self.row_shape)
 
-    def add(self, rows: Rows, delta: Tensor | float) -> None:
+    def add(self, rows: TableRows, delta: Tensor | float) -> None:
         """Adds to these rows, or to all (None); with an optimiser, delta is their gradient. Of shape (k, ...)."""
         self._write("add", rows, delta, {})
 
@@ -116,7 +116,7 @@ class Table:
         asked = zip(self._spread.servers, parts, strict=True)
         self._line.ask({server: ({**told, "n": n}, [payload]) for server, (payload, n) in asked})
 
-    def set(self, rows: Rows, values: Tensor | float) -> None:
+    def set(self, rows: TableRows, values: Tensor | float) -> None:
         """What these rows hold from now on, whatever others have added."""
         self._write("set", rows, values, {})
 
@@ -148,7 +148,7 @@ class Table:
         told = {"verb": "restore", "table": self.name, "names": list(content), "also_rows": also_rows}
         self._line.ask({s: (told, [values[places] for values in content.values()]) for s, places in parts.items()})
 
-    def _write(self, verb: str, rows: Rows, values: Tensor | float, more: dict[str, Any]) -> None:
+    def _write(self, verb: str, rows: TableRows, values: Tensor | float, more: dict[str, Any]) -> None:
         told = {"verb": verb, "table": self.name, **more}
         if rows is None:
             whole = self._shaped(values, self._whole_shape()).reshape(self.n_rows or 0, -1)

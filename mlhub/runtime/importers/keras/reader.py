@@ -27,7 +27,7 @@ MOST_NESTED = 20
 INPUT = "input"
 
 
-class Value(NamedTuple):
+class KerasValue(NamedTuple):
     """A tensor of the graph: its name, and its axes with the batch."""
 
     name: str
@@ -68,7 +68,7 @@ def _read(model: Mapping[str, Any], weights: KerasWeights | None) -> Blueprint:
     if shape is None:
         raise refused("The file does not say the shape of inputs.", "Begin the model with keras.Input(shape).")
     reading = _KerasReading()
-    output = reading.model(model, weights, Value(INPUT, 1 + len(shape)), prefix="")
+    output = reading.model(model, weights, KerasValue(INPUT, 1 + len(shape)), prefix="")
     turned = (shape[-1], *shape[:-1]) if len(shape) == 3 else tuple(shape)
     kinds = reading.first_kinds
     return Blueprint(
@@ -90,7 +90,7 @@ class _KerasReading:
         self.first_kinds: set[str] = set()  # of layers that read the input itself
         self._depth = 0
 
-    def model(self, model: Mapping[str, Any], weights: KerasWeights, given: Value, *, prefix: str) -> Value:
+    def model(self, model: Mapping[str, Any], weights: KerasWeights, given: KerasValue, *, prefix: str) -> KerasValue:
         """The output of a model that is given a value."""
         self._depth += 1
         if self._depth > MOST_NESTED:
@@ -105,7 +105,9 @@ class _KerasReading:
         self._depth -= 1
         return output
 
-    def _functional(self, model: Mapping[str, Any], weights: KerasWeights, given: Value, *, prefix: str) -> Value:
+    def _functional(
+        self, model: Mapping[str, Any], weights: KerasWeights, given: KerasValue, *, prefix: str
+    ) -> KerasValue:
         config = model["config"]
         ins, outs = _references(config["input_layers"]), _references(config["output_layers"])
         if len(ins) != 1 or len(outs) != 1:
@@ -139,9 +141,9 @@ class _KerasReading:
         return known[key(outs[0])]
 
     def _use(
-        self, layer: Mapping[str, Any], weights: KerasWeights, inputs: Sequence[Value], *, prefix: str,
+        self, layer: Mapping[str, Any], weights: KerasWeights, inputs: Sequence[KerasValue], *, prefix: str,
         shared: dict[str, list[nn.Module]], use: int,
-    ) -> Value:  # fmt: skip
+    ) -> KerasValue:  # fmt: skip
         kind, name = str(layer["class_name"]), name_of(layer)
         full = f"{prefix}{name}"
         if _is_known(layer):
@@ -164,7 +166,7 @@ class _KerasReading:
             made = f"{full}:{use}" if i + 1 == len(modules) else f"{full}:{use} before activation"
             self.steps.append(Step(full if not i else f"{full}_activation", module, at, [made]))
             at = [made]
-        return Value(at[0], told.rank)
+        return KerasValue(at[0], told.rank)
 
 
 def _input_shape(model: Mapping[str, Any]) -> list[int | None] | None:

@@ -22,7 +22,7 @@ JOINED: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 }  # fmt: skip
 CONTAINERS = ("Sequential", "Concat", "DepthConcat", "ConcatTable", "ParallelTable", "JoinTable", "SelectTable",
               "FlattenTable", *JOINED)  # fmt: skip
-Value = str | list[Any]  # a tensor of the graph, or a table of such
+Torch7Value = str | list[Any]  # a tensor of the graph, or a table of such
 
 
 def read(path: Path) -> Blueprint:
@@ -50,7 +50,7 @@ class _Torch7Reading:
     def __init__(self) -> None:
         self.steps: list[Step] = []
 
-    def made(self, thing: Any, given: Value, name: str) -> Value:
+    def made(self, thing: Any, given: Torch7Value, name: str) -> Torch7Value:
         """What the module makes of a value, having added its steps."""
         if not isinstance(thing, Thing):
             raise refused(f"{name} of the Torch7 model is no module.", "Save the model again.")
@@ -65,13 +65,13 @@ class _Torch7Reading:
                 given = self.made(module, given, f"{name}_{i}")
             return given
         if word in ("Concat", "ConcatTable"):
-            made: Value = [self.made(module, given, f"{name}_{i}") for i, module in enumerate(modules, 1)]
+            made: Torch7Value = [self.made(module, given, f"{name}_{i}") for i, module in enumerate(modules, 1)]
             return (
                 made if word == "ConcatTable" else self._joined(thing, made, name, int(thing.get("dimension", 2)) - 1)
             )
         return self._of_table(word, thing, modules, given, name)
 
-    def _of_table(self, word: str, thing: Thing, modules: list[Any], given: Value, name: str) -> Value:
+    def _of_table(self, word: str, thing: Thing, modules: list[Any], given: Torch7Value, name: str) -> Torch7Value:
         if word == "DepthConcat" or isinstance(given, str):
             raise bad(thing, name, "it does not get a table, or pads what it joins")
         if word == "ParallelTable":
@@ -81,7 +81,7 @@ class _Torch7Reading:
             return [self.made(module, value, f"{name}_{i}") for i, (module, value) in enumerate(pairs, 1)]
         if word == "SelectTable":
             at = int(thing.get("index", 1))
-            chosen: Value = given[at - 1 if at > 0 else at]
+            chosen: Torch7Value = given[at - 1 if at > 0 else at]
             return chosen
         if word == "FlattenTable":
             return _flat(given)
@@ -92,10 +92,10 @@ class _Torch7Reading:
         function = JOINED[word]
         return self._layer(ApplyFunction(word, lambda *values: reduce(function, values)), thing, given, name)
 
-    def _joined(self, thing: Thing, given: Value, name: str, axis: int) -> Value:
+    def _joined(self, thing: Thing, given: Torch7Value, name: str, axis: int) -> Torch7Value:
         return self._layer(ApplyFunction("join", lambda *values: torch.cat(values, axis)), thing, given, name)
 
-    def _layer(self, module: nn.Module, thing: Thing, given: Value, name: str) -> Value:
+    def _layer(self, module: nn.Module, thing: Thing, given: Torch7Value, name: str) -> Torch7Value:
         inputs = [given] if isinstance(given, str) else given
         if isinstance(module, nn.Identity) and not isinstance(given, str):
             return given

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from mlhub.runtime.compression.codecs import codec_for
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, Segment, ShardPlan, push_bytes
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ParameterSegment, ShardPlan, push_bytes
 from mlhub.runtime.ps.rules import SendReply, bulk_synchronous
 from mlhub.runtime.ps.server.chunks import Chunk
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
@@ -117,5 +117,5 @@ class AggregatorShard(Shard):
 
 def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:
     """What a leaf is told at START: how large the model is, and how it is pushed."""
-    segments = (Segment("all", 0, n_elements, 0, 0),)
+    segments = (ParameterSegment("all", 0, n_elements, 0, 0),)
     return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},), strategy=strategy)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, WaitAtBarrier
 from mlhub.runtime.ps.wire.frames import CHECKPOINT, STOP
@@ -27,7 +27,7 @@ class Asynchronous(ServerWorker):
         self.parts = int(spec.parameters.get("group", spec.parameters.get("k", 1)))
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         warmup = int(self.spec.parameters.get("warmup_steps", 0))
         lease = BatchLease(plan.steps, plan.steps_per_epoch, self.parts, start=plan.start, warmup_steps=warmup)

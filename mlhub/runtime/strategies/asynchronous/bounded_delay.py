@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue
 from mlhub.runtime.strategies.asynchronous.asynchronous import Asynchronous
 from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
@@ -20,7 +20,7 @@ class BoundedDelay(Asynchronous):
     """
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._exchanges = BoundedDelayQueue(

@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.asynchronous.asynchronous import Asynchronous
 from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
 
@@ -16,7 +16,7 @@ class Downpour(Asynchronous):
     """Gradients are summed over n_push steps and weights fetched every n_fetch; in between come local steps of SGD."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._sum, self._n_summed, self._n_steps = torch.zeros_like(self.gradient), 0, 0

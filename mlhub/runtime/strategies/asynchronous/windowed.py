@@ -10,7 +10,7 @@ import time
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.asynchronous.asynchronous import Asynchronous
@@ -21,7 +21,7 @@ class Windowed(Asynchronous):
     """Every worker uses the user's optimiser; what it pushes after a window depends on the strategy."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._window_start, self._n_steps = self.weights.clone(), 0

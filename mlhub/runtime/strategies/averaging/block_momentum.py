@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.averaging.mixing import BlockMomentum, block_momentum_for
 from mlhub.runtime.strategies.protocol import Barrier, TrainingPlan
 from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
@@ -15,7 +15,7 @@ class BlockMomentumAveraging(ReplicaStrategy):
     """Ends a block every `period` steps; the mean change of a block updates the model with momentum."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         given = self.spec.parameters

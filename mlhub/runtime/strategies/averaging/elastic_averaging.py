@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.averaging.mixing import ElasticCentre
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, TrainingPlan
 from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
@@ -19,7 +19,7 @@ class ElasticAveraging(ReplicaStrategy):
     """Every `period` steps one sum over workers, of how far each is from the centre."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         given = self.spec.parameters

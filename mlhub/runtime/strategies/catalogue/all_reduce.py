@@ -13,9 +13,9 @@ from mlhub.runtime.strategies.catalogue.declarations import (
     Preset,
     StrategyDeclaration,
 )
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
-_ALL = Mode.ALL_REDUCE
+_ALL = SyncMode.ALL_REDUCE
 INTERLEAVED = ("interleaved_1f1b", "interleaved_zero_bubble")
 SCHEDULES = ("gpipe", "1f1b", *INTERLEAVED, "zero_bubble_v", "dualpipe_v")
 PERIOD_OF_ONE = Parameter(int, 1, minimum=1, maximum=100_000)

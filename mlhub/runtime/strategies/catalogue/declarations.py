@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StrategyDeclaration:
     """
 
     about: str
-    mode: Mode | None
+    mode: SyncMode | None
     implementation: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     is_lockstep: bool = True
@@ -44,7 +44,7 @@ class StrategyDeclaration:
     @property
     def servers_come_back(self) -> bool:
         """Whether a parameter server that dies is restarted alone, and continues from its own snapshot."""
-        return self.survives and self.mode is Mode.PARAMETER_SERVER
+        return self.survives and self.mode is SyncMode.PARAMETER_SERVER
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mlhub.runtime.strategies.catalogue.declarations import (
     Preset,
     StrategyDeclaration,
 )
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 _SCALING = Parameter(str, "none", choices=("none", "zhang", "dynsgd", "gupta", "dc", "dc_adaptive"))
 _STALE = {
@@ -20,7 +20,7 @@ _STALE = {
     "dc_strength": Parameter(float, 0.04, minimum=0.0),
     "dc_decay": Parameter(float, 0.95, minimum=0.0, maximum=0.99999),
 }
-_SERVERS = Mode.PARAMETER_SERVER
+_SERVERS = SyncMode.PARAMETER_SERVER
 
 
 def _on_servers(about: str, implementation: str, **parameters: Parameter) -> StrategyDeclaration:

@@ -23,7 +23,7 @@ from mlhub.runtime.strategies.catalogue.all_reduce import (
 )
 from mlhub.runtime.strategies.catalogue.declarations import Parameter, Preset, StrategyDeclaration
 from mlhub.runtime.strategies.catalogue.parameter_server import PRESETS_WITH_SERVERS, WITH_SERVERS
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class StrategySpec:
         return STRATEGIES[self.name]
 
     @property
-    def mode(self) -> Mode | None:
+    def mode(self) -> SyncMode | None:
         return self.declaration.mode
 
     @property

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.decentralised import mixing, peer_selection
 from mlhub.runtime.strategies.protocol import Barrier, TrainingPlan
 from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
@@ -21,7 +21,7 @@ class GoSgd(ReplicaStrategy):
     """
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._state = mixing.SharedMean(self.weights, 1.0 / self.n_workers)

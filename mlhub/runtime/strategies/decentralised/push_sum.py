@@ -8,7 +8,7 @@ import time
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.strategies.decentralised import mixing
 from mlhub.runtime.strategies.decentralised.periodic import PeriodicExchange
@@ -25,7 +25,7 @@ class PushSumGossip(PeriodicExchange):
     """
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._y = 1.0

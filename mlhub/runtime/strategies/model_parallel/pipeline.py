@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage
 
 from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, collect, merge, restore
-from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.model_parallel.pipeline_schedules import AnySchedule, Ordering, replicas_for
@@ -35,7 +35,7 @@ class PipelineParallel(ProcessGroupStrategy):
     """A worker of a pipeline, or of one of several replicas of it."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided among as many workers."""
         layers = layers_of(model)

@@ -22,7 +22,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
 from mlhub.runtime.checkpoints.optimizer_state import merge
-from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint, optimizer_file
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.strategies.model_parallel.linear_pairs import pairs_of
@@ -42,7 +42,7 @@ class TensorParallel(ProcessGroupStrategy):
         return min(self.n_workers, int(self.spec.parameters.get("parts", 1)))
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a model that cannot be divided like that."""
         self.begin(plan)
@@ -147,7 +147,7 @@ class TensorParallel(ProcessGroupStrategy):
                     out[f"{name}|{key}|{0 if is_flat else 'whole'}"] = (found.reshape(-1) if is_flat else found).clone()
         return out
 
-    def _restore(self, resume: Checkpoint) -> None:
+    def _restore(self, resume: StepCheckpoint) -> None:
         saved = merge(resume.optimizer())
         for (name, key), value in saved.flat.items():
             if name in self._named:

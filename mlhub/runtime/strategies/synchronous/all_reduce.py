@@ -13,7 +13,7 @@ from torch.autograd import Variable
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from mlhub.runtime.checkpoints.step_folders import RESIDUALS, Checkpoint
+from mlhub.runtime.checkpoints.step_folders import RESIDUALS, StepCheckpoint
 from mlhub.runtime.strategies.protocol import Barrier, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit.gradient_hooks import Hook, hook_for, ring_bytes
 from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
@@ -28,7 +28,7 @@ class AllReduce(ProcessGroupStrategy):
     """Gradients are averaged by DDP, or by a hook that compresses them."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         self._waits_from = 0.0
         named = self.join_gang(model, optimizer, resume=resume, plan=plan)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.optimizer_state import collect, merge, restore
-from mlhub.runtime.checkpoints.step_folders import WEIGHTS, Checkpoint
+from mlhub.runtime.checkpoints.step_folders import WEIGHTS, StepCheckpoint
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.ensemble import EnsembleModel, member_weights
 from mlhub.runtime.pod import Pod
@@ -24,7 +24,7 @@ from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Loss
 from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
 from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
 
-State = dict[str, Tensor]
+MemberState = dict[str, Tensor]
 
 
 class Ensemble(ProcessGroupStrategy):
@@ -36,10 +36,10 @@ class Ensemble(ProcessGroupStrategy):
         self.member = self.rank
         self._has_parts = spec.parameters["examples"] == "parts"
         self.order = 0 if self._has_parts else self.rank
-        self._others: list[State] = []
+        self._others: list[MemberState] = []
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for a checkpoint of another number of members."""
         own = None if resume is None else _read_member(resume, rank=self.rank, n_workers=self.n_workers)
@@ -81,7 +81,7 @@ class Ensemble(ProcessGroupStrategy):
         self._others = members[1:]
         return EnsembleModel(model, members, votes=self.spec.parameters["combine"] == "vote")
 
-    def extra_weights(self) -> State:
+    def extra_weights(self) -> MemberState:
         """All members but the first, as they were at the last evaluation."""
         return member_weights(self._others)
 
@@ -99,7 +99,7 @@ def member_file(rank: int, n_workers: int) -> str:
     return f"member-{rank}-of-{n_workers}"
 
 
-def _read_member(checkpoint: Checkpoint, *, rank: int, n_workers: int) -> tuple[State, State]:
+def _read_member(checkpoint: StepCheckpoint, *, rank: int, n_workers: int) -> tuple[MemberState, MemberState]:
     """Reads this member's weights and optimiser. Raises BadInputError when there were more or fewer members."""
     n_saved = 1 + sum(name.startswith("member-") and name.endswith(WEIGHTS) for name in checkpoint.files)
     if n_saved != n_workers:

@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.wire.frames import CHECKPOINT, STOP
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
@@ -23,7 +23,7 @@ class ParameterServer(ServerWorker, LockstepStrategy):
         LockstepStrategy.__init__(self, rank=pod.spec.index, n_workers=pod.spec.n_workers)
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         self.begin(plan)
         self.connect(model, optimizer, resume=resume, plan=plan)

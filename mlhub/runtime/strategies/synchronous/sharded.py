@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import nn
 
 from mlhub.runtime.checkpoints.optimizer_state import ParameterSlice, collect, merge, restore
-from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint, optimizer_file
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
@@ -29,7 +29,7 @@ class Sharded(ProcessGroupStrategy):
     """Each worker updates its own slice of the flat weights."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         """Raises BadInputError for an optimiser that looks at more than one element at a time."""
         self.begin(plan)

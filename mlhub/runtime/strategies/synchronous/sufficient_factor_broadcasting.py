@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit import flat_parameters
 from mlhub.runtime.strategies.toolkit.replicas import ReplicaStrategy
@@ -65,7 +65,7 @@ class SufficientFactorBroadcasting(ReplicaStrategy):
     """The first step uses the ring; the rows that it recorded decide which layers are sent as factors afterwards."""
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         out = super().prepare(model, optimizer, resume=resume, plan=plan)
         self._layers = [FactoredLayer(layer) for layer in linear_layers(model)] if self.n_workers > 1 else []

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-Exchange = Callable[[Tensor, int], Tensor]
+PairExchange = Callable[[Tensor, int], Tensor]
 
 
 def combine(first: Tensor, second: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -28,7 +28,7 @@ def _pair(a: Tensor, b: Tensor) -> Tensor:
 
 
 def adasum(
-    gradient: Tensor, sizes: Sequence[int], *, rank: int, n_workers: int, exchange: Exchange | None = None
+    gradient: Tensor, sizes: Sequence[int], *, rank: int, n_workers: int, exchange: PairExchange | None = None
 ) -> float:
     """In place, the same to the bit on every worker; returns the bytes that this one sent.
 

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.optimizer_state import EMPTY_STATE, ParameterSlice, collect, merge, restore
-from mlhub.runtime.checkpoints.step_folders import Checkpoint, optimizer_file, write_tensors
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint, optimizer_file, write_tensors
 from mlhub.runtime.errors import GangTimeoutError
 from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
@@ -43,7 +43,7 @@ class ProcessGroupStrategy(LockstepStrategy):
         return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
 
     def join_gang(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> list[tuple[str, nn.Parameter]]:
         """Creates the process group and restores the optimiser. Returns the trained parameters by name."""
         self.begin(plan)

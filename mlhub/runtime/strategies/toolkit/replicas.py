@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.strategies.protocol import Barrier, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit import flat_parameters
 from mlhub.runtime.strategies.toolkit.gradient_accumulation import accumulate
@@ -25,7 +25,7 @@ class ReplicaStrategy(ProcessGroupStrategy):
     """
 
     def prepare(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None, plan: TrainingPlan
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:
         self.join_gang(model, optimizer, resume=resume, plan=plan)
         self.named, self.carried_residual = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor
 
 from mlhub.runtime.checkpoints.optimizer_state import merge, total_residual
-from mlhub.runtime.checkpoints.step_folders import RESIDUALS, Checkpoint, write_tensors
+from mlhub.runtime.checkpoints.step_folders import RESIDUALS, StepCheckpoint, write_tensors
 
 
 class ErrorFeedbackResidual:
@@ -22,7 +22,7 @@ class ErrorFeedbackResidual:
         self.by_name = dict(by_name)
 
     @classmethod
-    def of(cls, resume: Checkpoint | None) -> ErrorFeedbackResidual:
+    def of(cls, resume: StepCheckpoint | None) -> ErrorFeedbackResidual:
         """The residual with which a job continues from a checkpoint."""
         return cls({} if resume is None else mean_residual(resume))
 
@@ -50,7 +50,7 @@ class ErrorFeedbackResidual:
             write_tensors(folder / RESIDUALS, self.by_name)
 
 
-def mean_residual(saved: Checkpoint) -> dict[str, Tensor]:
+def mean_residual(saved: StepCheckpoint) -> dict[str, Tensor]:
     """The residual by parameter that each of any number of workers continues with.
 
     Servers add up what workers send, while here it is averaged: the sum of all residuals towards servers is what each

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.optimizer_state import merge, residual_for_worker
-from mlhub.runtime.checkpoints.step_folders import Checkpoint
+from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.pod import Pod
@@ -51,7 +51,7 @@ class ServerWorker(SingleModel):
         return torch.device("cpu")
 
     def connect(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: Checkpoint | None,
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None,
         plan: TrainingPlan, work: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Connects to the servers, starts them if this is worker 0, and pulls the weights.
@@ -70,7 +70,7 @@ class ServerWorker(SingleModel):
         self.client.pull()
         self.on_connected()
 
-    def _connected_client(self, tree: AggregationTree, resume: Checkpoint | None) -> Client:
+    def _connected_client(self, tree: AggregationTree, resume: StepCheckpoint | None) -> Client:
         """Flattens the parameters, in memory shared with the servers where they are on this machine."""
         spec, is_encrypted = self.pod.spec, self.pod.spec.data_plane is DataPlane.TLS
         addresses = tree.servers_of(spec.index, spec.server_addresses)
@@ -100,7 +100,7 @@ class ServerWorker(SingleModel):
 
     def _start_servers(
         self, optimizer: torch.optim.Optimizer, tree: AggregationTree, *,
-        resume: Checkpoint | None, work: dict[str, Any] | None,
+        resume: StepCheckpoint | None, work: dict[str, Any] | None,
     ) -> None:  # fmt: skip
         """Sends every root its shard of the model."""
         shard_plans = plan_shards(
@@ -141,7 +141,7 @@ class ServerWorker(SingleModel):
         """Clips the gradient in place."""
         flat_parameters.clip(self.gradient, limit)
 
-    def _feedback(self, resume: Checkpoint | None, named: list[tuple[str, nn.Parameter]]) -> ErrorFeedback | None:
+    def _feedback(self, resume: StepCheckpoint | None, named: list[tuple[str, nn.Parameter]]) -> ErrorFeedback | None:
         codec = codec_for(self.spec.parameters)
         if codec is None:
             return None

@@ -15,7 +15,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, StepResult, TrainingPlan
 from mlhub.runtime.strategies.registry import implementation_of
-from mlhub.wire.launch import AttemptId, Mode, ModelSpec, PodSpec, Role, TrainingSpec
+from mlhub.wire.launch import AttemptId, ModelSpec, PodRole, PodSpec, SyncMode, TrainingSpec
 from tests.runtime.shards import SECRET, Gang
 
 RATE = 0.1
@@ -50,7 +50,7 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
     servers = Gang(strategy, n_workers=1)
     address = f"127.0.0.1:{servers.servers[0].port}"
     told = PodSpec(
-        attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=Mode.PARAMETER_SERVER, role=Role.WORKER,
+        attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.PARAMETER_SERVER, role=PodRole.WORKER,
         index=0, n_workers=1, n_servers=1, master_address="127.0.0.1:1", server_addresses=(address,), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"), training=TrainingSpec(1, 1, strategy=strategy),
         checkpoint_uri=tmp_path.as_uri(), start_timeout_s=20, worker_addresses=(),

@@ -18,7 +18,7 @@ from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.wire.frames import HEADER_BYTES
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang as Processes
 from tests.runtime.shards import Gang
 
@@ -158,7 +158,7 @@ def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: 
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("words.py", MODEL)
 
-    def run(name: str, strategy: dict, mode: Mode, *, n_workers: int, n_servers: int) -> Processes:
+    def run(name: str, strategy: dict, mode: SyncMode, *, n_workers: int, n_servers: int) -> Processes:
         gang = Processes(
             tmp_path / name, tmp_path / "words.npz", model=ModelSpec("package", "words", package="code"),
             package=tmp_path / "code.zip", training=TrainingSpec(epochs=8, batch_size=10, strategy=strategy),
@@ -167,9 +167,9 @@ def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: 
         assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
         return gang
 
-    alone = run("alone", {}, Mode.ALL_REDUCE, n_workers=1, n_servers=0)
-    rows = run("rows", {"name": "sparse_rows"}, Mode.PARAMETER_SERVER, n_workers=1, n_servers=2)
+    alone = run("alone", {}, SyncMode.ALL_REDUCE, n_workers=1, n_servers=0)
+    rows = run("rows", {"name": "sparse_rows"}, SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=2)
     for name, value in alone.weights().items():
         np.testing.assert_allclose(rows.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
-    two = run("two", {"name": "sparse_rows"}, Mode.PARAMETER_SERVER, n_workers=2, n_servers=2)
+    two = run("two", {"name": "sparse_rows"}, SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     assert two.result()["metrics"]["eval/accuracy"] > 0.9

@@ -9,7 +9,7 @@ import pytest
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.strategies.catalogue.schema import PRESETS, STRATEGIES, parse
-from mlhub.wire.launch import Mode
+from mlhub.wire.launch import SyncMode
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, *PRESETS])
@@ -26,8 +26,8 @@ def test_nothing_said_leaves_the_choice_to_the_platform() -> None:
 
 
 def test_a_scheme_says_what_it_runs_on() -> None:
-    assert parse({"name": "ssp"}).mode is Mode.PARAMETER_SERVER
-    assert parse({"name": "gossip"}).mode is Mode.ALL_REDUCE
+    assert parse({"name": "ssp"}).mode is SyncMode.PARAMETER_SERVER
+    assert parse({"name": "gossip"}).mode is SyncMode.ALL_REDUCE
     assert parse({"name": "asp"}).declaration.survives
     assert not parse({"name": "bsp"}).declaration.survives
 

@@ -13,7 +13,7 @@ from mlhub.runtime.checkpoints.step_folders import latest
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.runtime.strategies.toolkit.residual import ErrorFeedbackResidual, mean_residual
 from mlhub.wire.exits import ExitCode
-from mlhub.wire.launch import Mode, ModelSpec, TrainingSpec
+from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
 LINEAR = """
@@ -76,8 +76,8 @@ def made(folder: Path, data: Path, code: Path, strategy: dict[str, object]) -> G
 
 
 def start(gang: Gang, n_workers: int = 2) -> None:
-    mode = parse(gang.training.strategy).mode or Mode.ALL_REDUCE
-    gang.start(mode, n_workers=n_workers, n_servers=int(mode is Mode.PARAMETER_SERVER))
+    mode = parse(gang.training.strategy).mode or SyncMode.ALL_REDUCE
+    gang.start(mode, n_workers=n_workers, n_servers=int(mode is SyncMode.PARAMETER_SERVER))
 
 
 TOP_K = {"compression": "top_k", "density": 0.1}
