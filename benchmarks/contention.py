@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.virtual_nodes import VirtualCluster
 from scheduler.api.snapshot import GangAllocation, Mode, NodeAllocation
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.layout import ClusterTopology
 from scheduler.models.network.flows import Links, settle
 
@@ -89,8 +89,8 @@ def _measure(cluster: VirtualCluster, gangs: Sequence[Sequence[int]], *, port: i
 
 def _foretold_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list[float]:
     """Seconds by gang: rings that share links max-min fair, all always on, for they do nothing else."""
-    nodes = [Node(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
-    racks = [Rack(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]
+    nodes = [NodeSnapshot(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
+    racks = [RackSnapshot(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]
     links, topology = Links(nodes, racks), ClusterTopology(nodes, racks)
     flows = []
     for gang in gangs:

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.predictions_bands import band_rows
 from scheduler.api.snapshot import Mode, SpeedObservation
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.commands.files import data_in
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.speed.model import SpeedModel
@@ -151,7 +151,8 @@ def _batches(app: Application) -> list[int]:
 def measured_placements(app: Application, batch: int) -> list[Measured]:
     """Placements that were measured around this batch's share of each worker."""
     topology = ClusterTopology(
-        [Node(f"n{i:02}", "r", "t4", PER_NODE, 64.0, 1 << 38, NIC_BPS) for i in range(N_NODES)], [Rack("r", 1e12)]
+        [NodeSnapshot(f"n{i:02}", "r", "t4", PER_NODE, 64.0, 1 << 38, NIC_BPS) for i in range(N_NODES)],
+        [RackSnapshot("r", 1e12)],
     )
     found = []
     for placement, rows in sorted(app.placements.items()):

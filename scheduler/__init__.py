@@ -30,7 +30,7 @@ from scheduler.api.snapshot import (
     SpeedObservation,
     TenantSnapshot,
 )
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.policies import POLICIES, Policy, parameters_of, policy_named
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
@@ -45,8 +45,8 @@ __all__ = [
     "Keep",
     "Launch",
     "Mode",
-    "Node",
     "NodeAllocation",
+    "NodeSnapshot",
     "PairObservation",
     "Phase",
     "Plan",
@@ -54,7 +54,7 @@ __all__ = [
     "Prediction",
     "Preempt",
     "Profile",
-    "Rack",
+    "RackSnapshot",
     "Reason",
     "Resize",
     "RoundCache",

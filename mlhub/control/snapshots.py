@@ -22,7 +22,7 @@ from mlhub.tenants.models import Quota
 from scheduler.api.plan import Reason
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase
 from scheduler.api.snapshot import GangAllocation as Holding
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 PHASES = {
     JobState.QUEUED: Phase.WAITING,
@@ -75,7 +75,9 @@ def take_snapshot(
     return ClusterSnapshot(
         now_s=now.timestamp(),
         nodes=tuple(_node(n) for n in nodes),
-        racks=tuple(Rack(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())),
+        racks=tuple(
+            RackSnapshot(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
+        ),
         jobs=tuple(
             job_snapshot(
                 j,
@@ -113,8 +115,8 @@ def _held() -> dict[UUID, tuple[NodeAllocation, ...]]:
     return found
 
 
-def _node(node: NodeStatus) -> Node:
-    return Node(
+def _node(node: NodeStatus) -> NodeSnapshot:
+    return NodeSnapshot(
         name=node.name,
         rack=node.rack,
         gpu_type=node.gpu_type,

@@ -22,7 +22,7 @@ from mlhub.jobs.models import Job
 from scheduler import ClusterSnapshot, Plan, Policy
 from scheduler.api.plan import Decision, Launch, Resize
 from scheduler.api.snapshot import JobSnapshot, Phase
-from scheduler.api.topology import Node as SnapshotNode
+from scheduler.api.topology import NodeSnapshot
 
 LIMIT_S = 10.0  # of each of the two decisions
 NOTICEABLE_S, NOTICEABLE_PART = 1.0, 0.01  # a finish that moves by less counts as unmoved
@@ -164,7 +164,7 @@ def with_nodes(n_nodes: int, *, n_gpus: int, gpu_type: str = "") -> Change:
     def change(snapshot: ClusterSnapshot) -> ClusterSnapshot:
         alike = [n for n in snapshot.nodes if not gpu_type or n.gpu_type == gpu_type] or list(snapshot.nodes)
         rack = alike[0].rack if alike else "supposed"
-        pattern = alike[0] if alike else SnapshotNode("", rack, "gpu", n_gpus, NODE_CPUS, NODE_MEMORY_BYTES, WIRE_BPS)
+        pattern = alike[0] if alike else NodeSnapshot("", rack, "gpu", n_gpus, NODE_CPUS, NODE_MEMORY_BYTES, WIRE_BPS)
         new = tuple(
             replace(
                 pattern,

@@ -31,7 +31,7 @@ from scheduler.api.snapshot import (
     SpeedObservation,
     TenantSnapshot,
 )
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 VERSION = 3
 READ = (1, 2, 3)  # 1 had every job's observations in the job itself; 2 had other codes for some reasons
@@ -100,8 +100,8 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             now_s=value["now_s"],
             seed=value["seed"],
             round_number=value["round_number"],
-            nodes=tuple(Node(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
-            racks=tuple(Rack(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
+            nodes=tuple(NodeSnapshot(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
+            racks=tuple(RackSnapshot(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
             tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
             jobs=_jobs_from_json(value),
             pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
@@ -138,7 +138,7 @@ def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
 
 
-def _node_to_json(node: Node) -> dict[str, Any]:
+def _node_to_json(node: NodeSnapshot) -> dict[str, Any]:
     return {**asdict(node), "nic_bps": _finite(node.nic_bps)}
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 _TOP_PRIORITY = 8
 
@@ -274,8 +274,8 @@ class ClusterSnapshot:
     """
 
     now_s: float
-    nodes: tuple[Node, ...]
-    racks: tuple[Rack, ...]
+    nodes: tuple[NodeSnapshot, ...]
+    racks: tuple[RackSnapshot, ...]
     jobs: tuple[JobSnapshot, ...]
     tenants: tuple[TenantSnapshot, ...]
     seed: int = 0

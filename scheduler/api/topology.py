@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Rack:
+class RackSnapshot:
     """A switch and the link that joins it to the rest of the cluster."""
 
     name: str
@@ -14,7 +14,7 @@ class Rack:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeSnapshot:
     """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it.
 
     max_jobs_per_gpu: so many jobs may hold the same GPU at once; 1 = none is shared. gpu_memory_bytes: of one GPU; 0 =

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scheduler.api.snapshot import GangAllocation, Mode
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.bounded_tables import BoundedTable
 
 MAX_LAYOUTS = 100_000  # of real allocations, by topology
@@ -77,10 +77,10 @@ class ClusterTopology:
     Layouts of real allocations are kept in a table of MAX_LAYOUTS entries; equal layouts are the same object.
     """
 
-    def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack]) -> None:
-        self._nodes: dict[str, Node] = {node.name: node for node in nodes}
+    def __init__(self, nodes: Iterable[NodeSnapshot], racks: Iterable[RackSnapshot]) -> None:
+        self._nodes: dict[str, NodeSnapshot] = {node.name: node for node in nodes}
         self._uplinks: dict[str, float] = {rack.name: rack.uplink_bps for rack in racks}
-        self._by_type: dict[str, list[Node]] = {}
+        self._by_type: dict[str, list[NodeSnapshot]] = {}
         for node in self._nodes.values():
             if node.n_gpus > 0:
                 self._by_type.setdefault(node.gpu_type, []).append(node)
@@ -161,7 +161,7 @@ class ClusterTopology:
         uplinks = (uplink_bps,) * (max(rack) + 1)
         return Layout(workers, (0,) * n_nodes, (nic_bps,) * n_nodes, rack, uplinks, gpu_type)
 
-    def _build(self, parts: list[tuple[int, int, Node | None]]) -> Layout:
+    def _build(self, parts: list[tuple[int, int, NodeSnapshot | None]]) -> Layout:
         names: dict[str, int] = {}
         rack = [names.setdefault(node.rack if node else "", len(names)) for _, _, node in parts]
         gpu_type = next((node.gpu_type for workers, _, node in parts if node and workers), "")
@@ -177,7 +177,7 @@ class ClusterTopology:
         return self._distinct.store(layout, layout) if found is None else found
 
 
-def _most_frequent_node(nodes: list[Node]) -> tuple[int, float, int]:
+def _most_frequent_node(nodes: list[NodeSnapshot]) -> tuple[int, float, int]:
     """GPUs and NIC of the most frequent kind of node, and the number of nodes in the largest rack."""
     (n_gpus, nic_bps), _ = min(
         Counter((node.n_gpus, node.nic_bps) for node in nodes).items(), key=lambda item: (-item[1], item[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.api.arrays import Ints
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, NodeAllocation
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.placement.node_arrays import NodeArrays
 
 _CPU_GRAIN = 1e-9  # CPUs are sums of floats
@@ -36,9 +36,9 @@ class FreeResources:
     Free GPUs, CPUs and memory of all N nodes are kept as arrays, too: gangs are placed by looking at all nodes at once.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[NodeSnapshot]) -> None:
         self.ground = NodeArrays(tuple(nodes))
-        self.nodes: Mapping[str, Node] = self.ground.nodes
+        self.nodes: Mapping[str, NodeSnapshot] = self.ground.nodes
         self._gpus = dict(self.ground.whole)
         self._n_free_N = self.ground.n_gpus_N.copy()
         self._cpus_N = self.ground.cpus_N.copy()
@@ -135,7 +135,7 @@ class FreeResources:
         """For so many workers in all, on nodes of that type?"""
         return int(self.capacity_by_node(job, gpu_type)[1].sum()) >= n_workers
 
-    def workers_on(self, job: JobSnapshot, node: Node) -> int:
+    def workers_on(self, job: JobSnapshot, node: NodeSnapshot) -> int:
         """How many more workers of the job the node can take now; 0 where the job may not go."""
         if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):
             return 0
@@ -146,7 +146,7 @@ class FreeResources:
             n = min(n, int(self._memory_bytes_N[i]) // job.memory_per_worker_bytes)
         return max(0, n)
 
-    def servers_on(self, job: JobSnapshot, node: Node, *, workers: int = 0) -> int:
+    def servers_on(self, job: JobSnapshot, node: NodeSnapshot, *, workers: int = 0) -> int:
         """How many parameter servers of the job the node can take now, next to so many of its workers."""
         if not node.is_schedulable:
             return 0
@@ -159,7 +159,7 @@ class FreeResources:
             n = min(n, memory_bytes // job.memory_per_server_bytes)
         return max(0, n)
 
-    def by_free_cpus(self) -> list[Node]:
+    def by_free_cpus(self) -> list[NodeSnapshot]:
         """All nodes, the one with the most CPUs left first; of equals by name."""
         return [self.ground.node_N[i] for i in np.lexsort((self.ground.rank_N, -self._cpus_N))]
 

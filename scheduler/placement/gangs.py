@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scheduler.api.arrays import Ints
 from scheduler.api.proposal import Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.node_arrays import NodeArrays
 
-NodeWorkers = tuple[Node, int]  # a node and how many workers go there
+NodeWorkers = tuple[NodeSnapshot, int]  # a node and how many workers go there
 
 
 def place_workers(

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from scheduler.api.arrays import Ints
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 
 
 class NodeArrays:
@@ -19,9 +19,9 @@ class NodeArrays:
     whole: the GPUs of each node, by name. most_gpus: of one node.
     """
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
         self.node_N = nodes
-        self.nodes: dict[str, Node] = {node.name: node for node in nodes}
+        self.nodes: dict[str, NodeSnapshot] = {node.name: node for node in nodes}
         self.place: dict[str, int] = {node.name: i for i, node in enumerate(nodes)}
         self.rank_N = np.empty(len(nodes), dtype=np.int64)
         self.rank_N[sorted(range(len(nodes)), key=lambda i: nodes[i].name)] = np.arange(len(nodes))

@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, n_held
 from scheduler.quota.budget import Budget
 
@@ -100,7 +100,7 @@ def demand_R(job: JobSnapshot, n_workers: int) -> Floats:  # noqa: N802 (arrays 
     return np.array([1.0, job.cpus_per_worker, float(job.memory_per_worker_bytes)]) * n_workers
 
 
-def _total_R(nodes: tuple[Node, ...]) -> Floats:  # noqa: N802
+def _total_R(nodes: tuple[NodeSnapshot, ...]) -> Floats:  # noqa: N802
     open_nodes = [node for node in nodes if node.is_schedulable]
     rows = [[float(node.n_gpus), node.cpus, float(node.memory_bytes)] for node in open_nodes]
     return np.array(rows).sum(axis=0) if rows else np.zeros(len(RESOURCES))

@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.quota.borrowing import BorrowingLedger
 
 RESOURCES = ("GPUs", "CPUs", "memory")
@@ -30,7 +30,7 @@ def demand_R(job: JobSnapshot, n_workers: int) -> Floats:  # noqa: N802 (arrays 
     return np.array([1.0, job.cpus_per_worker, float(job.memory_per_worker_bytes)]) * n_workers
 
 
-def total_R(nodes: Iterable[Node]) -> Floats:  # noqa: N802
+def total_R(nodes: Iterable[NodeSnapshot]) -> Floats:  # noqa: N802
     """What nodes that take jobs have."""
     rows = [[float(node.n_gpus), node.cpus, float(node.memory_bytes)] for node in nodes if node.is_schedulable]
     return np.array(rows).sum(axis=0) if rows else np.zeros(len(RESOURCES))

@@ -5,7 +5,7 @@ A decision does not depend on it: with a cache of the rounds before, a fresh one
 
 from __future__ import annotations
 
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.round.feasibility import EmptyCluster
@@ -24,7 +24,7 @@ class RoundCache:
         self.interference = InterferenceCache()
         self._empty: list[EmptyCluster] = []  # last used first
 
-    def empty_cluster(self, nodes: tuple[Node, ...]) -> EmptyCluster:
+    def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
         for i, known in enumerate(self._empty):
             if known.nodes == nodes:
                 self._empty.insert(0, self._empty.pop(i))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.placement.free_resources import FreeResources
 
 
 class EmptyCluster:
     """The cluster without jobs. GPU types are counted once; jobs with equal needs are looked up."""
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
         self.nodes = nodes
         self._free = free = FreeResources(nodes)
         self._n_gpus: dict[str, int] = {}  # by type

@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("scheduler", "mlhub", "benchmarks")
 FRAMEWORK = {"Meta", "Command", "Migration"}  # Django finds these by their names
-# Django's tables and the snapshots of the same things on the other side of a wall; the wire's words likewise.
-WALLS = {"Node", "Rack"}
 
 
 def declared_names(tree: ast.Module) -> Iterator[str]:
@@ -55,8 +53,7 @@ def _is_type(value: ast.expr) -> bool:
 def test_no_two_classes_or_type_aliases_have_one_name() -> None:
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "migrations" not in path.parts]
     found = duplicates_in({str(path.relative_to(ROOT)): path.read_text() for path in paths})
-    new = {name: files for name, files in found.items() if name not in WALLS}
-    assert not new, "\n".join(f"{name}: {', '.join(files)}" for name, files in new.items())
+    assert not found, "\n".join(f"{name}: {', '.join(files)}" for name, files in found.items())
 
 
 @pytest.mark.parametrize("text", ["class Twice: ...", "Twice = dict[str, int]", "Twice = int | str"])

@@ -13,12 +13,12 @@ from scheduler import (
     Keep,
     Launch,
     Mode,
-    Node,
     NodeAllocation,
+    NodeSnapshot,
     Phase,
     Plan,
     Preempt,
-    Rack,
+    RackSnapshot,
     Resize,
     RoundMemory,
     TenantSnapshot,
@@ -54,8 +54,8 @@ def job(id: str, *, gpus: int | None = None, length_s: float = 100.0, at: float 
 class Case:
     """A snapshot under construction; each method returns a new one."""
 
-    nodes: tuple[Node, ...]
-    racks: tuple[Rack, ...]
+    nodes: tuple[NodeSnapshot, ...]
+    racks: tuple[RackSnapshot, ...]
     jobs: tuple[JobSnapshot, ...] = ()
     tenants: tuple[TenantSnapshot, ...] = (TenantSnapshot("alice"), TenantSnapshot("bob"), TenantSnapshot("charlie"))
     now_s: float = 1000.0
@@ -121,8 +121,8 @@ def cluster(*, nodes: int = 1, gpus: int = 4, racks: int = 1, **more: Any) -> Ca
     """That many nodes n0, n1, ... of that many GPUs, dealt to the racks in turn; CPUs and memory are plenty."""
     values: dict[str, Any] = {"gpu_type": "v100", "cpus": 64.0, "memory_bytes": 512 * GIB, "nic_bps": 10e9} | more
     return Case(
-        nodes=tuple(Node(f"n{i}", f"r{i % racks}", n_gpus=gpus, **values) for i in range(nodes)),
-        racks=tuple(Rack(f"r{i}", 40e9) for i in range(racks)),
+        nodes=tuple(NodeSnapshot(f"n{i}", f"r{i % racks}", n_gpus=gpus, **values) for i in range(nodes)),
+        racks=tuple(RackSnapshot(f"r{i}", 40e9) for i in range(racks)),
     )
 
 

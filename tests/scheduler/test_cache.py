@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import POLICIES, JobSnapshot, Node, Rack, RoundCache, RoundMemory, decide, policy_named
+from scheduler import POLICIES, JobSnapshot, NodeSnapshot, RackSnapshot, RoundCache, RoundMemory, decide, policy_named
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
 from scheduler.models.speed import step_time_cache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.simulator.busy_cluster.cluster import BusyCluster
 
-NODES = tuple(Node(f"n{i}", "r0", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(2))
-RACKS = (Rack("r0", 1e12),)
+NODES = tuple(NodeSnapshot(f"n{i}", "r0", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(2))
+RACKS = (RackSnapshot("r0", 1e12),)
 JOB = JobSnapshot("a", "alice", 0.0, 1000, 256, example_s=0.004, parameters_bytes=1 << 20)
 
 

@@ -17,12 +17,12 @@ from scheduler import (
     Keep,
     Launch,
     Mode,
-    Node,
+    NodeSnapshot,
     Phase,
     Plan,
     Preempt,
     Profile,
-    Rack,
+    RackSnapshot,
     Resize,
     RoundMemory,
     TenantSnapshot,
@@ -53,7 +53,7 @@ def cases(draw: st.DrawFn) -> Case:
     """A small cluster with a history: some jobs wait; after one or two rounds some run, start, stop."""
     kinds = draw(st.sampled_from([["v100"], ["v100", "k80"]]))
     nodes = tuple(
-        Node(
+        NodeSnapshot(
             f"n{i}",
             f"r{draw(st.integers(0, 1))}",
             draw(st.sampled_from(kinds)),
@@ -82,7 +82,7 @@ def cases(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         tenants = tuple(draw(guaranteed(tenant)) for tenant in tenants)
     jobs = tuple(draw(any_job(f"j{i}")) for i in range(draw(st.integers(0, 7))))
-    return Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants)
+    return Case(nodes, (RackSnapshot("r0", 10e9), RackSnapshot("r1", 10e9)), jobs, tenants)
 
 
 LOADS = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1, gpu_memory_bytes=4 * GIB)
@@ -303,7 +303,7 @@ def test_an_empty_cluster_is_an_empty_plan(policy: str) -> None:
 
 def test_a_gang_is_not_restarted_on_the_very_gpus_that_it_holds() -> None:
     """Found by the histories: servers that have to be spread were asked for anew every third round."""
-    usual = Node("n0", "r0", "v100", n_gpus=1, cpus=2.0, memory_bytes=4 * GIB, nic_bps=1e9)
+    usual = NodeSnapshot("n0", "r0", "v100", n_gpus=1, cpus=2.0, memory_bytes=4 * GIB, nic_bps=1e9)
     nodes = (
         usual,
         replace(usual, name="n1", n_gpus=4, max_jobs_per_gpu=2),
@@ -327,6 +327,8 @@ def test_a_gang_is_not_restarted_on_the_very_gpus_that_it_holds() -> None:
         replace(root, id="alice", parent="root"),
         replace(root, id="bob", parent="root", max_running_jobs=1),
     )
-    for before, plan in rounds(Case(nodes, (Rack("r0", 10e9), Rack("r1", 10e9)), jobs, tenants), "mlhub", 24):
+    for before, plan in rounds(
+        Case(nodes, (RackSnapshot("r0", 10e9), RackSnapshot("r1", 10e9)), jobs, tenants), "mlhub", 24
+    ):
         held = {job.id: job.allocation for job in before.jobs}
         assert not [d for d in plan.decisions if isinstance(d, Resize) and d.allocation == held[d.job]]

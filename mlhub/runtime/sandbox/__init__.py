@@ -1,9 +1,9 @@
 """The sandbox: runs code of strangers where it can read, reach and leave behind nothing but what it was given.
 
-execution.py is the door: execute() starts a program and returns how it ended. runner.py carries that out, trial.py
-finds by trying what works on this machine, and capabilities.py reports it. init.py is the process between the platform
-and the program; it, kernel.py, landlock.py, filesystem.py and supervision.py use the standard library only, and nothing
-else imports them. syscall_filter.py compiles the seccomp filter, cgroups.py limits memory and processes, users.py gives
-each run a user id, verdicts.py says how a run ended.
+execution.py is the door: execute() starts a program and returns how it ended. runner.py carries that out, and
+capabilities.py finds by trying what works on this machine. init.py is the process between the platform and the program;
+it, kernel.py, landlock.py, filesystem.py and supervision.py use the standard library only, and nothing else imports
+them. syscall_filter.py compiles the seccomp filter, cgroups.py limits memory and processes, users.py gives each run a
+user id, verdicts.py says how a run ended.
 The design and its alternatives: docs/decisions/sandbox.md; what is contained: docs/guides/threat-model.md.
 """

@@ -1,4 +1,4 @@
-"""Which protections this machine has for code of strangers: one report, for the log, the cluster page, operators.
+"""Which protections this machine has for code of strangers, found by trying: for the log, the cluster page, operators.
 
 `python -m mlhub.runtime.sandbox.capabilities` prints it.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import functools
 import logging
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mlhub.runtime.sandbox import cgroups, landlock
-from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation
-from mlhub.runtime.sandbox.trial import isolation
+from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, candidates
+from mlhub.runtime.sandbox.runner import run_isolated
+from mlhub.runtime.sandbox.verdicts import SandboxLimits
+
+TRIAL = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +59,31 @@ def capabilities() -> Capabilities:
     for sentence in report.missing:
         logger.warning("sandbox.protection_missing %s", sentence)
     return report
+
+
+@functools.cache
+def isolation() -> Isolation:
+    """The strongest isolation that works on this machine; tried once a process. Raises OSError when none works."""
+    problems = []
+    for candidate in candidates():
+        problem = failure_of(candidate)
+        if problem is None:
+            return candidate
+        problems.append(f"{candidate}: {problem}")
+        logger.warning("sandbox.isolation_unavailable %s", problems[-1])
+    raise OSError("No sandbox works on this machine: " + "; ".join(problems))
+
+
+def failure_of(candidate: Isolation) -> str | None:
+    """Why this isolation does not work here; None when it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            ended = run_isolated(["-I", "-c", "print('works')"], folder=Path(folder), limits=TRIAL, within=candidate)
+        except OSError as error:
+            return str(error)
+    if ended.output.strip() != "works":
+        return (ended.errors.strip() or f"exit status {ended.exit_code}")[-500:]
+    return None
 
 
 def report_of(found: Isolation, controllers: Sequence[str], *, landlock_version: int) -> Capabilities:

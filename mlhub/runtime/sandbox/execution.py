@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.runner import run_isolated
-from mlhub.runtime.sandbox.trial import isolation
 from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits
 
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlhub.runtime.sandbox import syscall_filter, users
+from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.confinement import Confinement
 from mlhub.runtime.sandbox.runner import INIT, python_folders
-from mlhub.runtime.sandbox.trial import isolation
 
 # what name resolution and TLS need; of graphics processors, what their driver offers
 OF_NETWORK = ("/etc/resolv.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/services", "/etc/protocols")

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.layout import Layout
 from scheduler.models.network.bandwidth import bits_on_links
 
@@ -39,7 +39,9 @@ class Links:
     core_bps: what all racks can send each other together; infinite for a core that does not block.
     """
 
-    def __init__(self, nodes: Iterable[Node], racks: Iterable[Rack], *, core_bps: float = float("inf")) -> None:
+    def __init__(
+        self, nodes: Iterable[NodeSnapshot], racks: Iterable[RackSnapshot], *, core_bps: float = float("inf")
+    ) -> None:
         self.rack_of = {node.name: node.rack for node in nodes}
         named = {("nic", node.name): node.nic_bps for node in nodes}
         named |= {("uplink", rack.name): rack.uplink_bps for rack in racks}

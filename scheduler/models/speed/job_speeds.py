@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.cost import restart_cost_s
 from scheduler.models.goodput import BatchSchedule, adapts_batch, batch_schedule, batches_of, gain_B
 from scheduler.models.layout import Layout
@@ -28,7 +28,9 @@ class JobSpeeds:
     the next round; None = nothing is kept.
     """
 
-    def __init__(self, nodes: tuple[Node, ...], racks: tuple[Rack, ...], *, cache: StepTimeCache | None = None) -> None:
+    def __init__(
+        self, nodes: tuple[NodeSnapshot, ...], racks: tuple[RackSnapshot, ...], *, cache: StepTimeCache | None = None
+    ) -> None:
         self.cluster = (cache or StepTimeCache()).cluster(nodes, racks)
         self.topology = self.cluster.topology
         self._types = self.topology.gpu_types()

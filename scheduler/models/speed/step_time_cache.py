@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
 from scheduler.models.goodput import BatchSchedule, adapts_batch
 from scheduler.models.layout import ClusterTopology
@@ -113,9 +113,11 @@ class StepTimeCache:
 
     def __init__(self) -> None:
         self._models = SpeedModelCache()
-        self._clusters: list[tuple[tuple[Node, ...], tuple[Rack, ...], ClusterStepTimes]] = []  # last used first
+        self._clusters: list[
+            tuple[tuple[NodeSnapshot, ...], tuple[RackSnapshot, ...], ClusterStepTimes]
+        ] = []  # last used first
 
-    def cluster(self, nodes: tuple[Node, ...], racks: tuple[Rack, ...]) -> ClusterStepTimes:
+    def cluster(self, nodes: tuple[NodeSnapshot, ...], racks: tuple[RackSnapshot, ...]) -> ClusterStepTimes:
         """The tables of the cluster of these nodes and racks."""
         for i, (known_nodes, known_racks, cluster) in enumerate(self._clusters):
             if known_nodes == nodes and known_racks == racks:

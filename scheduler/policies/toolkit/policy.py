@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from scheduler.api.proposal import Grant, Proposal
 from scheduler.api.snapshot import JobSnapshot, PairObservation, TenantSnapshot, by_submission
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.quota.budget import Budget
@@ -34,7 +34,7 @@ class View:
     speeds: JobSpeeds
     seed: int = 0
     settled: tuple[JobSnapshot, ...] = ()
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[NodeSnapshot, ...] = ()
     pairs: tuple[PairObservation, ...] = ()
     max_jobs_per_gpu: int = 1
     free: Callable[[], Mapping[str, int]] = dict

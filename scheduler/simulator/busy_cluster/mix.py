@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler.api.plan import Reason
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 DEMAND = 2.0  # GPUs asked for by all live jobs, over those there are
 LARGEST = 64
@@ -22,20 +22,20 @@ JOBS_OF_A_FAMILY = 20
 KINDS = (("v100", 8, 1.0, 0.5), ("a100", 8, 0.45, 0.3), ("t4", 4, 2.2, 0.2))  # type, GPUs, slowness, part of the racks
 
 
-def busy_nodes(n_gpus: int) -> tuple[tuple[Node, ...], tuple[Rack, ...]]:
+def busy_nodes(n_gpus: int) -> tuple[tuple[NodeSnapshot, ...], tuple[RackSnapshot, ...]]:
     """Nodes of 8 or 4 GPUs, n_gpus in all, at most 16 a rack; an uplink has a quarter of its NICs' bandwidth."""
     per_rack = max(1, min(16, n_gpus // 32))
-    nodes: list[Node] = []
-    racks: list[Rack] = []
+    nodes: list[NodeSnapshot] = []
+    racks: list[RackSnapshot] = []
     left = n_gpus
     shares = np.cumsum([part for *_, part in KINDS])
     while left > 0:
         kind, n_of_node, _, _ = KINDS[int(np.searchsorted(shares, (len(racks) * 0.618) % 1.0, side="right"))]
-        rack = Rack(f"r{len(racks)}", per_rack * 25e9 / 4)
+        rack = RackSnapshot(f"r{len(racks)}", per_rack * 25e9 / 4)
         for _ in range(per_rack):
             n = min(n_of_node, left)
             if n:
-                nodes.append(Node(f"n{len(nodes)}", rack.name, kind, n, 12.0 * n, n << 36, 25e9))
+                nodes.append(NodeSnapshot(f"n{len(nodes)}", rack.name, kind, n, 12.0 * n, n << 36, 25e9))
             left -= n
         racks.append(rack)
     return tuple(nodes), tuple(racks)
@@ -97,7 +97,7 @@ class Mix:
         n_gpus: int,
         n_jobs: int,
         tenants: Sequence[TenantSnapshot],
-        nodes: Sequence[Node],
+        nodes: Sequence[NodeSnapshot],
         random: np.random.Generator,
     ) -> None:
         self._random = random

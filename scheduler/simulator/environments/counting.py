@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
@@ -30,8 +30,8 @@ class CountingEnvironment(SteadyEnvironment):
         tenants: Sequence[TenantSnapshot] = (),
         knows_durations: bool = True,
     ) -> None:
-        self.nodes: Sequence[Node] = cluster.nodes
-        self.racks: Sequence[Rack] = cluster.racks
+        self.nodes: Sequence[NodeSnapshot] = cluster.nodes
+        self.racks: Sequence[RackSnapshot] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self._start_s, self._stop_s = start_s, stop_s
         self._knows_durations = knows_durations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Environment(Protocol):
     """
 
     @property
-    def nodes(self) -> Sequence[Node]: ...
+    def nodes(self) -> Sequence[NodeSnapshot]: ...
 
     @property
-    def racks(self) -> Sequence[Rack]: ...
+    def racks(self) -> Sequence[RackSnapshot]: ...
 
     @property
     def tenants(self) -> Sequence[TenantSnapshot]: ...

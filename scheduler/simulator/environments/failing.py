@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, Environment, Segment, SimulatedGang
 from scheduler.simulator.failures import Failure, FailureKind
 
@@ -54,14 +54,14 @@ class FailingEnvironment:
         self._nodes = tuple(inner.nodes)
         self._segments: dict[str, tuple[Segment, float]] = {}
         self._unsaved: dict[str, _Unsaved] = {}
-        self.racks: Sequence[Rack] = inner.racks
+        self.racks: Sequence[RackSnapshot] = inner.racks
         self.tenants: Sequence[TenantSnapshot] = inner.tenants
         self.arrivals: Sequence[Arrival] = inner.arrivals
         self.is_coupled, self.is_disturbed = inner.is_coupled, inner.is_disturbed
         self.is_learning = inner.is_learning
 
     @property
-    def nodes(self) -> Sequence[Node]:
+    def nodes(self) -> Sequence[NodeSnapshot]:
         """Those that are there now."""
         return self._nodes
 

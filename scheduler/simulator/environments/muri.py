@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Profile, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.environments.muri_antman import opportunistic_step_s
@@ -53,8 +53,10 @@ class MuriEnvironment(SteadyEnvironment):
         knows_lengths: bool = True,
         tenants: Sequence[TenantSnapshot] = (),
     ) -> None:
-        self.nodes: Sequence[Node] = tuple(replace(n, max_jobs_per_gpu=MOST_JOBS_PER_GPU) for n in cluster.nodes)
-        self.racks: Sequence[Rack] = cluster.racks
+        self.nodes: Sequence[NodeSnapshot] = tuple(
+            replace(n, max_jobs_per_gpu=MOST_JOBS_PER_GPU) for n in cluster.nodes
+        )
+        self.racks: Sequence[RackSnapshot] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self.is_disturbed = as_published
         self._as_published, self._opportunistic = as_published, opportunistic

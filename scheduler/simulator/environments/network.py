@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, Phase, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import parameter_server_wire_s
 from scheduler.models.network.flows import Flow, Links, groups, settle
@@ -70,8 +70,8 @@ class NetworkEnvironment(SteadyEnvironment):
         knows_lengths: bool = True,
         knows_speeds: bool = False,
     ) -> None:
-        self.nodes: Sequence[Node] = cluster.nodes
-        self.racks: Sequence[Rack] = cluster.racks
+        self.nodes: Sequence[NodeSnapshot] = cluster.nodes
+        self.racks: Sequence[RackSnapshot] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self._topology = ClusterTopology(cluster.nodes, cluster.racks)
         self._links = Links(cluster.nodes, cluster.racks)

@@ -19,7 +19,7 @@ from scheduler.api.snapshot import (
     SpeedObservation,
     TenantSnapshot,
 )
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.gavel_tables import STANDARD_TYPE, SharingTables, Sized
@@ -54,8 +54,8 @@ class SharingEnvironment(SteadyEnvironment):
         tenants: Sequence[TenantSnapshot] = (),
     ) -> None:
         self._tables = tables
-        self.nodes: Sequence[Node] = tuple(self._node(node, cluster.name) for node in cluster.nodes)
-        self.racks: Sequence[Rack] = cluster.racks
+        self.nodes: Sequence[NodeSnapshot] = tuple(self._node(node, cluster.name) for node in cluster.nodes)
+        self.racks: Sequence[RackSnapshot] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
         self._type_of = {node.name: node.gpu_type for node in self.nodes}
         self._room = {
@@ -219,7 +219,7 @@ class SharingEnvironment(SteadyEnvironment):
             raise BadInput(trace.name, job.row, problem)
         return tuple(found)
 
-    def _node(self, node: Node, cluster: str) -> Node:
+    def _node(self, node: NodeSnapshot, cluster: str) -> NodeSnapshot:
         gpu_type = STANDARD_TYPE if node.gpu_type == UNSAID_TYPE else node.gpu_type
         if gpu_type not in self._tables.gpu_types:
             known = ", ".join(self._tables.gpu_types)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api.arrays import Floats
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.simulator.outcome import SimulationOutcome
 from scheduler.simulator.reports.summary import Curves
 
@@ -41,7 +41,7 @@ def compared(curves: Mapping[str, Curves]) -> dict[str, bytes]:
     return files
 
 
-def gantt(outcome: SimulationOutcome, *, nodes: Sequence[Node], name: str = "gantt") -> dict[str, bytes]:
+def gantt(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], name: str = "gantt") -> dict[str, bytes]:
     """Which job held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge
     cluster.
     """
@@ -108,7 +108,7 @@ def _bars(ax: Any, rows: Sequence[tuple[str, float, float]]) -> None:
     ax.grid(axis="x", alpha=0.3)
 
 
-def _gantt(ax: Any, outcome: SimulationOutcome, nodes: Sequence[Node]) -> None:
+def _gantt(ax: Any, outcome: SimulationOutcome, nodes: Sequence[NodeSnapshot]) -> None:
     import matplotlib
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from scheduler.api.arrays import Floats
-from scheduler.api.topology import Node
+from scheduler.api.topology import NodeSnapshot
 from scheduler.simulator.outcome import JobHistory, SimulationOutcome
 
 
-def summary(outcome: SimulationOutcome, *, nodes: Sequence[Node]) -> dict[str, Any]:
+def summary(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot]) -> dict[str, Any]:
     """The figures of one simulation; seconds, but for decision_ms. JSON values only.
 
     utilisation: GPU-seconds in which somebody held a GPU, of those there were; n_per_gpu: how many held it then.
@@ -115,7 +115,9 @@ def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
     return np.clip(covered_I, since_I, to_I), to_I
 
 
-def utilisation_curve(outcome: SimulationOutcome, *, nodes: Sequence[Node], n_bins: int = 200) -> tuple[Floats, Floats]:
+def utilisation_curve(
+    outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], n_bins: int = 200
+) -> tuple[Floats, Floats]:
     """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
     began_s = min(history.submitted_at_s for history in outcome.histories.values())
     edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
@@ -144,7 +146,7 @@ class Curves:
     jobs: tuple[Floats, Floats]
 
 
-def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[Node], rho: Mapping[str, float]) -> Curves:
+def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], rho: Mapping[str, float]) -> Curves:
     return Curves(
         [history.jct_s for history in outcome.histories.values() if history.jct_s is not None],
         list(rho.values()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.api.topology import Node, Rack
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput, Row, Rows
 
@@ -23,8 +23,8 @@ _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 class Cluster:
     """tenants: with their quota; empty where every tenant may use everything. name: of its file, for errors."""
 
-    nodes: tuple[Node, ...]
-    racks: tuple[Rack, ...]
+    nodes: tuple[NodeSnapshot, ...]
+    racks: tuple[RackSnapshot, ...]
     tenants: tuple[TenantSnapshot, ...] = ()
     name: str = "the cluster"
 
@@ -48,9 +48,10 @@ def uniform_cluster(
     """Alike nodes in equal racks, filled one after the other."""
     per_rack = -(-n_nodes // n_racks)
     nodes = tuple(
-        Node(f"n{i}", f"r{i // per_rack}", gpu_type, n_gpus, cpus, memory_bytes, nic_bps) for i in range(n_nodes)
+        NodeSnapshot(f"n{i}", f"r{i // per_rack}", gpu_type, n_gpus, cpus, memory_bytes, nic_bps)
+        for i in range(n_nodes)
     )
-    return Cluster(nodes, tuple(Rack(f"r{i}", uplink_bps) for i in range(-(-n_nodes // per_rack))), name=name)
+    return Cluster(nodes, tuple(RackSnapshot(f"r{i}", uplink_bps) for i in range(-(-n_nodes // per_rack))), name=name)
 
 
 def read_nxgy(text: str, *, name: str) -> Cluster:
@@ -87,7 +88,7 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
     racks, nodes = [], []
     for rack in racks_value:
         rack_name = str(_field(rack, "name", name, "a rack"))
-        racks.append(Rack(rack_name, _bps(_field(rack, "uplink", name, f"rack {rack_name}"), name, rack_name)))
+        racks.append(RackSnapshot(rack_name, _bps(_field(rack, "uplink", name, f"rack {rack_name}"), name, rack_name)))
         below = _field(rack, "nodes", name, f"rack {rack_name}")
         if not isinstance(below, list):
             raise BadInput(name, None, f"rack {rack_name} has {below!r} under nodes:; list its nodes there")
@@ -121,7 +122,7 @@ def cluster_to_mapping(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _node_to_mapping(node: Node) -> dict[str, Any]:
+def _node_to_mapping(node: NodeSnapshot) -> dict[str, Any]:
     return {
         "name": node.name,
         "gpu_type": node.gpu_type,
@@ -132,7 +133,7 @@ def _node_to_mapping(node: Node) -> dict[str, Any]:
     }
 
 
-def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:
+def _nodes_of(node: Any, rack_name: str, name: str) -> list[NodeSnapshot]:
     node_name = str(_field(node, "name", name, f"a node of rack {rack_name}"))
     where = f"node {node_name}"
     known = {"name", "gpu_type", "slots", "cpus", "memory", "nic", "count", "rack"}
@@ -142,7 +143,7 @@ def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:
     if node.get("rack", rack_name) != rack_name:
         raise BadInput(name, None, f"{where} links to rack {node['rack']!r} but lies in {rack_name!r}")
     count = _count(node.get("count", 1), "count", name, where)
-    one = Node(
+    one = NodeSnapshot(
         name=node_name,
         rack=rack_name,
         gpu_type=str(node.get("gpu_type", "gpu")),
@@ -153,7 +154,7 @@ def _nodes_of(node: Any, rack_name: str, name: str) -> list[Node]:
     )
     if count == 1:
         return [one]
-    return [Node(**{**vars(one), "name": f"{node_name}-{i}"}) for i in range(count)]
+    return [NodeSnapshot(**{**vars(one), "name": f"{node_name}-{i}"}) for i in range(count)]
 
 
 def _field(value: Any, key: str, name: str, where: str) -> Any:

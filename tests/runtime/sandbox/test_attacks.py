@@ -9,7 +9,7 @@ import os
 import pytest
 
 from mlhub.runtime.sandbox import landlock
-from mlhub.runtime.sandbox.trial import isolation
+from mlhub.runtime.sandbox.capabilities import isolation
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ATTACKS, ORDINARY, ROOT, Attack
 from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES, OUTSIDE, Seen

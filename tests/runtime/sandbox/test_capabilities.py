@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.sandbox import trial, users
+from mlhub.runtime.sandbox import capabilities as found
+from mlhub.runtime.sandbox import users
 from mlhub.runtime.sandbox.capabilities import Capabilities, Protection, capabilities, report_of
 from mlhub.runtime.sandbox.isolation import Isolation, candidates
 from mlhub.storage import inspection
@@ -45,21 +46,21 @@ def test_tenants_are_kept_apart_by_files_processes_and_calls(found: Isolation, v
 
 def test_this_machine_s_report_is_of_what_was_tried(tmp_path: Path) -> None:
     names = {p.name: p.is_present for p in capabilities().protections}
-    assert names["namespaces"] == trial.isolation().has_namespaces
-    assert trial.isolation() in list(candidates())
+    assert names["namespaces"] == found.isolation().has_namespaces
+    assert found.isolation() in list(candidates())
 
 
 def test_the_weakest_that_works_is_taken_when_nothing_stronger_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlhub.runtime.sandbox.trial.failure_of", lambda c: "no" if c.has_namespaces else None)
-    trial.isolation.cache_clear()
+    monkeypatch.setattr("mlhub.runtime.sandbox.capabilities.failure_of", lambda c: "no" if c.has_namespaces else None)
+    found.isolation.cache_clear()
     try:
-        assert not trial.isolation().has_namespaces
-        monkeypatch.setattr("mlhub.runtime.sandbox.trial.failure_of", lambda c: "no")
-        trial.isolation.cache_clear()
+        assert not found.isolation().has_namespaces
+        monkeypatch.setattr("mlhub.runtime.sandbox.capabilities.failure_of", lambda c: "no")
+        found.isolation.cache_clear()
         with pytest.raises(OSError, match="No sandbox works"):
-            trial.isolation()
+            found.isolation()
     finally:
-        trial.isolation.cache_clear()
+        found.isolation.cache_clear()
 
 
 @pytest.mark.django_db

@@ -22,10 +22,10 @@ from typing import Any
 from uuid import uuid4
 
 from mlhub.runtime.sandbox import landlock, syscall_filter
+from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation
 from mlhub.runtime.sandbox.runner import MAX_OUTPUT_BYTES, PROJECT
-from mlhub.runtime.sandbox.trial import isolation
 from mlhub.runtime.sandbox.verdicts import SandboxLimits
 from tests.runtime.sandbox.attacks import ATTACKS, Attack
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler import GangAllocation, Mode, Node, NodeAllocation, Phase, Rack, SpeedObservation
+from scheduler import GangAllocation, Mode, NodeAllocation, NodeSnapshot, Phase, RackSnapshot, SpeedObservation
 from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import job
 
@@ -26,7 +26,7 @@ def test_a_job_that_moved_on_is_what_replace_makes_of_it() -> None:
 
 
 def test_what_was_measured_since_changes_the_step_on_a_place_that_is_remembered() -> None:
-    speeds = JobSpeeds((Node("n0", "r0", "gpu", 4, 64.0, 1 << 38, 10e9),), (Rack("r0", 10e9),))
+    speeds = JobSpeeds((NodeSnapshot("n0", "r0", "gpu", 4, 64.0, 1 << 38, 10e9),), (RackSnapshot("r0", 10e9),))
     one = replace(job("a", gpus=2), phase=Phase.RUNNING, allocation=ON_ONE)
     before_s = speeds.step_s_on(one, ON_ONE)
     assert speeds.step_s_on(one, ON_ONE) == before_s

@@ -15,7 +15,7 @@ from scheduler import (
     Phase,
     Plan,
     Profile,
-    Rack,
+    RackSnapshot,
     Resize,
     SpeedObservation,
 )
@@ -38,7 +38,7 @@ def small(id: str, *, start_s: float = 15.0) -> JobSnapshot:
 
 def room(nodes: int = 2, **more: Any) -> Case:
     """Nodes of two GPUs, whose uplinks nobody has to think of."""
-    return replace(cluster(nodes=nodes, gpus=2, **more), racks=(Rack("r0", float("inf")),))
+    return replace(cluster(nodes=nodes, gpus=2, **more), racks=(RackSnapshot("r0", float("inf")),))
 
 
 def between(one: JobSnapshot, middle: JobSnapshot, other: JobSnapshot, **more: Any) -> Case:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import GangAllocation, Keep, Launch, Mode, NodeAllocation, Phase, Rack, Resize
+from scheduler import GangAllocation, Keep, Launch, Mode, NodeAllocation, Phase, RackSnapshot, Resize
 from tests.scheduler.cases import Case, cluster, job, reason
 
 RING = {"parameters_bytes": 1_000_000_000, "mode": Mode.ALL_REDUCE}
@@ -15,7 +15,7 @@ RING = {"parameters_bytes": 1_000_000_000, "mode": Mode.ALL_REDUCE}
 def racks_of_two(*, uplink_bps: float = 10e9, racks: int = 3) -> Case:
     """Nodes of 4 GPUs, two in each rack: n0 n3 in r0, n1 n4 in r1, n2 n5 in r2."""
     case = cluster(nodes=2 * racks, gpus=4, racks=racks)
-    return replace(case, racks=tuple(Rack(rack.name, uplink_bps) for rack in case.racks))
+    return replace(case, racks=tuple(RackSnapshot(rack.name, uplink_bps) for rack in case.racks))
 
 
 def held(case: Case, id: str, nodes: dict[str, int], **more: object) -> Case:
@@ -55,7 +55,7 @@ def test_a_gang_goes_where_the_links_are_quiet() -> None:
 
 
 def test_however_wide_the_uplinks_are_a_gang_goes_where_the_nics_are_quiet() -> None:
-    case = replace(crowded(), racks=tuple(Rack(f"r{i}", 100e9) for i in range(2)))
+    case = replace(crowded(), racks=tuple(RackSnapshot(f"r{i}", 100e9) for i in range(2)))
     plan = case.waiting(job("new", gpus=4, length_s=5000, **RING)).decide("mlhub")
     assert nodes_of(plan.of("new")) == {"n1", "n3"}
 

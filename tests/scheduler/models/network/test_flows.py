@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import GangAllocation, Mode, Node, NodeAllocation, Rack
+from scheduler import GangAllocation, Mode, NodeAllocation, NodeSnapshot, RackSnapshot
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.network.bandwidth import all_reduce_wire_s, bits_on_links, parameter_server_wire_s
 from scheduler.models.network.flows import Flow, Links, groups, max_min_rates, rates_when_on, settle
@@ -89,8 +89,8 @@ def test_a_gang_that_hides_its_traffic_slows_others_less() -> None:
 
 
 def test_links_are_nics_uplinks_and_the_core() -> None:
-    nodes = tuple(Node(f"n{i}", f"r{i // 2}", "v100", 4, 64, 1 << 36, 10e9) for i in range(4))
-    racks = (Rack("r0", 5e9), Rack("r1", float("inf")))
+    nodes = tuple(NodeSnapshot(f"n{i}", f"r{i // 2}", "v100", 4, 64, 1 << 36, 10e9) for i in range(4))
+    racks = (RackSnapshot("r0", 5e9), RackSnapshot("r1", float("inf")))
     links = Links(nodes, racks, core_bps=20e9)
     assert links.capacity_L.tolist() == [10e9] * 4 + [5e9, 20e9]
     ring = GangAllocation(

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import JobSnapshot, Mode, Node, Rack, SpeedObservation
+from scheduler import JobSnapshot, Mode, NodeSnapshot, RackSnapshot, SpeedObservation
 from scheduler.models.goodput import batches_of, gain_B
 from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.models.speed.step_time_cache import speed_model
 
-NODES = tuple(Node(f"n{i}", f"r{i // 4}", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(8))
-RACKS = (Rack("r0", 20e9), Rack("r1", 20e9))
+NODES = tuple(NodeSnapshot(f"n{i}", f"r{i // 4}", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(8))
+RACKS = (RackSnapshot("r0", 20e9), RackSnapshot("r1", 20e9))
 JOB = JobSnapshot("a", "alice", 0.0, 10_000, 256, parameters_bytes=200_000_000, example_s=0.004, step_overhead_s=0.02)
 
 

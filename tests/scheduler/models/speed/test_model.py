@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler import Mode, Node, Rack, SpeedObservation
+from scheduler import Mode, NodeSnapshot, RackSnapshot, SpeedObservation
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.speed.model import SpeedModel
 
 NIC_BPS = 10e9
-NODES = tuple(Node(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))
-TOPOLOGY = ClusterTopology(NODES, (Rack("r0", 1e12),))
+NODES = tuple(NodeSnapshot(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))
+TOPOLOGY = ClusterTopology(NODES, (RackSnapshot("r0", 1e12),))
 BATCH = 512
 
 
