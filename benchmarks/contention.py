@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs that share links: all-reduces on virtual nodes, alone and together, beside the bandwidth model."""
 
 from __future__ import annotations

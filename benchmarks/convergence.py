@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well every scheme learns: on real digits and real prose, alone and beside stragglers.
 
     python -m benchmarks.convergence [--work FOLDER] [--only REGEX] [--again REGEX]

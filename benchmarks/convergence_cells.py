@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runs of benchmarks/results/convergence.md: which there are, and one of them with real processes.
 
 A cell is one training. Its figures stay in the working folder under a name that changes with what it is made of.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """benchmarks/results/convergence.png: what every scheme learns, and beside stragglers in how long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """benchmarks/results/convergence.md from the cells' figures: tables, and what they say."""
 
 from __future__ import annotations

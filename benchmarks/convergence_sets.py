@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the schemes are compared on: real digits and real prose, each with a small network as a row of layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.defaults [--sklearn PYTHON]: how well what names only data and model is trained.
 
 Real data as people bring it goes through inspection, the defaults of mlhub/jobs/training_defaults.py and a trainer,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real data as a person would bring it: raw numbers, words, pictures in folders, prose; nothing scaled or tuned.
 
 The rows come in another order for each draw, so that what is held out is another fifth.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plain torch loop as somebody would write it who knows the data: standardised numbers, the best of some settings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well the slowdown of jobs that share a GPU is predicted, for pairs, jobs and families that were left out.
 
     python -m benchmarks.interference --data FOLDER [--out benchmarks/results/interference.md]

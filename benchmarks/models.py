@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each model of the scheduler says, drawn: the figures of docs/guides/scheduling.md.
 
     python -m benchmarks.models --data FOLDER [--out docs/images]

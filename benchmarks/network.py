@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network-bound comparison: every policy on traces drawn from Muri's job mix, on racks with narrow uplinks.
 
     python -m benchmarks.network --data DIR --out DIR [--jobs 160] [--draws 3] [--loads 0.8,0.25] [--policies a,b]

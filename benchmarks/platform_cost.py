@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the platform itself costs as work grows: a control round over jobs, and the ingest of points and lines.
 
     python -m benchmarks.platform_cost [--out benchmarks/results/platform.md]

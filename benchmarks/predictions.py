@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well step times and ends are foretold: unseen allocations after three, and what P90 bands hold.
 
     python -m benchmarks.predictions --data FOLDER [--quick] [--out benchmarks/results/predictions.md]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do the P90 bands that a run learns hold? Every round's prediction of every job's end, held against when it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler against published figures and against its rivals, with the command that makes each number.
 
     python -m benchmarks.scheduling --data FOLDER [--work FOLDER] [--quick] [--only REGEX] [--again REGEX]

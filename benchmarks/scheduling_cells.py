@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of benchmarks/scheduling.md: every simulation with the figure that it is held against.
 
 {data} is the folder of public traces, {here} the benchmarks', {work} the working folder. A cell is one call of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What deciding costs: rounds of a busy cluster by size, with the growth fitted; rounds of tenants that share fairly;
 and what whole simulations cost. Writes results/scheduling-cost.md.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the simulator costs: a published trace, and made-up days of ever more jobs, each in a process of its own.
 
 A made-up day: jobs on a tenth as many GPUs, four tenants, 24 hours of submissions at a load of 1.1; its long jobs end

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the figures of the scheduling benchmark's cells into its document: tables, goals met or missed, figures."""
 
 from __future__ import annotations

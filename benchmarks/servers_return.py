@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a parameter server's death costs, and what it costs to be ready for it: python -m benchmarks.servers_return
 
 Writes benchmarks/results/servers-return.md. A server under its guard is killed while a worker pushes to it, for models

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed over workers (rises, then falls), over servers (rises, then levels), and what streaming saves, on slow links.
 
     python -m benchmarks.slow_network [--out FILE]

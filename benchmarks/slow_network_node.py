@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What slow_network.py runs on a virtual node: serves a shard, trains as a worker, or times exchanges, as told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real training jobs through the real control loop on virtual nodes, under several policies, beside what was predicted.
 
     python -m benchmarks.testbed [--policies fifo,tiresias,optimus,mlhub] [--rounds 1] [--out FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The testbed's figures: who trained when with how many workers, and step times as predicted and as measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole platform on virtual nodes, for one benchmark: started in an empty folder, used by its REST API, stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains the network of the dl2 policy: imitation of a heuristic, then reinforcement in the simulator.
 
     python -m benchmarks.train_dl2 --out scheduler/policies/dl2/weights.npz

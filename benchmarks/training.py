@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.training: what the training runtime costs, each line a ratio of two things measured in turn.
 
     python -m benchmarks.training [--quick] [--zeromq PYTHON] [--elephas PYTHON]

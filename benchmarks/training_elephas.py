@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asynchronous training beside Elephas, the library on Spark: same model, same data, an update every batch.
 
 What a longer fit takes more than a shorter one, on the clock and in processor time: starts and ends do not count.

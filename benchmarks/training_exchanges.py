@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sides of an exchange with a parameter server, all alive at once, each making one when it is its turn.
 
 Ours, the bare wire, a server that does one thing after the other, and what other libraries would do.

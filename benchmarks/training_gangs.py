@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole trainings against others' on the same model and data: torchrun with DDP."""
 
 from __future__ import annotations

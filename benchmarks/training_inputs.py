@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long steps wait for their examples: small models, so that reading has little time to hide in."""
 
 from __future__ import annotations

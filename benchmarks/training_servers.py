@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of exchanges with parameter servers: against the bare wire, against themselves, against other transports.
 
 All sides of a comparison are alive at once and take turns, an exchange each and round by round, in an order that moves

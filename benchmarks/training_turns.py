@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two gangs that train the same model on the same data, alive side by side: while one has its turn, the other is
 stopped. What else the machine does then slows both alike, and nobody's start, evaluation or end is counted."""
 

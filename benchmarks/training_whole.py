@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of whole trainings: beside torchrun and DDP, and beside MLHub itself where it measures nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual nodes on one machine: network namespaces with limited NICs and rack uplinks, and a share of the CPUs each.
 
 Needs root on Linux with `ip`, `tc` and `nsenter`. Links are limited in both directions by token buckets (tc-tbf).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the dashboard into dist/ (Django serves it); `npm run dev` passes the API through to a running MLHub.
 import { fileURLToPath } from "node:url";
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the files lie that are not Python: in a checkout of the source, or inside the installed package.
 
 The build (deploy/local/wheel_files.py) copies the dashboard and the default cluster file into the package, so that an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ASGI entry point: REST, dashboard and server-sent events from one process."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Celery application: edge work around the control loop (inspection, validation, hand-off, clean-up)."""
 
 import logging

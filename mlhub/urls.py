@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses: the API, its documentation, health, Django's admin, and the dashboard for everything else."""
 
 from csp.decorators import csp_replace

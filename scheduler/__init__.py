@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides who trains where: cluster and job snapshots in, a Plan out.
 
 Pure: standard library, numpy, scipy and networkx only; no clock, no global random state, no disk but in commands/.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m scheduler: simulate traces, replay and explain recorded rounds, measure the models and the cost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cast of every test: alice, bob and victor (admin, member, viewer of A), charlie (owner of B), root (staff)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real servers for the tests that need them: one PostgreSQL and one Valkey a session, started on first use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole embedded platform for tests: started by its own command in a folder of its own, reached over HTTP."""
 
 from __future__ import annotations

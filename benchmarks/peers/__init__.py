@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other libraries doing what MLHub's runtime does, for comparison: each file is a program, or says how to run one."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PYTHON keras_on_spark.py DATA WIDTH BATCH_SIZE EPOCHS: Elephas, asynchronous, an update a batch; prints its seconds.
 
 For a Python that has elephas 7.3 (with TensorFlow and PySpark) and a Java; nothing of this project is imported.

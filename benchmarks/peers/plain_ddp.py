@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchrun plain_ddp.py DATA WIDTH BATCH_SIZE: what a person writes without MLHub; trains until it is stopped."""
 
 from __future__ import annotations

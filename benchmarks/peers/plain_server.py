@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers as simple as they can be: one sends back what it gets, one receives a gradient, then updates, then sends.
 
 Both on one TCP connection, for messages whose first four bytes are their length; the second takes them for a number,

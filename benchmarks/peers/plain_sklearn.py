@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python plain_sklearn.py ARRAYS.npz: scikit-learn's own defaults on x, y, scored on x_test, y_test; one JSON object.
 
 For an environment of its own with scikit-learn. Numbers are standardised where a linear model needs it; nothing else is

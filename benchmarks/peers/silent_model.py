@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """watched_model.py where MLHub measures nothing: what measuring costs is the difference."""
 
 from __future__ import annotations

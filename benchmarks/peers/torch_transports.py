@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Push, update and pull by what torch brings: gloo's point-to-point messages, and its RPC; and gloo's all-reduce.
 
 Each is a rank's process: it says when it is ready, makes an exchange whenever it is told to, and tells the seconds.

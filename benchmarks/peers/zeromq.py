@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PYTHON zeromq.py N: push N float32, update, pull them, over ZeroMQ, once for every line that comes in.
 
 Answers each with the seconds, as JSON.

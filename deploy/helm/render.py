@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Renders the chart for each rendered/*.values.yaml, so that changes can be read and tests need no Helm.
 
     python deploy/helm/render.py     needs `helm` on the PATH, or the Python package helm-python-sdk

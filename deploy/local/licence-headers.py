@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds the licence's identifier to every source file that lacks it; running it again changes nothing.
 
     python deploy/local/licence-headers.py           adds

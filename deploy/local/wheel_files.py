@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A build hook of hatchling: puts the files that are not Python into the wheel, at mlhub/_files.
 
 The default cluster file always goes in; the dashboard does when it has been built (`make frontend`), since building it

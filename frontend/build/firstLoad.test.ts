@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first load: an entry and a page with all that both import, each chunk counted once.
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much JavaScript a browser must load before it can show a page, and the limit of it that a build keeps.
 import { gzipSync } from "node:zlib";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes each asset compressed too: the server hands out the .br or .gz file to browsers that accept it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

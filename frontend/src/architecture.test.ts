@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape of the source: what a person must find by name is in folders that can be read at a glance.
 import { describe, expect, it } from "vitest";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts the dashboard.
 import "@mantine/core/styles.css";
 import "@mantine/notifications/styles.css";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FakeBackend: gangs in memory that run until a test says otherwise. For tests of everything above the backend."""
 
 from __future__ import annotations

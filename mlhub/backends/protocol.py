@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five verbs of a backend, and one for its volumes.
 
 All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""

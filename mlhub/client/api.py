@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The REST API as a client sees it: one token, problems as exceptions, waiting for what takes its time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimator: what to train and how; fit() uploads, submits, waits and gives back a TrainedModel."""
 
 from __future__ import annotations

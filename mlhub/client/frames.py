@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people hold in memory as files that MLHub reads: tables as Parquet, arrays as NPZ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TrainedModel: what a training gave, on the platform that trained it. Its answers have the order of the rows."""
 
 from __future__ import annotations

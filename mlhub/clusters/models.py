@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and racks, as the backend last showed them (written by the control loop), and nodes that people closed."""
 
 from __future__ import annotations

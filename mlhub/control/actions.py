@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes of the control room from outside the loop: the scheduler's settings."""
 
 from __future__ import annotations

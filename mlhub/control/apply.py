@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Apply: a Plan's decisions to rows and backend. Each decision stands alone: one that fails leaves the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Django's registration of this app."""
 
 from django.apps import AppConfig

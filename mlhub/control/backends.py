@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend that the settings name. To add one: its package, a line here; the contract suite covers it."""
 
 from __future__ import annotations

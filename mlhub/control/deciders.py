@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a decision is made: in this process, or in one of its own, which is ended when a policy takes too long."""
 
 from __future__ import annotations

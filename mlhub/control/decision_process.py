@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that only decides: tasks in, answers out, over one connection. Loads the scheduler and no Django."""
 
 from __future__ import annotations

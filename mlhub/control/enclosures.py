@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the platform's files a pod of the local backend gets: its inputs, its checkpoints, its project's cache."""
 
 from __future__ import annotations

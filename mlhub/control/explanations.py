@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's reasons and predictions as the job's own people may read them, written where they changed."""
 
 from __future__ import annotations

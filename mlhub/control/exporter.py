@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GET /metrics: the platform's figures for Prometheus, read from the database when they are asked for.
 
 Counters count rows, so all replicas of the web server tell the same; they shrink only when projects are deleted.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forecasts kept to be held against the truth: when a job was expected to end, when it did, and how good that is."""
 
 from __future__ import annotations

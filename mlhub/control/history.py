@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was decided on each job over the rounds: a row where the decision is another than before, so many a job."""
 
 from __future__ import annotations

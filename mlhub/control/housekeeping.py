@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the loop does once in a while: has ended jobs' checkpoints removed where only the backend's pods reach them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job as if it were submitted: checked like a real one, never saved, with what is known of jobs alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing down the inventory as the backend showed it, or that the backend is away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From an attempt's rows to the LaunchSpec that a backend gets; the same rows always give the same specification."""
 
 from __future__ import annotations

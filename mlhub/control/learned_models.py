@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was learnt of families of jobs, read from rows that outlive every process: speeds, costs, stages."""
 
 from __future__ import annotations

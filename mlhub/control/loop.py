@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control loop: observe, decide, apply; one process, behind a lock, woken by events and by a period."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cordon, drain, uncordon: an administrator closes a node to MLHub's jobs, on every backend alike.
 
 It is MLHub's own word and changes nothing at the cluster; what the cluster says of a node (a cordon there, a taint)

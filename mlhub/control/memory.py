@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's memory between rounds, in the database: read before a round, written after it."""
 
 from __future__ import annotations

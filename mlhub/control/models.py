@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds, the decisions on each job, the scheduler's settings and state, and forecasts to hold against the truth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much CPU and memory a pod gets: what the user asked for, else what the dry run measured, with a margin."""
 
 from __future__ import annotations

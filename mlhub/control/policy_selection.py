@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which policy decides a round: the administrator's, or its stand-in while that one fails again and again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads of what the scheduler wrote about jobs: visible to whoever sees the job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quotas as the scheduler sees them: organisations, teams and projects as a tree of tenants, and its books now."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads that join jobs with the cluster: who is on which slot, and what an organisation uses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Observe: what the backend shows against what the rows say. Level-triggered, so that any round can be the first."""
 
 from __future__ import annotations

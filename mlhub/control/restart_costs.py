@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What starting, leaving and restarting costs, as pages show it: of one job's family, and of those that ran last."""
 
 from __future__ import annotations

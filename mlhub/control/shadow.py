@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shadow mode: a second policy on the same real snapshots. It is never waited for, and nothing it does counts."""
 
 from __future__ import annotations

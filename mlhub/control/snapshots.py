@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From rows to the snapshot that a round decides on: the only place where the ORM becomes the scheduler's nouns."""
 
 from __future__ import annotations

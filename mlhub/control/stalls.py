@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs that stand still: told after a minute, with the workers that are waited for; ended when it lasts too long.
 
 What a gang says of itself counts, not what it fails to say: while the ingest API is away, nobody stalls.

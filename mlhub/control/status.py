@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads of how the scheduler stands: what decides, what failed, who waits in which order, and why."""
 
 from __future__ import annotations

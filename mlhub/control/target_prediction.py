@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When jobs that end at a target are expected to reach it: from the curve that they reported so far."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What if: the live policy decides on the present state and on a changed one, and the two answers are compared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Django's registration of this app; loads Celery here, since pods import mlhub/__init__ and must not."""
 
 from django.apps import AppConfig

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dashboard's page for every address that is not the API's: the browser's router decides what it shows."""
 
 from __future__ import annotations

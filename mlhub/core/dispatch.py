@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending Celery tasks after the commit; a broker that is away delays work, it never fails a request."""
 
 from __future__ import annotations

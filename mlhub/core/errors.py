@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Domain errors: a stable code, a sentence, facts; no HTTP here. problems.py gives each type its status."""
 
 from __future__ import annotations

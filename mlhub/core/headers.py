@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What browsers may do with MLHub's pages, beyond what Django's own middleware says.
 
 The Content-Security-Policy is a literal that the settings pass to django-csp: everything comes from MLHub itself,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is the process alive, can it serve, and how are its neighbours? Plain views: probes need neither sign-in nor DRF."""
 
 from __future__ import annotations

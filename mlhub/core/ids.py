@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identifiers: UUID version 7, so that they sort by time and B-trees stay dense."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostgreSQL advisory locks by name: held by a transaction, or by a connection for as long as a piece of work takes."""
 
 from __future__ import annotations

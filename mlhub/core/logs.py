@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structured logs of the server's processes: one JSON object a line, or readable lines in a terminal.
 
 An entry has its event's name first, then when, how severe and from where, then the ids that the process has bound

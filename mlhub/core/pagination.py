@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cursor pages: stable under inserts, and as cheap on the last page as on the first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors as RFC 9457 problem+json, in one place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Middleware: gives each request an id, binds what is known of it to the logs, and reports how it was answered.
 
 The id is X-Request-ID of the request when that is a plausible one (a proxy made it), else a new one. The answer carries

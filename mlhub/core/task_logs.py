@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logs of Celery: the platform's formatter instead of Celery's, and the ids of a task's arguments in all its entries.
 
 A task carries the id of the request that it was sent by, so that a request and the work it caused have one id.

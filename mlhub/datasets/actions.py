@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to datasets: uploading, deleting, and what inspection finds. A version never changes once it is ready."""
 
 from __future__ import annotations

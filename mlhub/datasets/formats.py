@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guessing a file's format from its name, or from its first bytes. Only inspection says whether the file is sound."""
 
 from __future__ import annotations

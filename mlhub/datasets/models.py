@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets and their immutable versions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery's part of datasets: inspecting what was uploaded, and sending again what was lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m mlhub.demo --url ... --home ...: the main job, as two people do it. Status 0: all reached their goal."""
 
 from __future__ import annotations

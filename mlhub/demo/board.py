@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the terminal shows: a bar for each job while it runs, and the table at the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at the REST API: signs in as the browser does, then speaks as that user."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the two people bring: real data sets out of pinned packages, and packages of model code, as files to upload."""
 
 from __future__ import annotations

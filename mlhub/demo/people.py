@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's cast, created by the platform's own command; random passwords, kept in the home folder."""
 
 from __future__ import annotations

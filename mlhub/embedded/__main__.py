@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m mlhub.embedded up|down|status|env: the embedded platform, from the command line."""
 
 from __future__ import annotations

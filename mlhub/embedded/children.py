@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A command that is kept running: started anew with back-off when it dies, and dead when the supervisor is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The platform's folder: secrets made once, ports remembered, and a note of where everything answers."""
 
 from __future__ import annotations

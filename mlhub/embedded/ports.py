@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free ports of the loopback interface."""
 
 from __future__ import annotations

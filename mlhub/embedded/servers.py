@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostgreSQL and Valkey for as long as a block runs: what the tests use."""
 
 from __future__ import annotations

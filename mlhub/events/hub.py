@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One ear a process: a single Redis subscription wakes all streams of this event loop that listen to a topic.
 
 Redis only says "look again"; while it is away, listeners look every POLL_S.

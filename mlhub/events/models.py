@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event: something happened, for good. Rows are only ever appended (actions.append)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-sent events: the base of their views, frames, and who is asking (a session, or a token in the header)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wakes: "look again" by Redis publish/subscribe. PostgreSQL holds what happened; a lost wake costs a poll, no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people do with jobs: submit, cancel, pause, resume, clone. They change the intent; the platform follows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """May this job be taken at all? What can never run is refused at once, naming the limit; what must wait is not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of an attempt, as the control loop moves it along with its job; every function is one transaction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows from the cause of a failed attempt: another attempt after a pause, or the end of the job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A place in a job's live stream: the newest event and the newest point or line that a reader has seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The family of a job: what step times, start costs and stage profiles are learnt for. This is the only definition.
 
 A family is the version of the code, the version of the dataset, and what changes the shape of a step: the strategy and

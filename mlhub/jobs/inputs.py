@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job's pods are given: inputs, dataset, model and training, in the words of the wire."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only writer of Job.state: one conditional update and one event a transition, both or neither."""
 
 from __future__ import annotations

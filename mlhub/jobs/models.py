@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job (a request to train) and its attempts (one incarnation each), with the GPUs that an attempt holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """May this model answer for this dataset? What a prediction job is made of, or why it can never run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a job as a pure table: which trigger leads from which state to which. lifecycle.py applies it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strategies that a job may name, as the API lists them, from the runtime's own catalogue."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery's part of jobs: trying a job out before it may be scheduled, and clearing away what ended jobs left."""
 
 from __future__ import annotations

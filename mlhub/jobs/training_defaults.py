@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long to train, and on how many examples a step, where nobody says: by the size of the dataset alone."""
 
 from __future__ import annotations

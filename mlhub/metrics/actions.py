@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods report, stored once: lines by their number, points by their step; progress moves the job's figures."""
 
 from __future__ import annotations

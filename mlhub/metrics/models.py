@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points, lines and speeds that pods reported. `seq` numbers a job's rows as they were stored: the live cursor."""
 
 from __future__ import annotations

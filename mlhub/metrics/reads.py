@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads of points and lines: the curve that counts, thinned for the screen, and what is new after a cursor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of untrusted pods, checked value by value before anything is stored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter servers that died and came back: told in the job's events, with what was lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that stand still: what their launchers told, and whom that leaves for the others to wait for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to the registry: uploading code, what validation finds, built-ins, and the results of training."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that MLHub ships: names and descriptions. Their code is mlhub.runtime's; this room loads no torch."""
 
 from typing import NamedTuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models: packages of code, and the weights that training makes of them."""
 
 from __future__ import annotations

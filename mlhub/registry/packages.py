@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form of uploaded code: a zip, or one file (of Python, or a model made elsewhere), which becomes a zip; and what
 its entry is called."""
 

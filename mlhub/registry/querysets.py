@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads of models; built-ins belong to nobody and everybody."""
 
 from __future__ import annotations

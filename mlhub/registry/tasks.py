@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery's part of the registry: validating uploaded code in the sandbox, and sending again what was lost."""
 
 from __future__ import annotations

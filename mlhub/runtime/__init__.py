@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs in a pod: the launcher, the trainer, the strategies. Knows no Django, no Celery and no scheduler.
 
 For scripts that train by themselves (docs/guides/scripts.md) it offers a few functions, free of torch; and the modules

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where an exception was raised: in the user's code, in communication within the gang, or in the platform's own code.
 
 Judged by types and by stack frames, never by words: a user may write "NCCL" or "Broken pipe" into any message. torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that end a pod's main process, and the exit code, cause and message of each."""
 
 from __future__ import annotations

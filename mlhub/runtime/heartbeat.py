@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's heartbeat: its step and its activity, in a few bytes of a file that its launcher reads.
 
 The launcher is another process, so a worker is noticed even when it hangs inside a library. Standard library only.

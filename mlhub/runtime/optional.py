@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optional parts of the runtime, found by entry point: APIs of other frameworks for scripts, importers of models.
 
 The core never imports them by name, so that an image may leave them out, or bring others. A tree that is not installed

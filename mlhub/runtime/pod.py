@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pod's own specification, secrets and folders, read from the environment. Standard library only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of a pod, appended line by line to a file that the launcher ships. Standard library only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings, read from the environment; the embedded default sets every variable, a real deployment sets its own."""
 
 import os

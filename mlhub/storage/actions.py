@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to storage: an organisation holds a blob, within its quota, or releases it; what nobody holds is collected.
 
 Whoever names or removes the bytes of a blob does so under that blob's lock, so that the collector never takes what an

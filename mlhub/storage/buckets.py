@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blobs in an S3-compatible bucket, named as on a disk; read by ranges, lent to pods by signed addresses.
 
 Credentials come the way that S3 clients know: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a web identity token, or

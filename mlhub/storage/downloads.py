@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blobs and bytes as HTTP downloads: entity tags, conditions, one byte range, streamed in pieces (RFC 9110)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is inside an untrusted file: `python -m mlhub.runtime.inspection.inspect` answers, in the sandbox.
 
 Whatever the file or its code does there (hangs, kills its process, answers nonsense), the caller gets a verdict that

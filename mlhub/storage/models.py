@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blobs, named by their content, and holdings: which organisation keeps which blob for what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes on their way into a store: in a file of their own on this machine's disk, hashed as they come."""
 
 from __future__ import annotations

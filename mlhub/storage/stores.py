@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where blobs lie: a small protocol, and folders on a disk. Bytes are named by their SHA-256 and never change.
 
 The other place is buckets.py. Writing has two steps, so that a refused upload leaves nothing: stage() takes bytes in,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery's part of storage: collecting what nobody holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multipart uploads straight into the store: hashed while they arrive, never whole in memory, gone unless kept."""
 
 from __future__ import annotations

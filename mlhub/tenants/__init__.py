@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Organisations, teams, projects, memberships, roles, quotas and API tokens: who may do what, and how much."""

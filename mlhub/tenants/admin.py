@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Django's admin page for administrators of the platform; its writes go through the same actions as the API's."""
 # ruff: noqa: ARG002 (the signatures are Django's)
 

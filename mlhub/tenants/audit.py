@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit events from below the events app, which knows tenants: the recorder is named by its path, not imported."""
 
 from __future__ import annotations

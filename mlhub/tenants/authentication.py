@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is asking: a browser session or an API token."""
 
 from __future__ import annotations

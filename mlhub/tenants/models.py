@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People and what they belong to; how much an organisation may use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """May this person do this here? Asked by every action; visibility itself is querysets.py's."""
 
 from __future__ import annotations

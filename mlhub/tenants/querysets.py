@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads, filtered by who asks. visible_to(user) is the one wall between organisations."""
 
 from __future__ import annotations

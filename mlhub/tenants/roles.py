@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles within an organisation, each containing the one below it."""
 
 from __future__ import annotations

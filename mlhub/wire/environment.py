@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of the environment variables that a pod is started with; nothing else is passed down."""
 
 from __future__ import annotations

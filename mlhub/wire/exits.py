@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit codes of a pod's main process, and every cause that a failure is reported with.
 
 A cause is declared here and nowhere else: whose fault it is, what it means, and what to do about it. The API's schema,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formats in which datasets come. To add one: a line here, its reader, a test; the dashboard fails to compile until
 it names the format. Standard library only: the server validates uploads by it, pods open files by it.
 """

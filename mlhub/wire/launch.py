@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LaunchSpec: all that a backend needs to start a gang; PodSpec: what one pod is told. Immutable, JSON both ways."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod measures besides the times of a step. To add a measurement: a line here, and the code that measures it.
 
 Progress reports carry values by these names; the platform stores them with the attempt's speed, and the API and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod reports: lines of two append-only streams, each line numbered, so that a repeat is recognised and dropped.
 
 POST {api}/api/v1/ingest/attempts/{attempt_id}/reports   Authorization: Bearer <attempt token>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang's allocation as JSON and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round hands to the next one. It is JSON only at its border, so that rounds can be stored and replayed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round answers: one decision for every job, each with its reasons; the Plan holds them all."""
 
 from __future__ import annotations

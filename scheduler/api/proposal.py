@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a policy answers: a grant for every job that is to hold GPUs, and the order of the others. Plain data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots and plans as JSON and back, exactly: what a stored round is made of. Raises ValueError for bad records."""
 
 from __future__ import annotations

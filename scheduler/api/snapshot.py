@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round sees: cluster, jobs and tenants at one instant, frozen. Times in seconds since any fixed epoch."""
 
 from __future__ import annotations

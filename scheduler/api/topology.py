@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's shape: nodes, their racks and the links between them. Bandwidths in bit/s, memory in bytes."""
 
 from __future__ import annotations

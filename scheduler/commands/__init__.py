@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of python -m scheduler, one file each; the only room of scheduler/ that touches the disk.
 
 Each file has add(commands), which adds its parser, with the function that carries it out as its command. The tuple

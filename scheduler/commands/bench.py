@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bench: how long a round takes on a busy cluster, and how much memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """compare: several policies on the same traces, cluster and seeds; a table, the runs, the jobs, and figures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """explain: tell why a job of a recorded round waits, runs or leaves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options for nodes that fail or are slow in a simulation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that commands read and write: texts, figures as JSON, clusters, recorded rounds, folders of profiles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Python's garbage collector for a process that plays many rounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """interference: how well the slowdown of pairs left out is predicted."""
 
 from __future__ import annotations

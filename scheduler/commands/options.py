@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that several commands have, and what is made of them: policies with parameters, environments, a progress
 bar.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress of several simulations at once: a named bar each on a terminal, a line at each end elsewhere."""
 
 from __future__ import annotations

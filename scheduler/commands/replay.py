@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """replay: decide recorded rounds again and compare."""
 
 from __future__ import annotations

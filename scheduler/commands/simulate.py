@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """simulate: replay a trace through a policy."""
 
 from __future__ import annotations

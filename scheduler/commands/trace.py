@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """trace: make up a day of several tenants, as a trace and a cluster with their quota."""
 
 from __future__ import annotations

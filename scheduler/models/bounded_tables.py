@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of results with a limit: the building blocks of the caches that callers of the library keep."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a curve of loss or accuracy still has to go: v(k) = c + s / (a k + b), as training curves mostly run.
 
 Source: Peng et al., Optimus (EuroSys '18), sec. 3.1, with a sign, so that it also fits what rises (accuracy).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a start, a resize, a move and a preemption cost: seconds in which a gang holds GPUs and does not train.
 
 Three things are measured of every attempt: a start (launch to first step), a leave (asked to leave, to having left: the

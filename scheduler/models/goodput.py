@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress a second where the batch may change: examples a second times what each is worth (statistical efficiency).
 
 Source: Qiao et al., Pollux (OSDI '21), sec. 3.1; McCandlish et al., An empirical model of large-batch training (2018).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The remaining work of jobs of unknown length, learnt from how long other jobs turned out to be.
 
 Pure: the work of running and of ended jobs travels in the plan's memory from round to round. Work is counted in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang's layout as the models see it: workers and servers per node, the NICs and racks between them."""
 
 from __future__ import annotations

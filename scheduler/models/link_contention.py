@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everybody's traffic on the links, kept up to date while gangs are placed: what a place gives, and takes from others.
 
 A quick form of the fixed point in flows.py, for many candidates: on a link of capacity C a gang has C / (1 + the duty

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remaining work and time of a job, with a band. Declared steps are believed; their speed is predicted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places worth comparing for a gang: packed, in each of the quieter racks, spread, across the quietest racks."""
 
 from __future__ import annotations

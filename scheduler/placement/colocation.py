@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Co-location: a job that is granted the GPUs of other jobs gets an allocation on exactly these GPUs."""
 
 from __future__ import annotations

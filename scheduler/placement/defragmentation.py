@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defragmentation: a gang that is spread over several nodes moves to one node; smaller jobs there make place for it.
 
 Gangs leave holes of one GPU, and a gang that takes them is slow for as long as it runs. To move a few small jobs costs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free GPUs, CPUs and memory of every node: what gangs are placed on during a round."""
 
 from __future__ import annotations

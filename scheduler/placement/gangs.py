@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places a gang of workers, all or nothing: fewest racks, then fewest nodes, then the tightest fit."""
 
 from __future__ import annotations

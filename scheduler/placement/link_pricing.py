@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a place costs: the gang's own steps there, and what it takes from those whose links it uses."""
 
 from __future__ import annotations

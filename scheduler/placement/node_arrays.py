@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of a cluster as arrays, shared by all views of the free resources as long as no node changes.
 
 Axes: N nodes, in the snapshot's order; R racks, by name.

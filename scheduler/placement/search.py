@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the best placement of a gang of a granted size: nodes, mode and servers; or of a smaller, faster gang."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What placement reads and changes in a round, and what comes of it."""
 
 from __future__ import annotations

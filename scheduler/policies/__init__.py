@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies: one file or folder each, none knows another; toolkit/ is what several use, registry.py the list of them."""
 
 from scheduler.api.proposal import Grant, Proposal

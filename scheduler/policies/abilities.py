@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a policy can do and what it knows, as its class declares it: environments and the round act on these flags."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AntMan: guaranteed jobs have GPUs of their own, opportunistic ones share them on what is left; no job is moved.
 
 Source: Xiao et al., AntMan (OSDI '20), sec. 4, as simplified in the simulator of Muri (SIGCOMM '22).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backfill: in order of submission, but a job that does not fit lets the next ones pass. Three strictnesses."""
 
 from __future__ import annotations

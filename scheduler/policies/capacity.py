@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues with guarantees that lend what they do not use and take it back when they need it; after YARN's scheduler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dominant-resource fairness over GPUs, CPUs and memory; after Ghodsi et al. (NSDI '11), as Mesos shares a cluster."""
 
 from __future__ import annotations

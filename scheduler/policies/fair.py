@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair shares: the tenant with the fewest GPUs for its weight is served next; over-served tenants give back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First in, first out: by priority, then submission; no job is preempted, none overtakes for want of GPUs."""
 
 from __future__ import annotations

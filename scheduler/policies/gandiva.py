@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gandiva: jobs are packed on trial, kept together if that gains, parted if not; those that wait get time slices.
 
 Source: Xiao et al., Gandiva (OSDI '18), sec. 3 and 4: introspection instead of models.

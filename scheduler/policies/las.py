@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least attained service, discretised: jobs that used the fewest GPU-seconds go first; needs no knowledge of
 durations.
 """

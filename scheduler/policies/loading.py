@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies by name or as module:Class, for people who run commands. The platform's API takes registered names only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Muri: jobs of as many GPUs are matched into groups that use CPU, GPU and network in turn.
 
 Source: Zhao et al., Muri (SIGCOMM '22).

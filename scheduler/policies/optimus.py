@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimus: workers one by one to the job whose completion time falls most by one more; after Peng et al., EuroSys
 '18.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priority bands: a higher one takes GPUs from lower ones, never from its own; after Borg (EuroSys '15)."""
 
 from __future__ import annotations

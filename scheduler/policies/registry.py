@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The policies by name. The dictionary below is the whole list."""
 
 from __future__ import annotations

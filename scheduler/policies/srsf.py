@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shortest remaining service first, with preemption: the least remaining time times GPUs goes first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shortest remaining time first, with preemption: the job that ends soonest at its fixed size goes first."""
 
 from __future__ import annotations

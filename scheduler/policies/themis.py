@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finish-time fairness by leases and auctions among the jobs that are worst off; after Mahajan et al., Themis, NSDI
 '20.
 """

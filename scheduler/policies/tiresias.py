@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tiresias: discretised 2D-LAS, or 2D-Gittins where something is known of how long jobs are; Gu et al., NSDI '19."""
 
 from __future__ import annotations

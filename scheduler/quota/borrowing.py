@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guarantees over a tree of tenants: who uses its own GPUs, who borrows, who lends, and how much more each may take.
 
 Words. guarantee (nominal quota): GPUs that a tenant and all below it can have whenever they have jobs for them; that of

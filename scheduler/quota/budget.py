@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a policy may give away in a round: GPUs by type and quota, so that no policy counts either itself."""
 
 from __future__ import annotations

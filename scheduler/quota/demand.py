@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round asks of quota: who waits, who runs, and how many GPUs can be given out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round has settled about quota before its policy is asked; the budget asks it for every grant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose turn it is to borrow where tenants share fairly, and who gives back for it."""
 
 from __future__ import annotations

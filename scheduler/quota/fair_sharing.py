@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair shares of what is guaranteed to no tenant: dominant shares by weight over a tree of tenants.
 
 Words. cohort: a tenant whose children share fairly; contenders: these children, and the cohort's own jobs.

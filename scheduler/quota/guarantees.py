@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What owners of guarantees may claim in a round, and who has to give back for it."""
 
 from __future__ import annotations

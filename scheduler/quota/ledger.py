@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quota: what every tenant holds, with its parents, and whether it may have more. Pure bookkeeping, no policy.
 
 Hard limits are counted here; guarantees and borrowing in borrowing.py.

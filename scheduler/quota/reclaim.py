@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reclaim: which running jobs of borrowers give GPUs back to an owner that needs them, and how many."""
 
 from __future__ import annotations

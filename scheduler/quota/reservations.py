@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPUs that are reserved for owners in a round, by type, until jobs of theirs are granted as many."""
 
 from __future__ import annotations

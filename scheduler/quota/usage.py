@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What contenders for shared GPUs used lately: it decays by a half-life, and starts are charged for at once.
 
 Pure: it travels in the plan's memory from round to round. Uses are parts of what the cohort could have (0 to 1), not

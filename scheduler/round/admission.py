@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 1 of a round: which jobs are settled already, which are candidates, and what there is to grant."""
 
 from __future__ import annotations

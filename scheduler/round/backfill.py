@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backfill: GPUs that were granted but could not be placed go to jobs that wait."""
 
 from __future__ import annotations

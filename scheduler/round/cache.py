@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rounds worked out, in one object that the caller of decide() keeps from round to round.
 
 A decision does not depend on it: with a cache of the rounds before, a fresh one or none, the plan is the same.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One pass of the scheduler: a snapshot in, a decision for every job out. The live loop and the simulator call this."""
 
 from __future__ import annotations

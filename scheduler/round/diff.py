@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 5 of a round: placement's targets against what is held; out of it come the decisions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 2 of a round: what tenants are entitled to, by their guarantees and by fair shares."""
 
 from __future__ import annotations

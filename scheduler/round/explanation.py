@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 6 of a round: why jobs wait or leave, the most binding reason first, with the numbers after the plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a job could ever run: what the cluster without any jobs can take."""
 
 from __future__ import annotations

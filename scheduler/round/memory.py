@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 7 of a round: what the next round has to know."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 4 of a round: grants become allocations, now or as soon as other jobs have left; needless victims stay."""
 
 from __future__ import annotations

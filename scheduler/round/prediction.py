@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 6 of a round: when every job is predicted to start and to end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step 3 of a round: the policy's proposal, within what tenants are entitled to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the steps of a round share: the jobs, the free resources, the quota, and what is decided so far."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replays traces through the same decide() as the live platform: traces, clusters, environments, the engine, reports.
 
 Reads no files: texts come in, results go out; scheduler/commands/ touches the disk.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator's engine: events around decide(). What happens at one instant is one round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is going to happen in a simulation, in the order of time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that are lost and come back, and nodes that are slow for a while: told by a file, or drawn by a
 seed.
 """

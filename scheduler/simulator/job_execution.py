@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The jobs that are there in a simulation: launched, trained segment by segment, stopped, thrown out, as the
 environment has it.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulation gives: every job's way through it, and what the whole came to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded rounds: decide them again, and tell their story."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures how a package is layered: levels, import cycles, large folders, modules that no layer contract names.
 
 `python -m tests.architecture.layers [PACKAGE ...]` prints the figures; test_layers.py holds them to their limits.

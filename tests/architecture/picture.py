@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The picture of the rooms in ARCHITECTURE.md, drawn from the import graph; `make picture` writes it.
 
 An arrow means "imports". Arrows that follow from others are left out (the transitive reduction), so that the picture

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Import layers of the scheduler and of the training runtime, measured by layers.py, within their limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every source file names its licence, by the rules of deploy/local/licence-headers.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One name, one concept: no two public classes or type aliases of Python have the same name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requirements: what is required is used, what is imported is required, and the extras agree with the pins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layer contracts of the runtime's packages name every module: a new one has to find its layer."""
 
 from __future__ import annotations

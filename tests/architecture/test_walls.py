@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walls that an import linter cannot see: what pods load, who writes a job's state, what a tenant's table has."""
 
 from __future__ import annotations

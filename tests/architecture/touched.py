@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many files the repository's own last commits of each kind touched: `make touched`. CONTRIBUTING.md promises few.
 
 A commit is of a kind if it adds (or, for declarations in one file, changes) a file that the kind's pattern names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launch specifications for tests of backends, and the small program that stands in for the runtime."""
 
 from __future__ import annotations

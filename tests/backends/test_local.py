@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is the local backend's own: real processes, their limits and ends, and what lies on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduling benchmark: its cells are commands that are understood, and its document tells met from missed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The testbed as far as it needs no network namespaces."""
 
 from __future__ import annotations

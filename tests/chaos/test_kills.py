@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of the running platform are killed while a job trains: no job, no stored point and no pod is lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people hold in memory becomes files: the same rows, no row labels, words by their numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client that openapi-python-client makes from the schema: it imports whole, and submits a job to a live server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions on the whole platform: through its API, past a killed pod, and by the client from fit() to load()."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every backend promises, said once and tried on each of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies that misbehave. Loaded by deciding processes too, so there is no Django here."""
 
 from __future__ import annotations

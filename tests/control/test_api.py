@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster, quotas, reasons and settings through the public door."""
 
 from __future__ import annotations

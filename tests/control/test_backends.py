@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the choice of a backend, and of the whole control loop over a Kubernetes API."""
 
 from __future__ import annotations

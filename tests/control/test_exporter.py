@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Prometheus reads, by the address that it reads."""
 
 from __future__ import annotations

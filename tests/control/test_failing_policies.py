@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A policy that raises, never answers or dies costs a round; after some of them another one decides."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the backend says of sharing GPUs reaches the scheduler's snapshot; where it says nothing, nothing is shared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was decided on each job over the rounds, and what was foretold, held against what came."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Old checkpoints on projects' volumes are swept, and those of jobs that may need them are named as kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an attempt becomes the specification of a gang."""
 
 from __future__ import annotations

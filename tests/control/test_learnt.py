@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the snapshot says of a family is what its attempts took, also for a loop that has only just begun."""
 
 from __future__ import annotations

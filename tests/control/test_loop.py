@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control loop with real rows, a fake backend and a frozen clock: observe, decide, apply, again and again."""
 
 from __future__ import annotations

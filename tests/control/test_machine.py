@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The platform under every order of events that hypothesis can think of: people, gangs, nodes and crashes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that administrators close: nothing new starts there, and a drain moves jobs away with the reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's memory between rounds has a table of its own; rows of the version before are still read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guarantees of organisations, teams and projects: who may set them, what they do, and what would become of jobs."""
 
 from __future__ import annotations

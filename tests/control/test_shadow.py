@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second policy on each real snapshot: what it would have done is stored, and nothing of it happens."""
 
 from __future__ import annotations

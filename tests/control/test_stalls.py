@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs that stand still: told with the names of those waited for, ended after a while, and only on their own word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What if: answers of the live policy about one's own jobs, and nothing of it happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A platform for tests of the control loop, whose clock and backend are ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks are sent once the transaction commits; a broker that is away delays them, it fails nothing."""
 
 from __future__ import annotations

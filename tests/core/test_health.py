@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probes and the dashboard's page, which need neither sign-in nor database rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random and hostile requests against every route: no answer is a server error, each conforms to the schema.
 
 REQUESTS_EXAMPLES=200 makes it as many requests for each operation, instead of the few that every run makes.

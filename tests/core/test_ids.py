@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ids: UUIDs of version 7 that rise in the order in which they were made."""
 
 from __future__ import annotations

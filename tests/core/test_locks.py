@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Advisory locks: one worker at a time, freed when the work ends however it ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logs: one JSON object a line with the event first, ids bound once, and no secrets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors as problem documents: one form for all of them, whoever raised."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API refuses what it does not know: fields of bodies, query parameters, values that cannot be stored."""
 
 from __future__ import annotations

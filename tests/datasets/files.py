@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files of every format, sound and unsound, as bytes."""
 
 from __future__ import annotations

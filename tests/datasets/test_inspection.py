@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inspection: what is sound becomes ready, what is not is refused with a reason, and nothing waits for ever."""
 
 from __future__ import annotations

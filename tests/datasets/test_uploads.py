@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploading datasets: all of it or nothing, within the quota, and never changed afterwards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the Helm chart: its values, what it renders to, and the rights it grants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of Dockerfiles and the compose file, as far as they can be read without Docker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main job as a person does it in a real browser, on the whole platform."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script with servers of its own, from upload to result, on the whole platform."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The supervisor with real databases and stand-in commands: order, restarts, clean ends and killed ends."""
 
 from __future__ import annotations

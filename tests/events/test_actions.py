@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: ids rise in the order of commits, and Redis being away never fails a write."""
 
 from __future__ import annotations

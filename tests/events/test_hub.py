@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ear of a process: it ends with its last listener, however early that one leaves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ready-made datasets, models and jobs for tests, without uploads and trials."""
 
 from __future__ import annotations

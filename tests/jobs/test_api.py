@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs through the public door: submission and its refusals, changes of mind, and the wall between organisations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What speeds are learnt for: a sweep over learning rates is one family, another width or precision is another."""
 
 from __future__ import annotations

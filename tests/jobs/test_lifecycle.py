@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a job: the table is sound, and its only writer moves a row once, with its event."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking a trained model through the public door: what is taken, what is refused and how, who may see the answer."""
 
 from __future__ import annotations

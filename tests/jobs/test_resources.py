@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources and limits are fields of a job: validated, cloned, used for its pods, and never given to the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies that were renamed: jobs submitted before keep what they asked for, under the names of now."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods report: once, in order, for their own attempt and only while it lives."""
 
 from __future__ import annotations

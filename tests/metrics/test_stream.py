@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's live stream: everything comes, from any cursor on, with Redis and without."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel of this checkout, built once a session, and an environment that it is installed in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One version: mlhub/_version.py is the source, and everything else that names a version agrees with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel: what is in it, and that each part imports with no more than its extra brings."""
 
 from __future__ import annotations

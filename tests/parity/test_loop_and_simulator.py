@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One trace through the live loop and through the simulator: the same jobs start and leave, then and there."""
 
 from __future__ import annotations

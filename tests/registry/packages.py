@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model code as people upload it, and models that are there already."""
 
 from __future__ import annotations

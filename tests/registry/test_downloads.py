@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Downloads: whole, in parts, and not again what the browser has (RFC 9110)."""
 
 from __future__ import annotations

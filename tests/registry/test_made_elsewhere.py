@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models made elsewhere come in by the same door: known by their content, read in the sandbox, refused by name."""
 
 from __future__ import annotations

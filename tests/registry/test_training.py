@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Built-in models, and what training makes: lineage, one version a job, nothing lost over a quota."""
 
 from __future__ import annotations

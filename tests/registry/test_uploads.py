@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploading model code: a zip or one file, kept whole or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation: code that keeps the contract becomes ready; other code is refused with the reason and its traceback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs for tests: real trainers as processes, told what a backend would tell them; no launchers."""
 
 from __future__ import annotations

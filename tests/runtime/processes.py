@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainers as processes of their own, forked from one that has torch imported already: a start costs milliseconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang on a virtual clock whose server dies and goes on from a copy: real rules, workers that say where they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter servers and their clients on threads of one process: the real sockets and rules, in milliseconds."""
 
 from __future__ import annotations

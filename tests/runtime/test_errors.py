@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose fault an exception is: by its type and by the frame that raised it, never by its words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optional parts of the runtime: found by entry point, absent without harm, never imported by the core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers of one process group as threads, each with its strategy: no processes, so that tests see what each holds."""
 
 from __future__ import annotations

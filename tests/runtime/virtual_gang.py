@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang on a virtual clock: the real rules and updates, workers that take as long as a test says, no processes."""
 
 from __future__ import annotations

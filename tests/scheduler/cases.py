@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders that read like the case: cluster(nodes=2, gpus=8).running(job("a", gpus=4)).waiting(job("b"))."""
 
 from __future__ import annotations

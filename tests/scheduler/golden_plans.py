@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hashes of all plans of small simulations, a policy and an environment each: do changes leave decisions as they were?
 
 The traces are made up here. `python -m tests.scheduler.golden_plans` writes golden_plans.json anew; do so only where

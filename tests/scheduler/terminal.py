@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line as a shell would use it, in a folder with a trace and two clusters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache that decide() may be given: it changes no plan, and it stays within its limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every policy decides as it was recorded, in the environments that need no outside data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the guides show runs as it stands there."""
 
 from __future__ import annotations

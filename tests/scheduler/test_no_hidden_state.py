@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library keeps nothing behind its callers' backs: what outlives a call is in an object that they pass."""
 
 from __future__ import annotations

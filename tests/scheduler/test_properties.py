@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every policy and every snapshot: capacity, quota, whole gangs, an answer for all, no thrashing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What if: the same decide on a changed snapshot, and nothing else. What is asked has no effect on what is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An S3 server for tests: the package localbucket, which speaks the real protocol over real HTTP, on a folder."""
 
 from __future__ import annotations

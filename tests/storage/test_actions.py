@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Holding, releasing and collecting: what somebody holds stays, what nobody holds goes after a day."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile files and packages through the platform's own door: each gets a verdict, and nothing of it runs outside.
 
 Every file tries to write a mark into a folder of the platform, or to take more than there is.

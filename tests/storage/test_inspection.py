@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts on what misbehaves while it is looked into: each says what happened and what to do about it."""
 
 from __future__ import annotations

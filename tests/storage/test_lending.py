@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole way of bytes through a bucket: uploaded, tried out, told to a pod, fetched by it without passing the web."""
 
 from __future__ import annotations

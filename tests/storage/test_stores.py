@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every store promises, tried on a disk and on a bucket: bytes under the name of their hash, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """manage.py create_user, and the administrators' page: both write through the same actions as the API."""
 
 from __future__ import annotations

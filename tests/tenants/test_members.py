@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Members and roles: an organisation that has an owner keeps one, and nobody rises above who lifts them."""
 
 from __future__ import annotations

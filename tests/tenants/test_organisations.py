@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Organisations, teams, projects and their quota: names unique in their place, edits that are not lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in and out: sessions, CSRF, and the lock after repeated failures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """API tokens: shown once, kept as a hash, limited by scope, ended by time or by hand."""
 
 from __future__ import annotations

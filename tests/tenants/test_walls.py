@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charlie, of another organisation, and victor, who may only read, at every address of this room."""
 
 from __future__ import annotations

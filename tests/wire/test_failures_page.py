@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guide on failures lists the causes as they are declared."""
 
 from __future__ import annotations

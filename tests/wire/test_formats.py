@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats are declared once: each has a reader, suffixes and first bytes that no other claims."""
 
 from __future__ import annotations

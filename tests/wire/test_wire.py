@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What travels between platform and pods survives the journey, and anything else is refused with its reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only door to the REST API: typed calls, the CSRF header, and errors as Problem.
 import createClient, { type Middleware } from "openapi-fetch";
 

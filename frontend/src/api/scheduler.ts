@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler as more than one page asks for it: how it stands, and what would be if something were different.
 import { queryOptions } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is signed in, what they belong to, and what they may do.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 

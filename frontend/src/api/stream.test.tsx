@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stream's hook: nothing is lost when the connection is.
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server-sent events that survive interruptions: reconnects with back-off from the last id seen.
 import { useEffect, useEffectEvent, useState } from "react";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends a form with files, telling how much of it has left: fetch cannot tell, XMLHttpRequest can.
 import { csrfToken, Problem } from "@/api/client";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One upload at a time, with its progress, for forms.
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What reading versions of datasets and of models has in common.
 import type { VersionState } from "@/api/types";
 

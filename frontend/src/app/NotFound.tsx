@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An address without a page.
 import { Button } from "@mantine/core";
 import { Link } from "react-router";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every page may count on: the theme, notifications and the query cache.
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";

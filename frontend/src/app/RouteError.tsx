@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is shown instead of a page that failed while it was drawn, or whose code could not be loaded.
 import { Alert, Button, Text } from "@mantine/core";
 import { useRouteError } from "react-router";

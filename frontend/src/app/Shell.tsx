@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
 import { AppShell, Badge, Burger, Container, Group, NavLink, Progress, Stack, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets only people who are signed in past; others sign in first and come back.
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is signed in; the ways out, to the API's documentation, and to the administration.
 import { Button, Menu, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";

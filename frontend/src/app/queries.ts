@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the dashboard caches and retries what it reads.
 import { QueryCache, QueryClient } from "@tanstack/react-query";
 

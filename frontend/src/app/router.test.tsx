@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages whose code comes when they are shown: the shell does not wait for it, and its absence is explained.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";

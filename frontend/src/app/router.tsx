@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which address shows which page. A page's code is loaded when it is first shown; the shell is there before.
 import { Navigate, type RouteObject } from "react-router";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The theme's colours by computed contrast: WCAG AA asks for 4.5 to 1 of text, on both themes.
 import { DEFAULT_THEME, defaultCssVariablesResolver, mergeMantineTheme } from "@mantine/core";
 import { describe, expect, it } from "vitest";

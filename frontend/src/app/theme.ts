@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The theme: one accent, dense tables, and contrast that meets WCAG AA.
 import {
   Alert,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps what is on screen true: each event of the organisation's stream makes the queries it touches stale.
 import { type QueryKey, useQueryClient } from "@tanstack/react-query";
 

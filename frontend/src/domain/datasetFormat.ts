@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The formats a dataset may come in: the names of their files, and which options each has.
 import type { DatasetFormat } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the scheduler can decide on a job: what it did, and what it would do.
 import type { DecisionKind } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why an attempt failed, as a label; the message and the remedy come with the failure itself.
 import type { FailureCause } from "@/api/types";
 

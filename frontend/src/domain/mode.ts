@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How gradients are exchanged: the two modes, and leaving the choice to MLHub.
 import type { Mode } from "@/api/types";
 

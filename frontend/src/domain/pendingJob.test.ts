@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said of pending jobs stays true, however long they wait.
 import { describe, expect, it } from "vitest";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What pods measure of themselves: each metric's label, unit and meaning, and when there is anything to show of it.
 import type { Speed } from "@/api/types";
 import { bytes, number, percent, significant } from "@/lib/quantities";

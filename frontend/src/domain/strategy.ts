@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The strategies by which workers keep one model, as people call them; the API says what each does.
 import type { StrategyName } from "@/api/types";
 

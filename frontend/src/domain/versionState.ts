@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of a version of a dataset or a model.
 import type { VersionState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a part of the dashboard's code on demand. Code that does not arrive is an error of its own kind: reloading mends it.
 import { type ComponentType, lazy } from "react";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cursor inside the `next` and `previous` addresses of a page.
 
 export function cursorOf(address: string | null | undefined): string | undefined {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of file names.
 
 /** "digits.v2" of "digits.v2.csv": what an upload is called unless one says otherwise. */

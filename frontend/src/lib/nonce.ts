@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nonce of this page: its Content-Security-Policy applies only those <style> elements that carry it.
 declare global {
   interface Window {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes, numbers and times as people read them.
 import { describe, expect, it } from "vitest";
 

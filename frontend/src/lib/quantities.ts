@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes and numbers as people read them.
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 export const GIB = 1024 ** 3;

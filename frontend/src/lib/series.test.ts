@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The laws of merging curves: nothing is lost or doubled, whatever the order, the overlap or the batches.
 import { describe, expect, it } from "vitest";
 

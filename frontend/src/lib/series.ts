@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The curves of a job as pure data: points of all attempts merged into the effective curve, grouped for charts.
 
 export interface CurvePoint {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times and durations as people read them.
 import { useEffect, useState } from "react";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An EventSource that tests drive: what it was opened with, and what arrives on it.
 
 export class FakeEventSource extends EventTarget {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects as the API returns them; each test overrides what it is about.
 import type {
   Attempt,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renders the whole dashboard at an address, as a browser would.
 import { render } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The API that tests talk to: someone is signed in, with one project in one organisation; tests add the rest.
 import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";

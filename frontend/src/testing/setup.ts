@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Before each test file: jest-dom's matchers, the browser's missing parts, and a server that refuses surprises.
 import "@testing-library/jest-dom/vitest";
 

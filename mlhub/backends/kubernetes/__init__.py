@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods on a Kubernetes cluster. Gangs are created gated and released together; the cluster itself is the only memory.
 
 options.py: what an administrator chooses. names.py: labels, names, addresses. manifests.py and tenancy.py: objects as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rights that the backend needs, no more: the chart grants this list, tests and `make kube-check` hold us to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thin client: JSON over the official package's connection, with retries and typed errors. Knows no gangs."""
 
 from __future__ import annotations

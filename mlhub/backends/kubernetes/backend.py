@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KubernetesBackend: the five verbs over an API server. It remembers nothing that the cluster does not."""
 
 from __future__ import annotations

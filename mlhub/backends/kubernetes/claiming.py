@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes and releases the claims that jobs hold GPUs by, where the cluster has dynamic resource allocation."""
 
 from __future__ import annotations

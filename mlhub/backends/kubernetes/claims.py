@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceClaims and ResourceSlices of dynamic resource allocation, in each version of the API that is spoken. Pure.
 
 A claim stands for one slot of one node within one project: it is owned by every gang that has a worker there, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is inside a pod: two containers of the runtime image, their volumes, limits and security. Pure."""
 
 from __future__ import annotations

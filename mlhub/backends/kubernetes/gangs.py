@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From pods to their gang: the rules by which pods' starts and ends make a gang's phase. Pure; the same as locally."""
 
 from __future__ import annotations

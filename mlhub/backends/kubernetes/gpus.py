@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a node offers its GPUs, and how many jobs may hold one of them at once. Pure.
 
 Three ways, in this order: devices that a driver lists (dynamic resource allocation), which jobs of a project share by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large inputs that pods read where they lie: single files of the blob store's own volume, mounted read-only. Pure.
 
 Each file is mounted by itself, by the path that its hash gives it, so that a pod sees its job's inputs and no others.

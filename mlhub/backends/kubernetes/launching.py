@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a gang's objects, all or none: record first, pods gated, everything marked and released once it is complete."""
 
 from __future__ import annotations

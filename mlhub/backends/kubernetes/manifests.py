@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang as Kubernetes objects: LaunchSpec in, dictionaries out. Pure, so that golden files can show it."""
 
 from __future__ import annotations

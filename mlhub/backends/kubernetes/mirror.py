@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A local copy of one kind of object: listed, followed by a watch, listed anew when the watch is too old, and now and
 then: a database that was put back to an earlier state says nothing to watches from later on."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels, names and addresses: the same attempt always gets the same ones, so that a repeat meets what is there."""
 
 from __future__ import annotations

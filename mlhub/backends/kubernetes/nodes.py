@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From Node objects to the inventory: what a node has, what other people's pods leave of it, and what ails it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an administrator chooses about the cluster; every field has a MLHUB_KUBE_ setting of the same name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses of the API's objects: one line a kind."""
 
 from __future__ import annotations

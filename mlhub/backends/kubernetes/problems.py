@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod cannot start, or how it ended: from a pod's status, in the API's words, to a typed cause. Pure."""
 
 from __future__ import annotations

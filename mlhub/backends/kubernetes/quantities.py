@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts as Kubernetes and its annotations write them, as numbers in their base unit. Pure."""
 
 from __future__ import annotations

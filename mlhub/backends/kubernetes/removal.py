@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks gangs to leave, and removes what they leave behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short pod that removes ended jobs' checkpoints from a project's volume. Pure, but for Sweeper, which sends it."""
 
 from __future__ import annotations

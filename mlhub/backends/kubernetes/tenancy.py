@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A project's namespace: limits as a backstop, silence by default on the network, Pod Security `restricted`. Pure."""
 
 from __future__ import annotations

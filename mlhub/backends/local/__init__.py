@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods as processes of this machine, on a virtual cluster read from a file. All state lies on disk.
 
 backend.py: the five verbs. shim.py: one small process a pod, which outlives whoever launched it. folders.py: the layout

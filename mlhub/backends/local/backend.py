@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LocalBackend: the five verbs over processes of this machine. Any number of instances may share one home folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual cluster's file: racks, nodes, slots, bandwidths; errors name the place and the remedy."""
 
 from __future__ import annotations

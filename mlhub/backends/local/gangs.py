@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what lies on disk to a gang's status: the rules by which pods' ends make a gang's end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process between the platform and one pod: starts it, limits it, ends it, and writes down how it went.
 
 Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives whoever

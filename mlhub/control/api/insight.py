@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of how well the scheduler predicts, what restarts cost, and what its shadow policy would have done."""
 
 from __future__ import annotations

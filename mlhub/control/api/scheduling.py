@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of the scheduler: reasons, decisions, the queue, rounds, settings, shadow and calibration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why jobs are where they are, the queue, rounds, and the scheduler's settings, standing and forecasts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of the cluster, and of quotas and their use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster, and quotas and their use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What if: the question's and the answer's JSON, and the view. Whoever asks names and sees their own jobs only."""
 
 from __future__ import annotations

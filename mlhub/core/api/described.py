@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the columns of a ModelSerializer mean: OpenAPI shows it as the description of each property."""
 
 from __future__ import annotations

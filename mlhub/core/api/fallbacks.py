@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Django's error pages for the API: problem documents for addresses, hosts, forms and faults that no view answers."""
 
 from __future__ import annotations

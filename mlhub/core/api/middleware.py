@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every request below /api/ must keep, whichever view answers: known query parameters, no NUL, no unasked body."""
 
 from __future__ import annotations

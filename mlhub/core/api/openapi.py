@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the OpenAPI schema comes from the code: strict bodies, and the problems that every operation may answer with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the OpenAPI schema declares of each route: the single source of the names that a request may use."""
 
 from __future__ import annotations

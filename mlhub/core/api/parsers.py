@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON bodies, bounded in one place: bytes, depth, and values that PostgreSQL cannot store."""
 
 from __future__ import annotations

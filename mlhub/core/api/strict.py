@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serializers of request bodies and queries: they refuse what they do not know, and name the nearest known field."""
 
 from __future__ import annotations

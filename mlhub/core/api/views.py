@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the views of all apps share: rows filtered by who asks, and bodies that are validated or refused."""
 
 from __future__ import annotations

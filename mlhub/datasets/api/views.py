@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets: list, upload, look, delete."""
 
 from __future__ import annotations

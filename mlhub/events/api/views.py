@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happened: the audit list, a job's story, and the organisation-wide live stream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of requests for jobs: submit and clone."""
 
 from __future__ import annotations

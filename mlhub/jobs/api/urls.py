@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses below /api/v1. A job's metrics, log and stream are metrics', its reasons control's."""
 
 from django.urls import path

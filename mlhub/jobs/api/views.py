@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs: submit, list, look, change one's mind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods may do, with the token of their own attempt and nothing else: report, hand in, fetch their inputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of curves, log lines and speeds, and of what pods send."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GET /jobs/{id}/stream: a job's state, events, points and lines as they come, from any cursor on; nothing is lost.
 
 Frames have the id "<event id>-<seq>" (mlhub/jobs/cursor.py), which is where a reconnect goes on.

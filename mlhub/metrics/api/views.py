@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's curves, log and speeds, for people."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses below /api/v1."""
 
 from django.urls import path

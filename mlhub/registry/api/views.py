@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models: list, upload, look, download, delete."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimiser state as flat named tensors, which any number of workers and servers can read.
 
 A key is "<parameter>|<state>|<start>": the state's elements of that parameter from `start` on, shape (length,). State

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints: a folder a step, complete once its manifest is there, readable by any number of workers and servers.
 
 <checkpoints>/attempt-0003-step-0000000420/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes checkpoints of ended jobs from a volume that only pods can mount (python -m mlhub.runtime.checkpoints.sweep).
 
 Folders are named by their jobs. A folder is removed when its job is not among those to keep and nothing in it was

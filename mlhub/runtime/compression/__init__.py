@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients in fewer bytes: codecs, dithering, bit packing."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small codes packed into bytes, and numbers read out of bytes: what encoded gradients are written with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed gradients: half precision, few bits, the largest elements, a random part; with error feedback.
 
 A codec is a pure function both ways, and the size of its payload depends on the number of elements only: pushes to

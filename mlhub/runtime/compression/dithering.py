@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dithering: every element is rounded at random to one of a few levels, without bias.
 
 An element is between two levels, fractions of its column's norm, and the chance to round up grows with the distance

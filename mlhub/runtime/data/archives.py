@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Untrusted zip archives, checked before a byte is written: no traversal, links, bombs or encryption."""
 
 from __future__ import annotations

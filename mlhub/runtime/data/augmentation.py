@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Image augmentation: flips, shifts, rotations, noise. The same seed gives the same images."""
 
 from __future__ import annotations

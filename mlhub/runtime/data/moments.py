@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mean and deviation of a dataset's training inputs, gathered part by part, so that models need not learn units."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of this machine that jobs share: data prepared from an input is cached for all, under the hash of both.
 
 Of several processes that need an entry at once one makes it and the others wait; it appears whole or not at all.

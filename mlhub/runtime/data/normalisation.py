@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers in standard units, mean 0 and deviation 1: what the usual preprocess, loss and metrics see of a dataset.
 
 LearningRates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prefetching: batches are read in another thread while the model trains on earlier ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples of each step: a pure function of seed and step, independent of the number of workers."""
 
 from __future__ import annotations

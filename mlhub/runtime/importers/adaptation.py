@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits what was read to a job: the shapes of its dataset, its classes, and what the model expects of inputs."""
 
 from __future__ import annotations

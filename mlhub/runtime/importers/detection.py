@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kind of model made elsewhere lies in an unpacked upload, by content; a name only tells files of a pair apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every reader gives: torch modules wired into a graph of one input and one output, and what it was built for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules that torch has not, as other frameworks mean them. Images are channels first: (batch, channels, ...)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Protobuf messages declared by their published field numbers: only the fields that are read, the rest is skipped."""
 
 from __future__ import annotations

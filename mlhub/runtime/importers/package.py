@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file made elsewhere as a module that keeps the model contract: the answer for a package without code."""
 
 from __future__ import annotations

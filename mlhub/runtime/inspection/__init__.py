@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs inside the sandbox on strangers' uploads: inspection of files, dry runs of jobs, trials of models."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tries a job out on a few examples before it may hold GPUs: errors come at once, speed gets a first estimate."""
 
 from __future__ import annotations

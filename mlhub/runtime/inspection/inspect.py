@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m mlhub.runtime.inspection.inspect dataset|model|preflight ...: what is in an upload, and would this job run?
 
 Meant to be run in the sandbox. Writes one JSON object to standard output: {"ok": true, ...what was found} or

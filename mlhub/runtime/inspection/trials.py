@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user's code on a few examples: what it raises, what never ends, what does not fit the dataset, in plain words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restarts a process that dies by a signal: a supervisor, which has everything imported, forks the worker process.
 
 A fork takes milliseconds where starting Python and torch takes seconds. The supervisor itself holds next to nothing, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ingest API from a pod's side (mlhub/wire/report.py), with the three ways in which a request may fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Brings a pod's inputs: files of this machine are used where they are, others are fetched and checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a trainer ended, judged by its exit status and by what the kernel counted. Standard library only."""
 
 from __future__ import annotations

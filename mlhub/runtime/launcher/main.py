@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod's main process: reads the specification, brings inputs, trains, uploads, ships the rest, exits with a code."""
 
 from __future__ import annotations

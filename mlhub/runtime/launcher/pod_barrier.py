@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A barrier without a leader: a pod passes once it has reached every other member, and every other has reached it.
 
 Each member listens, and connects to all others until they reply. A caller proves that it knows the gang's secret. Once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod does before its main process, where no launcher shares a disk with it.
 
 1. brings the gang's inputs into a folder that may be shared with other pods of the project (a cache by hash);

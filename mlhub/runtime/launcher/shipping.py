@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ships append-only files to the API, line by line numbered; the file is the buffer while the API is away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Picks up what a script tells others: TensorBoard's event files and MLflow's file store, as metrics of the job.
 
 A script that writes `SummaryWriter` scalars or calls `mlflow.log_metric` needs no line of ours. Only what is said in

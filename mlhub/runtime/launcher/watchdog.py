@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches a trainer's heartbeat from outside: reports to the platform when it stalls, while it does, and when it moves.
 
 A script has no steps that could be counted, so every report that reaches its file counts as a heartbeat.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model as its author wrote it: build_model, and what is optional, with defaults by task (docs/guides).
 
 build_model(hyperparameters) -> nn.Module

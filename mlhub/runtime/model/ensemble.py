@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ensemble: several states of one model that predict together, and how their weights are named in one file."""
 
 from __future__ import annotations

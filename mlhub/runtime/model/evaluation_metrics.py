@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss and metrics over examples: sums over batches, means in the end, and the names that they have."""
 
 from __future__ import annotations

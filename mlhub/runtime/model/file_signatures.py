@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file's first bytes say of it: enough to take a single file in, and to know what to read it with.
 
 Standard library only: the web server asks too, and looks no further than this.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hyperparameters that the training loop itself reads: typed, bounded, with defaults. Standard library only."""
 
 from __future__ import annotations

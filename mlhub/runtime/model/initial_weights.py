@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights beside model.py, named by INITIAL_WEIGHTS: safetensors, or a state_dict that torch.save wrote."""
 
 from __future__ import annotations

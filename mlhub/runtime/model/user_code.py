@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of the user's code: what it raises, and what never ends, becomes an error with a remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FTRL-Proximal: rates by coordinate, and weights that are exactly zero until their gradients are worth it.
 
     n' = n + g²        z' = z + g - (sqrt(n') - sqrt(n)) / rate · w

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gradient noise scale: the batch size up to which larger batches still save steps, estimated during training.
 
 It follows from gradients over few and over many examples: each worker's own against the mean of all; a micro-batch's

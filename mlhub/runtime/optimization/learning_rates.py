@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Learning-rate schedules: the rate of a step as a factor of the rate that the optimiser was built with."""
 
 from __future__ import annotations

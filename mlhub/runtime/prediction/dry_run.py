@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a prediction job on a few examples: misfits are found before it holds a GPU, and its speed is estimated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inference with a trained model: predictions as people read them, outputs of layers, sums of metrics."""
 
 from __future__ import annotations

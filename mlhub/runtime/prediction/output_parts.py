@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of a prediction in parts, in the job's folder: a part is whole or absent, whichever worker wrote it."""
 
 from __future__ import annotations

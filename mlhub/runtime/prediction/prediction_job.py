@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A prediction job: its examples, the model, and the parts into which they are divided."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the output parts of a prediction into one file to download: Parquet, part by part, or an NPZ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks a dataset against the one that a model was trained on, and gives the schema to read it by. Without torch."""
 
 from __future__ import annotations

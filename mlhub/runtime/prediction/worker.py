@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of a prediction job: it computes its parts, then missing ones of others; rank 0 publishes the result.
 
 Workers do not communicate. They share the job's folder: a part that exists is not computed again, after the loss of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Embeddings on a server: rows that workers pull and push one by one, so that a step moves only what it touches.
 
 Rows that no push touches do not move. Source: MXNet's row_sparse_pull; Li et al., OSDI '14 (key-value ranges).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model lies over shards: all parameters in one flat float32 vector, cut into equal stretches, one a shard."""
 
 from __future__ import annotations

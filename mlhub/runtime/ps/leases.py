@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who trains on which batch when workers go at their own pace: every unit of work is done once, in every epoch.
 
 A unit is a part of a step's batch. Workers ask for one after the other; before anything that concerns all of them (an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a shard applies what workers push, and when it replies to them: events in, instructions out.
 
 No sockets, no clock, no tensors: a virtual clock drives it in tests, the TCP server (shard.py) in a pod. One class,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which servers are leaves: they add up what their workers push, and forward it to the roots, which hold the model.
 
 A root then receives as many gradients as there are leaves, not as there are workers. Source: Gupta, Zhang and Wang,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m mlhub.runtime.roles runs what a pod is for: a worker, a parameter server, or a user's script.
 
 The process ends with a mlhub.wire.exits.ExitCode, after a failure report when the code is not a good one.

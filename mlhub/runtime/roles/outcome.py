@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a role ends: its exit code, and a failure report when an exception ended it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The role of a user's script: it runs in this very process, as if python had been called with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The role of a parameter server. One that dies is forked again where the strategy allows it."""
 
 from __future__ import annotations

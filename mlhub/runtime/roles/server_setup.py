@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the server of a pod by its gang's specification: a root with a shard of the model, a leaf, or tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short path to the pod's folder of temporary files, so that sockets can be opened in it.
 
 The kernel takes at most 107 bytes as the path of a Unix socket. Python's multiprocessing, and with it the worker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The role of a worker: it trains, or answers with a trained model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox: runs code of strangers where it can read, reach and leave behind nothing but what it was given.
 
 execution.py is the door: execute() starts a program and returns how it ended. runner.py carries that out, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which protections this machine has for code of strangers, found by trying: for the log, the cluster page, operators.
 
 `python -m mlhub.runtime.sandbox.capabilities` prints it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the platform tells init.py about one run: the program, what it may see and use, and how much of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The door of the sandbox: runs a Python program of strangers and returns how it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The root folder of a sandbox: system libraries and what was given, read-only; scratch in memory; nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process between the platform and a sandboxed program: takes away what the program must not have, then starts it.
 
 Run as `python -I -S init.py REPORT_FD`, with a Confinement as JSON on standard input. It writes one JSON object to the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may isolate a run: the combinations that this kernel and installation could have, strongest first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The few Linux system calls of a sandbox that Python 3.11 lacks, through ctypes. Each raises an OSError."""
 
 from __future__ import annotations

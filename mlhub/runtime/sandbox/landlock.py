@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Landlock: which files a process and its descendants may use, whatever their user id allows. Linux 5.13 and later."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods of the local backend in the sandbox: they see their own files, and share the network with the host."""
 
 from __future__ import annotations

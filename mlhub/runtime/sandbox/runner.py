@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a Python program of strangers within a given isolation and returns how it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which system calls a sandboxed program may make: compiled once a process by libseccomp, loaded by init.py.
 
 Everything is allowed but what is listed, since PyTorch and its friends use most of what is harmless. KILLED ends the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user id for each run, where the platform is root: what one run leaves in the kernel or on disk is no other's."""
 
 from __future__ import annotations

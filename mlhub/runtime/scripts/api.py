@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For scripts that train by themselves, torchrun style: report, leave when asked, hand in the result.
 
 Outside a pod every function works too, and reports go nowhere, so that a script can be tried on a laptop.

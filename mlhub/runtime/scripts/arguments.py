@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hyperparameters as a script's command line: argparse and click options that it declares are given what the job says.
 
 A script that calls mlhub.runtime.hyperparameters() needs none of it. Options are found by reading the code, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What scripts of other frameworks look for in their environment, beside torch's variables of the backend. Pure.
 
 TORCHELASTIC_* and what goes with it: by these Lightning and others know that torchrun, not they, starts the workers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints of scripts: a folder that is there whole or not at all, and outlives the attempt. Standard library only.
 
 with checkpoint(step, loss=0.3) as folder:      # rank 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a strategy can train a model, and on how many workers; checked before the job may hold GPUs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface between the training loop and a strategy, and what most strategies share of it."""
 
 from __future__ import annotations

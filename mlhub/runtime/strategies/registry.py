@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The implementation of a job's strategy, imported when it is used: a job pays for its own strategy only.
 
 To add a strategy: its file, its entry in the catalogue, a test, and its row in docs/guides/strategies.md.

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process with torch in it: the training loop, batches, evaluation, progress, checkpoint writing."""

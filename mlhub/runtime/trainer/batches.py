@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The batches of a training: from a batch's step to the losses of its micro-batches, ready for the backward pass."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes checkpoints while training continues: state is copied at a barrier and written in another thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Early stopping: training ends when the target is reached, or when evaluations no longer improve."""
 
 from __future__ import annotations

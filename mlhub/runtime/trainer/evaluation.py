@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss and metrics on the held-out examples, a part on each worker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Utilisation and memory of this worker's GPU, from NVIDIA's driver (NVML), if there is one.
 
 The driver's own library is called, so no package is needed. Standard library only.

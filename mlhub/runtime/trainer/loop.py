@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training loop of a worker, from top to bottom: prepare, steps, barriers, result. batches.py gives losses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes on the wire, as the kernel counts them on this process's TCP connections. Linux; standard library only."""
 
 from __future__ import annotations

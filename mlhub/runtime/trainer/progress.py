@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far and how fast a training goes: sums over an interval, as a progress report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker needs before its first step: data, model, optimiser, a checkpoint, and the plan of the training."""
 
 from __future__ import annotations

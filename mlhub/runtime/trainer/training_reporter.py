@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of a training: progress, metrics, and the result. Rank 0 reports for the gang."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
 
 from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proving who one is: signing in and out with a session, making and revoking API tokens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to memberships. An organisation that has an owner keeps one; only owners make owners or unmake them."""
 
 from __future__ import annotations

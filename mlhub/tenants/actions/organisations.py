@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to organisations, their teams and projects: each with its audit event."""
 
 from __future__ import annotations

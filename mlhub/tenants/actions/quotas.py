@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to quotas: of an organisation, a team or a project; versioned, audited, within what lies above."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the OpenAPI schema describes the two ways to prove who one is."""
 
 from __future__ import annotations

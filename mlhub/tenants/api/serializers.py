@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of people, organisations, teams, projects and tokens. Write serializers carry the fields that are given."""
 
 from __future__ import annotations

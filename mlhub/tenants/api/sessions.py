@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in and out of the browser's session, and asking who one is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses below /api/v1. An organisation's quota with its use is control's, which knows jobs and storage."""
 
 from django.urls import path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Organisations, members, teams, projects and tokens."""
 
 from __future__ import annotations

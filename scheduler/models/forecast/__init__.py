@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """When jobs start and finish: forward simulation of a plan, prediction intervals, arrivals."""

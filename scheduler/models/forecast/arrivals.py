@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much later jobs end because of jobs that will still arrive and overtake them, learnt from earlier arrivals.
 
 Every arrival is recorded with the work that was before it in the policy's order, and its own. Work that is put before a

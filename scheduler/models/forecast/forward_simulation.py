@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulates a plan forward: when each job starts and ends, if no other job arrived. Counts GPUs only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prediction intervals of finish times, calibrated on how far off the earlier predictions were.
 
 A prediction is a median and a spread (the logarithm of P90 / P50), as the models have them; its score is how many

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient-boosted oblivious trees in numpy: finds the thresholds that a smooth model blurs.
 
 Axes: N examples, F features, T trees, L leaves. Source: Friedman, Greedy function approximation (2001); trees whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast jobs run on the same GPUs, each relative to itself alone, as far as it can be predicted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well pairs of jobs that were left out are predicted: folds by pair, by job or by family, and the figures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Gaussian process over pairs of jobs: latent sensitivities and pressures, shared among similar jobs.
 
 The speed of i with j is modelled as mean + s(i) + p(j) + u(i)·v(j) + m{i, j}: i's sensitivity, j's pressure, their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What interference models predict, in one object that the caller of decide() keeps from round to round.
 
 A model is fitted to the measured pairs; the MAX_MODELS that were used last stay. Predictions of a model are kept for

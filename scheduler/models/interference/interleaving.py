@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interleaving: how long a joint iteration takes of jobs that use a GPU's node in turn, stage by stage. Seconds.
 
 Source: Zhao et al., Muri (SIGCOMM '22), sec. 4: each job's iteration is loading and preprocessing (CPU, disk), then

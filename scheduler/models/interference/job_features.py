@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of jobs that share a GPU: names, families, features, and the pairs that were measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interference: how fast two jobs run that share one GPU, relative to their speeds alone, and whether that gains.
 
 A pair that was measured counts for itself. Any other is predicted by a Gaussian process over latent sensitivities and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads measured pairs of jobs that shared a GPU from a CSV, and reports what of it can be used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bits that one synchronisation sends over each link of a layout, and the seconds they need where the gang is alone.
 
 Full-duplex links: the busier direction counts. A ring crosses every node's NIC and every rack's uplink once each way.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How jobs share links: max-min fair rates of flows that are on only part of the time. Bandwidths in bit/s.
 
 Axes: F flows (one for each job that leaves its node), L links. A flow's use of a link is the part of its bytes that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The candidate layouts of gangs as arrays, so that a model prices all of them at once.
 
 Axes: G gangs, a size packed or spread over so many nodes; M modes, all-reduce first, then 1, 2, 4 ... servers.

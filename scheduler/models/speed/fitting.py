@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits the speed model's terms to measurements: non-negative least squares that hold on to the prior a little.
 
 Relative errors count, so that fast and slow shapes weigh alike.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs of one class have the same speed at the same size: their step times at the standard layouts of each size.
 
 Axes: G gangs (a size, packed or spread), B batch sizes; see candidate_layouts.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The speed of every job of a round at any size and spread: what policies, placement and forecasts ask for."""
 
 from __future__ import annotations

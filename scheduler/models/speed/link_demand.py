@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a gang asks of the links between its nodes, and how its step grows where they give it less."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step time of a job on a layout: computation plus exposed synchronisation, from a prior that measurements correct.
 
 T_c = a + b · (examples a worker and pass);  S = α · hops + β · wires + δ · crowding, within a node and between nodes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Step times of gangs at candidate layouts, each in the mode that is best for it.
 
 Axes: G gangs, M modes, B batch sizes; see candidate_layouts.py.

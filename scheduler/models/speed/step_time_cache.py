@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What speed models worked out, in one object that the caller of decide() keeps from round to round.
 
 Nothing here changes a decision: each entry is a pure function of its key and can be worked out again at any time.

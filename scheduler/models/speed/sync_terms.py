@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The prior's terms of one synchronisation on a layout, which the fit of a speed model scales."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """DL2: a trained network that gives GPUs away step by step."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network behind DL2 in numpy: it scores the jobs for the next GPUs; its weights are made by
 benchmarks/train_dl2.py.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DL2: a trained network gives GPUs away step by step; after Peng et al., DL2 (2019)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gavel's objectives as linear programs: which part of the time each job, or pair, is to have on which type of GPU.
 
 Axes: J jobs, C columns (a job or a pair on a type), T types. Source: Narayanan et al., Gavel (OSDI '20), sec. 4, 5.

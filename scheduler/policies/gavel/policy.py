@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gavel: parts of the time on each type of GPU by a linear program, kept by rounds; after OSDI '20."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gavel's books: which part of the time each job, or pair, is due on each type of GPU, and what it had so far."""
 
 from __future__ import annotations

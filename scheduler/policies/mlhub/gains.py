@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What others gain when a job gives GPUs back: two plans, simulated forward and compared. For explanations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What jobs on the same GPUs are worth a second: the progress of each, and the restarts that are saved.
 
 A job's progress is worth the more the less is left of it. A job that stays saves a restart, which counts over the time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which jobs share at a price of a GPU: units of jobs on the same GPUs, and what each two of them gain together."""
 
 from __future__ import annotations

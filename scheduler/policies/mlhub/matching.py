@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of the largest gain in all: an assignment of all units to units, whose cycles are cut into pairs.
 
 An assignment is found in a fraction of the time of an exact matching, and is never worth less than it before it is cut;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU sharing for the default policy: which jobs are co-located, by what each GPU would do for the queue otherwise.
 
 A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside

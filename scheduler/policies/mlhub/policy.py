@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default policy: elastic sizes that minimise the sum of completion times, with restarts charged.
 
 All GPUs are shared out anew in every round, by marginal gain: a second at a size is worth the job's price, divided by

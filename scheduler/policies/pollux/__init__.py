@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pollux: goodput by a genetic search over allocation matrices."""

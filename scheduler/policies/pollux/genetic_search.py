@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches allocation matrices by a genetic algorithm: jobs are rows, nodes columns, entries workers. For Pollux.
 
 Axes: P population, J jobs, N nodes. Source: Qiao et al., Pollux (OSDI '21), sec. 4.2.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pollux: sizes and places that maximise the power mean of all jobs' goodput; after Qiao et al., OSDI '21."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attained service in queues: jobs are demoted as they use GPU-seconds; upper queues go first. For las and tiresias."""
 
 from __future__ import annotations

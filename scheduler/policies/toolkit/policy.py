@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a policy is: it sees the jobs it may decide, asks the budget, and answers how many workers each gets."""
 
 from __future__ import annotations

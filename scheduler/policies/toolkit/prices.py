@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What finishing a job costs all present jobs: the weights with which an elastic policy shares GPUs out.
 
 Finishing the job that is k-th from last shortens k completion times; if all of the cluster worked for it, it would be

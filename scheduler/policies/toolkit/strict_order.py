@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serves jobs strictly by an order, with preemption; a job that does not fit is skipped. Used by several policies."""
 
 from __future__ import annotations

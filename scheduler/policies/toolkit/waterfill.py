@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares GPUs out by marginal gain: each next step up in size goes where a GPU gains most. Used by elastic policies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A busy cluster that never comes to rest, made by seed: what rounds are measured on.
 
 As many live jobs as asked for, which together need twice the GPUs that there are: some run, start or stop, others wait.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a busy cluster is made of: three kinds of nodes in racks, tenants with quotas, families, jobs drawn by
 chance.
 

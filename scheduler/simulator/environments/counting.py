@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The counting environment: a job of n GPUs is done after its duration on any n GPUs; starts and stops cost what is
 said.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an environment is: the hidden truth that the simulator asks, and of which the scheduler sees only snapshots."""
 
 from __future__ import annotations

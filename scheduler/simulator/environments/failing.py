@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An environment whose nodes are lost, come back and are slow at times, around any environment that can be rewound.
 
 Jobs on a lost node go back to their last checkpoints; jobs that are stopped lose nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Muri's environment: jobs that share GPUs interleave their stages, and restarts cost what was measured for each model.
 
 As published (Zhao et al., Muri, SIGCOMM '22, and their simulator) every event costs every job that runs its restart,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AntMan's sharing as Muri's simulator has it: what an opportunistic job's step takes with a guaranteed one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network environment: gangs share NICs, uplinks and core; every change of one place changes the speed of others.
 
 Max-min fair sharing by flows that are on for part of each step (models/flows.py), with what the scheduler's predictor

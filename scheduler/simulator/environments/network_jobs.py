@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is true of each job in the network environment: computation, gradient, overlap, noise; and what the scheduler
 sees of it.
 

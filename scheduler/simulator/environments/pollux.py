@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pollux' environment: measured step times by placement, epochs of measured progress, 30 s for every change of place.
 
 As in Qiao et al., Pollux (OSDI '21), and its artifact: rounds of 60 s, completion at the exact second in between.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pollux' environment with free batches: each job's agent picks the batch with the best goodput, as Pollux' agents do.
 
 The agent and the scheduler see the same: what was measured on places where the family trained, the gradient noise scale

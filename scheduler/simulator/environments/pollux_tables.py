@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was measured of an application in Pollux' artifact: step times by placement, progress and gradients by batch.
 
 Source of the data's form: petuum/adaptdl, branch osdi21-artifact (Qiao et al., Pollux, OSDI '21).

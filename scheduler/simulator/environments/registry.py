@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The environments by name, as command line and benchmarks make them from files. The registry below is the whole list.
 
 An environment shows what the policy may know: a policy is compared within its class of information only.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measured sharing environment: who shares a GPU has the speed that was measured of that pair, which nobody is
 shown.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BrokenGuarantee guarantees: jobs that waited although their tenant's guarantee had room for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do predictions hold? Every round's P50 and P90 of a job's end, compared with when it did end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several policies on the same traces, cluster, costs and seeds: what is runs, how it is judged, and the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of simulations: completion times, Gantt chart, utilisation, fairness; each as PNG and SVG.
 
 Needs matplotlib, which nothing else in scheduler/ does; it is imported when a figure is drawn.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finish-time fairness: how much later a job ends than it would on its own fair share of the cluster.
 
 Source: Mahajan et al., Themis (NSDI '20): rho = T_shared / T_fair, where T_fair is the time on 1/N of the cluster with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulation comes to: completion times, makespan, utilisation, the cost of deciding; a row for every job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads clusters: the nXgY files of Tiresias and Muri, and MLHub's own JSON. Bandwidths in bit/s."""
 
 from __future__ import annotations

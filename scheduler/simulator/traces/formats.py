@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads traces; the format is recognised by the first line. MLHub's own is described in docs/guides/simulator.md."""
 
 from __future__ import annotations

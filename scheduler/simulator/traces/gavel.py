@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the traces of Gavel's artifact (stanford-futuredata/gavel): lines of ten cells between tabs, no header."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speeds as measured for Gavel: jobs alone by type and number of GPUs, and pairs of jobs that share GPUs.
 
 Source: the artifact of Narayanan et al., Gavel (OSDI '20): isolated.csv and colocated_pairs_*.csv.

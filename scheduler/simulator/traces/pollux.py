@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the workloads of Pollux' artifact (petuum/adaptdl, branch osdi21-artifact)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Made-up days of several tenants: arrivals by the hour, sweeps, heavy-tailed lengths, families. Same seed, same day.
 
 Shaped after what was published of real clusters: most jobs ask for one GPU, few large ones use most GPU time; half of

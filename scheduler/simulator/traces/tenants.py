@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tenants of a cluster file, with their quota: what TenantSnapshot has, by the same names (name is its id)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trace: jobs that were submitted, with their sizes and lengths; and the error when one cannot be read."""
 
 from __future__ import annotations

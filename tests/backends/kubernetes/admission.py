@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an API server does to a body before it stores it: unknown fields, wrong values, and what must not be changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake Kubernetes API server over HTTP: the paths MLHub uses, watches, rights, and the ways in which servers fail."""
 
 from __future__ import annotations

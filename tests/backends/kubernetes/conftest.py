@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake API server with two nodes of four GPUs, and a backend on it, for tests of the Kubernetes backend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster's scheduler, controllers and kubelets do for GPUs: claims allocated and freed, shares counted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests say about gangs on the fake cluster."""
 
 from __future__ import annotations

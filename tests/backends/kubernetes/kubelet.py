@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands behind the fake API server: binds released pods to their nodes, runs them as their gang's `behave` says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real API server for the tests, where MLHUB_TEST_KUBECONFIG names one: nodes of paper, on which ends are played."""
 
 from __future__ import annotations

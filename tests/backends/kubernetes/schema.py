@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks an object against the schema that the official client carries for its kind: names, types, what is required."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a fake API server keeps: objects with versions, the history for watches, deletion by grace and finalizers."""
 
 from __future__ import annotations

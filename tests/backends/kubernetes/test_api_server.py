@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the fake API server itself: where a real one says no it must, too, or other tests prove nothing."""
 
 from __future__ import annotations

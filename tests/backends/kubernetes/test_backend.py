@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of gangs on a Kubernetes API: starts and ends, what keeps pods from starting, evictions, nothing left over."""
 
 from __future__ import annotations

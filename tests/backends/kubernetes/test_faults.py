@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of an API server that is slow, busy, restarted or forgetful: nothing is lost, doubled or left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process dies after each of its writes in turn; whoever comes next finishes the launch, the stop, the removal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the objects that a gang and a project become."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the inventory: GPUs and their names, what other pods take, bandwidths, racks, and what ails a node."""
 
 from __future__ import annotations

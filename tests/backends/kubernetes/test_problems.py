@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the words that a pod's status is told in: what hinders its start, and how it ended."""
 
 from __future__ import annotations

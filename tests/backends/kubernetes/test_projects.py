@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of projects on a cluster: a namespace by id, and old checkpoints removed from its volume."""
 
 from __future__ import annotations

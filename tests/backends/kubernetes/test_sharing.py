@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of GPUs that jobs share: by claims of dynamic resource allocation, by time-sliced shares, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pods are given is enough to train: their own commands, environment and files, run as processes here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of removing ended jobs' checkpoints: nothing that is kept, young or somebody else's."""
 
 from __future__ import annotations

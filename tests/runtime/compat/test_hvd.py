@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts written for Horovod, unchanged, in real gangs: they train what one process trains, and go on elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod scripts whose workers differ: uneven data, sets of workers, sparse gradients, a worker that does not come."""
 
 from __future__ import annotations

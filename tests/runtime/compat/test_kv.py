@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MXNet's kvstore verbs: an MXNet-style loop trains what one process trains, over any number of servers."""
 
 from __future__ import annotations

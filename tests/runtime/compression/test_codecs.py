@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed gradients: sizes as announced, nothing lost over time, and payloads that nobody encoded are refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dithering: right on average, no further from the truth than a level, and steady under error feedback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large datasets are mapped, not loaded; what one pod prepared is there for others; the next batch is ready in time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers in standard units: what models are given and are judged by, whatever unit the dataset is in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes caffemodels by hand, in the new form and the old one (V1): nothing of the reader under test."""
 
 from __future__ import annotations

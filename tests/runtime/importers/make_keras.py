@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KERAS_BACKEND=torch python -m tests.runtime.importers.make_keras: writes keras_models/ anew, with Keras itself.
 
 Needs keras and h5py. Each model comes with inputs and what Keras answers to them (channels last, as Keras has it).

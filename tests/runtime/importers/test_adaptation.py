@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model from elsewhere meets a dataset: heads, shapes and units that fit, or what to do about it."""
 
 from __future__ import annotations

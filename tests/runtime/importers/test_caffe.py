@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caffe: nets written by hand answer as Caffe's formulas say, counted by hand or by plain torch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights beside model.py: what the model begins with, when they fit; never code."""
 
 from __future__ import annotations

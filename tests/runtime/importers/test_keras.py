@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras: files that Keras wrote (make_keras.py) answer as Keras did; what cannot be read is refused by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX: what torch exports answers as it did; what others write, as the formulas say; the rest is refused by name."""
 
 from __future__ import annotations

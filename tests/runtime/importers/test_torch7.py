@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torch7: files written by hand answer as plain torch does; what is no data or no known module is refused by name."""
 
 from __future__ import annotations

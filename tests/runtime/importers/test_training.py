@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model made elsewhere is evaluated as it came, trains on, and leaves ordinary weights."""
 
 from __future__ import annotations

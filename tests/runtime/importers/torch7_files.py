@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes Torch7's binary serialisation by hand, from its documentation: nothing of the reader under test."""
 
 from __future__ import annotations

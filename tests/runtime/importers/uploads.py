@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models made elsewhere as a pod finds them: zipped, unpacked, and imported through the contract's own door."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes protobuf's wire format by hand, from the specification alone: nothing of the readers under test.
 
 Source: protobuf.dev/programming-guides/encoding; field numbers of onnx.proto and caffe.proto.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of fetching inputs: on from where a connection broke off, and by way of an object store without our token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every way in which a process of a gang may die, and what follows: cause, fault, another attempt or the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launcher against an API that is away, forgets, repeats or refuses: nothing is lost, nothing comes twice."""
 
 from __future__ import annotations

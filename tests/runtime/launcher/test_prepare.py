@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of what a pod does before its main process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What scripts tell TensorBoard and MLflow, as the job's own metrics."""
 
 from __future__ import annotations

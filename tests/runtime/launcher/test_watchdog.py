@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code that hangs is noticed from outside, and it is known who waits for whom; with real trainers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hyperparameters of the training loop: what means nothing is refused; schedules, goals and images are pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FTRL as a job's optimiser: one model on one worker, on servers that cut its state, and after a resume."""
 
 from __future__ import annotations

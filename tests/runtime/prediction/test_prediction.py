@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trained models answer: the same file from any number of workers, after deaths and preemptions, as a forward pass."""
 
 from __future__ import annotations

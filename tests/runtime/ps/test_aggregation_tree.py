@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves between workers and roots: the training of flat BSP, with less to receive at the roots."""
 
 from __future__ import annotations

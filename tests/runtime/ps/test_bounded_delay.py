@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounded delay: how much of a worker's own is under way, on a virtual clock and over real sockets."""
 
 from __future__ import annotations

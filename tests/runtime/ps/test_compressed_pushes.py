@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed pushes to real servers: fewer bytes, nothing lost, and what is owed survives in checkpoints."""
 
 from __future__ import annotations

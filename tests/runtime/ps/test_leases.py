@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases of batches: each unit once an epoch, whichever worker dies or joins, and barriers that all workers reach."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The property that proves each consistency, on a virtual clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter servers over real sockets: every consistency, in chunks, with deaths and strangers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds when servers die at any moment and go on from what they kept: nothing twice or forgotten, no hang."""
 
 from __future__ import annotations

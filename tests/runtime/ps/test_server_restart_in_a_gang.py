@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A parameter server that is killed comes back alone, and the same attempt goes on: real processes and kill -9."""
 
 from __future__ import annotations

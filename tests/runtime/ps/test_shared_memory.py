@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers and servers that share memory: the same training, and nobody's gradient is used after it was given back."""
 
 from __future__ import annotations

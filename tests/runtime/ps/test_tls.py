@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The encrypted data plane: nothing readable on the wire, the same training, and strangers stay outside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script runs as plain python would run it: its imports, and the processes that it starts itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process forked from one that has used torch can rely on."""
 
 from __future__ import annotations

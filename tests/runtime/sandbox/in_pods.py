@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as the user that runs this.
 
 Reads what isolates the pod from standard input: namespaces, or landlock alone.

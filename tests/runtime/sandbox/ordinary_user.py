@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m tests.runtime.sandbox.ordinary_user MODULE: runs a module as an ordinary user, when started by root.
 
 Folders of root's that hide the interpreter from other users are opened in a mount namespace of this process only.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that attack the platform: none gets anything, as root or as an ordinary user, and each end has a verdict."""
 
 from __future__ import annotations

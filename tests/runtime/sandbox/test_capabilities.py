@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this machine can isolate is reported as it is, and work of several organisations needs what keeps them apart."""
 
 from __future__ import annotations

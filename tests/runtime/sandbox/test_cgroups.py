@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control groups: what is written to limit a run, and what is read of its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploads as the platform asks about them: in the sandbox, by the command line; refusals name field and remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods of the local backend: the same attacks from inside a gang, and what a pod must have nevertheless."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What trying a job out says of code that raises, hangs, eats memory or does not fit its dataset."""
 
 from __future__ import annotations

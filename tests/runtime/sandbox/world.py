@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What attacks aim at: secrets, another tenant's blob, servers, processes, with a witness of what became of them.
 
 Run as a module it lets attacks loose, as the user that runs it: a JSON list of {attack, mode} in, a list of Seen out.

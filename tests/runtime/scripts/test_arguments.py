@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a job's hyperparameters becomes a script's command line."""
 
 from __future__ import annotations

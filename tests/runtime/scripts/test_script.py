@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that train by themselves, in real trainer processes: report, leave when asked, go on, hand in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equivalence: whatever the mode, the number of workers and servers, training is the training of one process."""
 
 from __future__ import annotations

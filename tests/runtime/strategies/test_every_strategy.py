@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every strategy trains a model with real processes; those that are descent in a limit equal it there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model that a strategy cannot train is refused before the job may hold GPUs, with the remedy."""
 
 from __future__ import annotations

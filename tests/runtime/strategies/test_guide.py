@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/strategies.md names the tests that prove each strategy: they exist, and no strategy is missing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker imports what its own job needs: libraries of other strategies and formats cost seconds of every start."""
 
 from __future__ import annotations

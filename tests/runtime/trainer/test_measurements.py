@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a training measures of itself: noise of the gradient, staleness, traffic, waiting, the GPU, its heartbeat."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a user may ask of the loop: schedules, clipping, accumulation, precision, early ends, images made anew."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round hands to the next one: typed inside, JSON at its border, in this version and the one before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored rounds of earlier versions can still be read, and every reason has a text that its facts fill."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots of jobs as they go on: the quick ways of copying them give what replace gives."""
 
 from __future__ import annotations

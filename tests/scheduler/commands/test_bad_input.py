@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input that cannot be used: one line that names file, row and remedy; exit status 2; nothing run or written."""
 
 from __future__ import annotations

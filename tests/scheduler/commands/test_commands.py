@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: its forms, which scripts depend on, and what it says of input that cannot be used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves that level out: when they reach a target, and when nothing can be said."""
 
 from __future__ import annotations

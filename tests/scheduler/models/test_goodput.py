@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking ahead: as the noise scale grows, larger batches become worth their while."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is left of jobs of unknown length, learnt from those that ended."""
 
 from __future__ import annotations

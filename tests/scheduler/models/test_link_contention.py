@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prices of places by hand: what a gang gets on links that others use, and what it takes from them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on the same GPUs: placed beside each other, told why, and never without the node's leave."""
 
 from __future__ import annotations

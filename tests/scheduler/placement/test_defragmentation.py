@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gang that lies scattered is gathered on one node, and who is in its way changes places with it."""
 
 from __future__ import annotations

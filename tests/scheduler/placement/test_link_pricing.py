@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placement by price, through decide(): quiet links, no harm to neighbours, moves that pay, and what is said of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A policy of one's own: the guide's example runs by module:Class, and what is wrong with one is said by its name."""
 
 from __future__ import annotations

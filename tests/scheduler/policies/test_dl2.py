@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DL2: the network's shapes, what it may do, and that training was worth it."""
 
 from __future__ import annotations

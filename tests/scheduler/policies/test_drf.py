@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dominant-resource fairness: the paper's own example, weights, and what makes room."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AntMan and Gandiva: who is packed beside whom, worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gavel's programs and rounds on hand-worked cases."""
 
 from __future__ import annotations

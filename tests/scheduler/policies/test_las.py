@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least attained service: sinking, order inside a queue, promotion; and what wakes it."""
 
 from __future__ import annotations

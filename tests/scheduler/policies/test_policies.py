@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fifo, srtf and fair on hand-worked cases; the registry."""
 
 from __future__ import annotations

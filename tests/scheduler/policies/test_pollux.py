@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pollux: the search keeps its limits and finds what can be worked out by hand; the policy carries it out."""
 
 from __future__ import annotations

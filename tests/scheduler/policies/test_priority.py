@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Borg's bands on hand-worked cases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases, auctions and finish-time fairness on hand-worked cases."""
 
 from __future__ import annotations

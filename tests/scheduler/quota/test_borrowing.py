@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guarantees, borrowing and lending: the vectors of Kueue's rules, on the books alone."""
 
 from __future__ import annotations

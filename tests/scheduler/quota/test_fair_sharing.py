@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair shares: dominant shares and parts by weight, by hand; then rounds of policies that know nothing of them."""
 
 from __future__ import annotations

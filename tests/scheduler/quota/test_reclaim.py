@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Owners get what they are guaranteed, whatever the policy; who gives it back, and how little of it."""
 
 from __future__ import annotations

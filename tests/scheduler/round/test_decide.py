@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The round, by hand: who is settled before any policy, what is kept, how room is made, what promises are worth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explaining is an extra: what is decided does not depend on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator against published figures, on traces small enough to make by formula or to carry along.
 
 The 60 jobs are Tiresias' example trace (SymbioticLab/Tiresias, 60_job.csv, Apache-2.0): GPUs, submission, duration.

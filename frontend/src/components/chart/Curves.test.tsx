@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The charts: fed with every curve's columns, told of new points without being made anew, and marked where resumed.
 import { MantineProvider } from "@mantine/core";
 import { render, screen } from "@testing-library/react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live curves of a job: one uPlot chart per metric, and a table of latest values for keyboards and screen readers.
 import { SimpleGrid, Stack, Table, Text, useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and values, side by side where there is room.
 import { Box, SimpleGrid, Text } from "@mantine/core";
 import type { ReactNode } from "react";

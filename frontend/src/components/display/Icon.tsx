@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dashboard's few icons, drawn with the text's colour; decoration only, never the sole label.
 
 const PATHS = {

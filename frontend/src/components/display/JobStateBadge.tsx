@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's state as a coloured word.
 import { Badge } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A predicted time, relative to now; once it has passed it is overdue, since the prediction did not come true.
 import { Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A moment, relative to now, with the exact time on hover.
 import { Text } from "@mantine/core";
 

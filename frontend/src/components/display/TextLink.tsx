@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link to another page of the dashboard, in the size of the text around it.
 import { Anchor, type AnchorProps } from "@mantine/core";
 import type { ReactNode } from "react";

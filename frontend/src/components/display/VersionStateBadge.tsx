@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a version of a dataset or a model as a coloured word.
 import { Badge } from "@mantine/core";
 

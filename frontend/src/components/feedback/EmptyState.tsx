@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a list shows when it has nothing to show, and what to do about that.
 import { Paper, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";

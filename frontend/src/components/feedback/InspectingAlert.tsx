@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shown while an upload is inspected.
 import { Alert, Loader } from "@mantine/core";
 

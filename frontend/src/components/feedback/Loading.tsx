@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shown while something is on its way.
 import { Center, Loader, VisuallyHidden } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What went wrong, as the API describes it, and what to do about it.
 import { Alert, Button, List, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a query answered, once it is there; until then that it is on its way, and always what went wrong.
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";

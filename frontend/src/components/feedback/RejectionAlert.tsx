@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why inspection refused an upload, and the way to mend it.
 import { Alert, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is wrong with the scheduler, if anything: an unreachable cluster, a policy that fails, its fallback.
 import { Alert, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A button whose act cannot be undone: asks first, stays open while it runs, shows why it was refused.
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of MLHub to take away.
 import { Button } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses one file: by dropping it, or with the labelled button.
 import { Button, FileButton, Group, Paper, Stack, Text } from "@mantine/core";
 import { type DragEvent, useId, useState } from "react";

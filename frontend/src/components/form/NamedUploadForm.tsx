@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uploads something new: after the caller's fields, the project it belongs to, its name and its description.
 import { Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A button, and the dialogue it opens, with a form that uploads something.
 import { Button, Modal } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of an upload has left this computer.
 import { Button, Group, Progress, Stack, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way back to the list a page belongs to.
 import { Anchor, Group } from "@mantine/core";
 import { Link } from "react-router";

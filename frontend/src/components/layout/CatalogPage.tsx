@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page that lists what the projects own, of one project or of all.
 import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";

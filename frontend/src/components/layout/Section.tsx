@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A titled part of a page; a titled card of one.
 import { Group, Paper, Stack, Title } from "@mantine/core";
 import type { ReactNode } from "react";

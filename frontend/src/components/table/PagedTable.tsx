@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of the API as a table with its pager, or what to say when it is empty.
 import type { ReactElement, ReactNode } from "react";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps through a cursor-paged list; shows nothing when there is one page only.
 import { Button, Group } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table that, where there is no room, scrolls inside its own frame (also with the keyboard), never the page.
 import { Paper, Table } from "@mantine/core";
 import type { ReactNode } from "react";

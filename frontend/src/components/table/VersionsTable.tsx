@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The versions of a dataset or model, to choose the one to show: its number, then the caller's cells.
 import { Table } from "@mantine/core";
 import type { ReactNode } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The filters and the page of a list, kept in the address, so that a link or going back shows the same.
 import { useSearchParams } from "react-router";
 

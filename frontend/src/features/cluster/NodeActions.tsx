@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a platform administrator may do to a node: cordon, drain, uncordon; a drain says which jobs it moves.
 import { Button, Group, List, Menu, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";

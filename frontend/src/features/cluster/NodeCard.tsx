@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node: what it is, whether it can be used, and each of its GPUs.
 import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Free GPUs are those that a job can get, and a node's jobs are all that a drain moves.
 import { expect, it } from "vitest";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of the cluster's GPUs can be had: a free one counts only where the scheduler may start something.
 import type { Cluster, Node, SlotJob } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the cluster's page writes bandwidths, and whose a job is.
 import type { SlotJob } from "@/api/types";
 import { number } from "@/lib/quantities";

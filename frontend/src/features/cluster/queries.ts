@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the page of the cluster reads, and what it asks for.
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 

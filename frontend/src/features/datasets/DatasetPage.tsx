@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One dataset: its versions, and what inspection found in the one chosen.
 import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";

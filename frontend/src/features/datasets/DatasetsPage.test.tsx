@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uploading a dataset, and what inspection says of it.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

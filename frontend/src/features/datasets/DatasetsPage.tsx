@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All datasets that one may see, newest first.
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part that a new dataset and a new version share: the file, its format, and how to take it.
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new dataset.
 import { useState } from "react";
 import { useNavigate } from "react-router";

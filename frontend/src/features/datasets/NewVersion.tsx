@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new version of a dataset.
 import { useState } from "react";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small sample of a dataset: rows, pictures or lines.
 import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
 

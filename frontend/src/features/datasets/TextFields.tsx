@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a text becomes tokens and examples; all may stay empty.
 import { NativeSelect, NumberInput, SimpleGrid } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One version of a dataset: its state, why it was refused, what is in it, and a sample.
 import { Badge, Group, Paper, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

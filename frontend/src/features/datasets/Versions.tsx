@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The versions of a dataset, to choose one from.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";

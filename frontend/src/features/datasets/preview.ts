@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dataset's preview, one of three kinds; anything else is no preview.
 import { isRecord } from "@/api/client";
 

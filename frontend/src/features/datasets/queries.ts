@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the pages of datasets read.
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What inspection found in a dataset, read with care: its shape is the readers' own.
 import { isRecord } from "@/api/client";
 import { count, number } from "@/lib/quantities";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a text may be split: into tokens, and into documents.
 import type { DatasetDocuments, Tokenizer } from "@/api/types";
 

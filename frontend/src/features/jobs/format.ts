@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the jobs' pages write sizes, metrics and free JSON.
 import { isRecord } from "@/api/client";
 import type { Attempt, Job } from "@/api/types";

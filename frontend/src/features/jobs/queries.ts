@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the jobs' pages read and write over REST.
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Submits a job, once: a retry of the same content is the same job, a corrected one is another.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";

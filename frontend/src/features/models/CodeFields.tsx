@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part that a new model and a new version share: the file, its kind and where it starts.
 import { NativeSelect, TextInput } from "@mantine/core";
 

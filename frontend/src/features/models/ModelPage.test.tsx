@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model's page: what training made of it, and where that came from.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One model: the versions of its code, the versions that training made, and the one chosen in detail.
 import { Badge, Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All models that one may see, built-in ones marked, newest first.
 import { Badge, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new model.
 import { useState } from "react";
 import { useNavigate } from "react-router";

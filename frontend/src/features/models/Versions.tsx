@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The versions of a model, to choose one from: those of the code, and those that training made.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of code a model may be.
 import type { ModelVersion } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trained version's final metrics, read with care: their names are the model's own.
 import { isRecord } from "@/api/client";
 import { number } from "@/lib/quantities";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue's page: the order, the reasons, "what if", and rounds for administrators.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

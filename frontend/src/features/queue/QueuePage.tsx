@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators.
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pending jobs: place, reasons, predicted start and finish.
 import { List, Stack, Table, Text } from "@mantine/core";
 

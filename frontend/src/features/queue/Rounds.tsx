@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The newest stored rounds: when, how long, what they applied, and where the shadow policy differed.
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

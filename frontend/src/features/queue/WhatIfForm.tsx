@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "What if" in one line: choose what would be different, and see who would start and end when.
 import { Button, Group, NativeSelect, NumberInput, Paper, Stack } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer to "what if": who would start and end earlier or later, and what would be decided now.
 import { Stack, Table, Text } from "@mantine/core";
 

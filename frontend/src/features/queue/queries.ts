@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the page of the queue reads.
 import { queryOptions } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hypothetical changes that the queue's page offers, and the what-if request that each makes.
 import type { WhatIf } from "@/api/types";
 

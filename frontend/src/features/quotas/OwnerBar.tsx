@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An owner's usage as a bar: used of its guarantee, borrowed, lent, and requested by pending jobs.
 import { Box, Group, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes one owner's rules; shows first, on request, what that would do to jobs that wait and run now.
 import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes an organisation's limits; when someone else changed them meanwhile, says so instead of overwriting.
 import { Alert, Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An organisation with its teams and projects: what each is guaranteed, uses, borrows and lends; admins change it here.
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changing quotas: only staff may, and nobody overwrites what someone else has just set.
 import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

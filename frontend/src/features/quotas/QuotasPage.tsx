@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
 import { NativeSelect, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

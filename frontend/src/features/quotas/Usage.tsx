@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of each limit is used.
 import { Group, Progress, Stack, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a changed quota would do to jobs, in one sentence: from the two plans that the scheduler compared.
 import type { Effect } from "@/api/types";
 import { count } from "@/lib/quantities";

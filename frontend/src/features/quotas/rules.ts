@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of an owner in the tree: their names, and the way from the API's values to fields and back.
 import type { QuotaOwner, QuotaRules } from "@/api/types";
 

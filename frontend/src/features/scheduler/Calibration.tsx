@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How accurate predictions were: the share of jobs that finished by the P90, and the error of the median.
 import { Stack, Table, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a restart costs jobs of each kind that trained recently: why small gains do not move them, and how sure that is.
 import { Stack, Table, Text } from "@mantine/core";
 

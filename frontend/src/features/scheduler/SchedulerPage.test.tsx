@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler's page: settings that the API checks, the shadow, and predictions against what came.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For administrators: which policy decides and with which parameters, its shadow, and how accurate its predictions are.
 import { useQuery } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The policy, its parameters, its time budget and its shadow. What the API refuses is said at the input it is about.
 import { Button, Checkbox, Group, NativeSelect, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";

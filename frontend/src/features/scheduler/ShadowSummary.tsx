@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the shadow policy would have decided differently, over the newest rounds.
 import { Stack, Text } from "@mantine/core";
 

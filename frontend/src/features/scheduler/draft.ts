@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings as they are typed: parameters are text, and JSON where that is what they read as.
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the scheduler's page reads.
 import { queryOptions } from "@tanstack/react-query";
 

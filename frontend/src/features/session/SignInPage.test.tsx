@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signing in, as a person does it.
 import { screen, waitFor } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

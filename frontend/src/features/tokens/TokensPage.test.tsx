@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // API tokens: a new one is shown once, and revoking asks first.
 import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

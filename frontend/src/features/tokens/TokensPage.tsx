@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One's API tokens: what programs sign in with. A new one is shown once.
 import { Badge, Code, Group, Table } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the page of API tokens reads.
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make kube-check`: is this cluster fit for MLHub? Looks, installs, launches real gangs, says it in words, cleans up.
 
 installation.py: the rights, granted to an account of its own. surroundings.py: what the cluster offers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m mlhub.backends.kubernetes.check: options from MLHUB_KUBE_ variables; exit 1 when MLHub cannot work here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five verbs against real pods: made once, started, stopped with their codes, trained, withdrawn, gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grants the chart's rights to an account of the check's own, so that the check runs with them and with no others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings of a check, one line each: ok, missing (MLHub works, with less), failed (it does not)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster offers beyond pods: version, GPUs, storage, sharing of GPUs, network policies, Pod Security."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """manage.py control: the control loop. With --once: a single round, for tests and for looking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """manage.py node cordon|drain|uncordon NAME: closes a node to MLHub's jobs, or opens it again."""
 
 from __future__ import annotations

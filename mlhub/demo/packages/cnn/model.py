@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small convolutional network for one-channel images such as handwritten digits."""
 
 from torch import Tensor, nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small transformer that reads an 8 x 8 picture row by row, each row a token."""
 
 import torch

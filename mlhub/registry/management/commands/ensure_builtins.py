@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """manage.py ensure_builtins: registers the models that MLHub ships; run at each start, it adds only what is missing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's API for scripts that were written for it: import mlhub.runtime.compat.hvd as hvd, or horovod.torch.
 
     hvd.init()

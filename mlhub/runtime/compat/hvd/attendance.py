@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who has come to which operation: for join(), and to name whom a gang waits for.
 
 Every worker counts its collective operations. Nothing is said about them until a worker joins: then the others write

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's other collective operations, on tensors and objects. Every worker calls them in the same order."""
 
 from __future__ import annotations

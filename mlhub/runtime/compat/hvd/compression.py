@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How Horovod's tensors travel: as they are, or in half the bits. A script may bring a class of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's elastic training, in MLHub's way: the gang starts anew, and goes on from the last commit.
 
     state = hvd.elastic.TorchState(model, optimizer, batch=0, epoch=0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's collective operations as steps of a model: gradients go back through them, by another such operation.
 
 The gradient of a mean over workers is the mean of theirs; of gathered rows, each worker's own rows of the sum; of

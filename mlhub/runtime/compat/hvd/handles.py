@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations under way: poll() asks, synchronize() waits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's DistributedOptimizer: any torch optimiser, whose gradients are reduced over workers before it steps.
 
 Gradients are reduced in buckets while backward goes on, the last layers' first, in the same order everywhere.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch's operations under Horovod's words, each announced to the process set's attendance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some of the workers, which may speak among themselves: Horovod's process sets."""
 
 from __future__ import annotations

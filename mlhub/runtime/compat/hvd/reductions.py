@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's reductions: of one tensor, of several at once, of sparse ones; by all workers in the same order."""
 
 from __future__ import annotations

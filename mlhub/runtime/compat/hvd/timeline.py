@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's timeline: what a worker's operations did when, as a trace that chrome://tracing and Perfetto show."""
 
 from __future__ import annotations

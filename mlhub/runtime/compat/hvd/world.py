@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is there: the process group behind Horovod's words. Alone, without RANK in the environment, it is one process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MXNet's kvstore verbs for any script: create, init, push, pull, an optimiser on the servers.
 
     from mlhub.runtime.compat import kv

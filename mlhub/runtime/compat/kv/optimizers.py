@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimisers for servers, by MXNet's names and options, or read off one of torch's. Only names and numbers travel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is pushed goes out on a thread of its own, the highest priority first; of one key in the order of its pushes."""
 
 from __future__ import annotations

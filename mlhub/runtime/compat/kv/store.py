@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kvstore: each key is a table (mlhub.runtime.compat.tables) whose clock ticks at every push.
 
 dist_sync: a key's values of all workers are summed before anybody may pull them; dist_async: each is used as it comes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables on parameter servers, for scripts: what Angel, Petuum and Multiverso call matrices, PSTables and tables.
 
     from mlhub.runtime.compat import tables

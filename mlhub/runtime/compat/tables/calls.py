@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions to a table server and its answers: a frame with a line of JSON, then tensors as they lie in memory.
 
 The header's step is the length of the JSON: {"verb": ..., "tensors": [[kind of number, shape], ...], ...}.

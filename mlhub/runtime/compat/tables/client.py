@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's connections to the servers of tables, and how rows lie over them."""
 
 from __future__ import annotations

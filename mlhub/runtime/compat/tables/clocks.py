@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far each worker is with a table, and who may read. Pure.
 
 Under staleness s a worker at clock c reads once every worker has finished clock c - s - 1: it then sees all their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which servers a script's tables lie on: its gang's; or, where it is alone without any, one in this process."""
 
 from __future__ import annotations

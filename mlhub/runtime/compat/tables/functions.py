@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that servers run on a table's rows where they lie, so that only their results travel (Angel's psf).
 
 By name, from this list: nothing that a script sends is ever run. A new one is a line in FUNCTIONS, in the image.

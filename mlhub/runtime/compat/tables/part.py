@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table's rows on one server: who may read when, and what a worker's addition does."""
 
 from __future__ import annotations

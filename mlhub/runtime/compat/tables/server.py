@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server of tables, for scripts: a thread a connection, until all workers have said goodbye."""
 
 from __future__ import annotations

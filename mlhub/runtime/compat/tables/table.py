@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table over all servers, as a worker uses it: get rows, add to them, tick, run functions where they lie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a table does with what workers add: plain sums, or an optimiser's step of the rows that are named. Pure tensors.
 
 A row's step needs nothing but its own past, so that rows may lie on any server and be named or not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets as tensors, one file a format: inspect() describes a file, open() gives its examples.
 
 A format's reader is imported when it is used, so that no job loads the libraries of other formats.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What inspection learns of a table's columns, batch by batch, so that no table has to fit into memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every reader gives: examples held in memory as arrays, and what inspection found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A zip of images, one folder a class: class/picture.png, also below one common folder, or below train/ and test/."""
 
 from __future__ import annotations

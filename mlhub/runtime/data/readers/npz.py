@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NumPy archives: arrays x (n, ...) and y (n,), optionally x_test and y_test; nothing pickled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets larger than memory: written once, part by part, as arrays that are mapped and read where they are needed."""
 
 from __future__ import annotations

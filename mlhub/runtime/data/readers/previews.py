@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images of a preview, as browsers show them."""
 
 from __future__ import annotations

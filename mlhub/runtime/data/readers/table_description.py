@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What inspection learns of a table: its columns, its target, and the scale of its training rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means and deviations of a table's numbers over its training rows, gathered batch by batch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV and Parquet with a target column: numbers are standardised, words become one-hot columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain text, for language models: documents as tokens, packed end to end; each example is a window of them, its target
 the same window one token on."""
 

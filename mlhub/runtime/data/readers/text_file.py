@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A text in a file, read a part at a time: parts are cut as they would be if the whole were at hand."""
 
 from __future__ import annotations

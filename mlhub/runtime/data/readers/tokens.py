@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokenizers: bytes, words, or byte pairs learnt from the text. A vocabulary is JSON, stored with its dataset.
 
 The same text always gives the same vocabulary and the same tokens: ties are broken by order, and nothing is random.

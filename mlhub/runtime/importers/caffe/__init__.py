@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caffe's prototxt and caffemodel: the importer `caffe`."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caffe's files: messages by the field numbers of caffe.proto, text and binary, the old layers made new.
 
 Source: github.com/BVLC/caffe, src/caffe/proto/caffe.proto, and src/caffe/util/upgrade_proto.cpp for old layers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caffe's layers as torch modules, by Caffe's own rules for windows at the edge, old blobs and scale factors.
 
 Source: github.com/BVLC/caffe, src/caffe/layers and src/caffe/proto/caffe.proto.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a Caffe net: its layers in order, as they are in the phase TEST, with the weights of the same names."""
 
 from __future__ import annotations

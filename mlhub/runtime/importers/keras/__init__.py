@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras files, of version 3 and in HDF5: the importer `keras`."""
 
 from functools import partial

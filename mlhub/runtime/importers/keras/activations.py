@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras's activations by name, as torch modules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One use of a Keras layer: what its table is given."""
 
 from __future__ import annotations

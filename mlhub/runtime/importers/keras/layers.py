@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras's layers as torch modules. Tensors of four axes are channels first here, others as Keras has them.
 
 Source: keras.io/api/layers; TensorFlow's rule for padding "same" (layers.Same).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a Keras model: the graph of its configuration, nested models opened, with weights from HDF5."""
 
 from __future__ import annotations

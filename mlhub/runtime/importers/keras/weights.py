@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights of Keras models in HDF5: by layer, in the order in which Keras creates them.
 
 Source: github.com/keras-team/keras, keras/src/saving/saving_lib.py and keras/src/legacy/saving/legacy_h5_format.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras's layers over windows and places: convolutions, pooling, padding. Source: keras.io/api/layers.
 
 Tensors of four axes are channels first here, of three as Keras has them: (batch, steps, channels).

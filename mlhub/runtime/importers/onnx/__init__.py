@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX graphs: the importer `onnx`."""
 
 from functools import partial

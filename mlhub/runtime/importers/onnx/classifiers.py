@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classifiers as skl2onnx writes them: two outputs, the label and the probabilities, of which the second is the model.
 
 Source: github.com/onnx/onnx, docs/Operators-ml.md (LinearClassifier, Normalizer, ZipMap).

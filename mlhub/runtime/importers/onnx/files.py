@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX files: messages by the field numbers of onnx.proto, and tensors out of them, also those kept in other files.
 
 Source: github.com/onnx/onnx, onnx/onnx.proto.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX operators without weights: activations, arithmetic, reductions, and everything about shapes.
 
 Source: github.com/onnx/onnx, docs/Operators.md.

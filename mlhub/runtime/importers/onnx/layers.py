@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX operators that have weights, windows or places: convolutions, products, pooling, normalisation.
 
 Source: github.com/onnx/onnx, docs/Operators.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One ONNX node as the operators' table sees it: attributes, constants, and which of its inputs come at run time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads an ONNX graph: what is known is computed once, the rest becomes steps in the file's order."""
 
 from __future__ import annotations

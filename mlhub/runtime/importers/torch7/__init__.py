@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of Lua Torch: the importer `torch7`."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torch7's binary serialisation, little-endian with longs of 8 bytes, as plain values: classes are data, never code.
 
 Source: github.com/torch/torch7, doc/serialization.md, File.lua, Tensor.lua.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torch7's modules of one input as torch's; both are channels first.
 
 Source: github.com/torch/nn, doc/ and the modules' Lua files.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a Torch7 model: containers become the graph, tables of values stay names until something joins them."""
 
 from __future__ import annotations

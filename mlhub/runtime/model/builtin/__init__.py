@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that MLHub ships: each a module that keeps the contract, as a user's package does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A multi-layer perceptron for tables and small images."""
 
 from __future__ import annotations

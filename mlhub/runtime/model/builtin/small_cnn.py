@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small convolutional network for images of any size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small causal transformer over tokens."""
 
 from __future__ import annotations

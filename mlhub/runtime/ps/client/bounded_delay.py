@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounded delay: a worker goes on computing while its last exchanges are under way, up to a number of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rank 0's connections for checkpoints: every shard copies its optimiser's state at once, and writes it meanwhile."""
 
 from __future__ import annotations

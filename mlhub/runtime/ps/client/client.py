@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's requests to the parameter servers: to each shard its part, at the same time, repeated after a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A push on its way to one shard, which can be sent again word by word when the shard has to come back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's connections to one parameter server, and how they are made again after the server restarted."""
 
 from __future__ import annotations

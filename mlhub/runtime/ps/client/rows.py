@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows over the wire. ids: int64, in the machine's order; values: float32.
 
 worker: ROWS_PULL {ids} -> server: ROWS_PULL {values}        worker: ROWS_PUSH {ids, values} -> server: OK

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum.
 
 Where pushes are compressed, those of a leaf are, too, and what they leave out is owed by the leaf. A checkpoint holds,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A shard's part of a checkpoint: its optimiser's state, copied between two steps and written beside training."""
 
 from __future__ import annotations

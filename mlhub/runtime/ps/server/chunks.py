@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A shard cut into chunks of a megabyte, each with its own optimiser: one is updated while the next is on its way."""
 
 from __future__ import annotations

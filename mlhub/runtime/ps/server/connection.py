@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One connection to a shard after the handshake: what a worker asks for, and what it is sent."""
 
 from __future__ import annotations

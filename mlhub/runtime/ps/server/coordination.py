@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
 
 All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is under way in a shard: pushes that arrive chunk by chunk, the versions they go into, sums of all workers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server's side of requests for rows of embedding tables (ps/client/rows.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One parameter server: a thread a connection, one shard, until every worker has said goodbye."""
 
 from __future__ import annotations

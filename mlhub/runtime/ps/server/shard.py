@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One shard: carries out what its rule orders (rules.py), chunk by chunk, on the threads of its connections.
 
 Whether a push becomes a version, and which worker gets a reply, is decided when the push is announced; its payload then

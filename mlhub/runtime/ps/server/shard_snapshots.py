@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server leaves on its disk, so that it can go on in its place after it died: its shard, now and then, and the
 journal of what workers did together, always.
 

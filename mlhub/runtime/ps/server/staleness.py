@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much a gradient counts that was computed on old weights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a version does to a stretch of weights: an optimiser's step, a sum of deltas, or an elastic pull. Pure tensors.
 
 Each works on any stretch alone, so that a shard can be updated chunk by chunk while the rest is still under way.

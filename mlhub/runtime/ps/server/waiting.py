@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads of one shard that wait for one another: one lock, and a failure that ends every wait."""
 
 from __future__ import annotations

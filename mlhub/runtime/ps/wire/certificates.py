@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The certificates of one gang: an authority that follows from its secret, and a leaf for each member."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames between workers and parameter servers: a 56-byte header, then the payload. Nothing is ever unpickled.
 
 Header, big-endian: magic 4s, version B, operation B, flags H, sender I, step Q, length Q, value d, weight d, number Q,

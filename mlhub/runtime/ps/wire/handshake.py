@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both ends prove that they hold the gang's secret before any other message; a stranger learns nothing.
 
 worker: HELLO {attempt, index, nonce} -> server: CHALLENGE {nonce, proof} -> worker: PROOF {proof} -> server: WELCOME

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of requests, by which a server that came back knows what it has heard before.
 
 The upper half names one life of a worker, at random; the lower half counts. A worker that died and was replaced is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that a worker and the servers on its machine share, so that the kernel copies neither gradients nor weights.
 
 The worker's vectors lie in a nameless file in memory, which it hands to servers over their unix socket once both ends

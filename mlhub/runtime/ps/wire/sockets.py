@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections as gangs use them: large buffers, small frames at once, a vanished peer noticed; tensors as memory.
 
 On one machine bytes go through a unix socket beside the TCP one: half the work for the kernel. It has no file but an

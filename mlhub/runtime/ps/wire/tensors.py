@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors as the payload of frames: float32 or int64, in the machine's order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS between a gang's members: both ends show a certificate of the gang's own authority, and trust no other.
 
 The authority's key follows from the gang's secret, which only its pods have, so that nothing else must be handed out;

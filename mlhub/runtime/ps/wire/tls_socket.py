@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A TLS connection with large reads and writes of the kernel.
 
 Python's SSLSocket makes a call for every record of 16 kB and two to read one, and wakes the other end as often. Here

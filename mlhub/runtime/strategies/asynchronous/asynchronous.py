@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asynchronous workers: each leases whole batches (or parts) and waits for others at barriers only."""
 
 from __future__ import annotations

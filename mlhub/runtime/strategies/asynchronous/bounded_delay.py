@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounded delay: ASP whose workers compute while exchanges are in flight."""
 
 from __future__ import annotations

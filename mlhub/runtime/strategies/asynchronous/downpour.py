@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Downpour: workers push summed gradients and fetch weights now and then. Source: Dean et al., NIPS '12."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asynchronous training whose embeddings stay on the servers: a step pulls and pushes the rows that its batch names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers train separately and exchange with the servers every `window` steps: ADAG, DynSGD, EASGD.
 
 Sources: Hermans, 2017 (ADAG); Jiang et al., SIGMOD '17 (DynSGD); Zhang, Choromanska and LeCun, NIPS '15 (EASGD).

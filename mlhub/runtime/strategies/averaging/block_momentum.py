@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Block momentum (BMUF): averaging with momentum from block to block. Source: Chen and Huo, ICASSP '16."""
 
 from __future__ import annotations

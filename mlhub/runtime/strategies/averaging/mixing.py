@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How replicas that train separately are combined: weighted means, block momentum, the elastic centre. Pure tensors."""
 
 from __future__ import annotations

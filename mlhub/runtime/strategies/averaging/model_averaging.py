@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model averaging (local SGD): workers train separately, and their models are averaged every few steps."""
 
 from __future__ import annotations

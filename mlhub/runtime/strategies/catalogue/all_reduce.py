@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strategies whose workers exchange with each other only, and their presets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a strategy declares about itself, without torch: its implementation, its parameters with types and bounds."""
 
 from __future__ import annotations

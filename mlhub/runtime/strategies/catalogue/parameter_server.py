@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strategies whose workers push to parameter servers, and their presets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validates the strategy of a job: its name, its parameters with types and bounds, and presets.
 
     {}                                            what MLHub chooses: all-reduce, or BSP on parameter servers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GoSGD: asynchronous gossip by random sends. Source: Blot et al., 2016."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gossip: each worker averages with few peers, and models agree in the long run (D-PSGD, AD-PSGD)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How workers of decentralised strategies mix their weights: topologies, push-sum, shares. Pure tensors."""
 
 from __future__ import annotations

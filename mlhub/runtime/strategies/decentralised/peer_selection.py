@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random peers of an exchange. All workers draw the same ones from the seed, so none waits in vain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What strategies share whose workers exchange every few steps."""
 
 from __future__ import annotations

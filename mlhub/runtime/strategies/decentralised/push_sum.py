@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Push-sum (stochastic gradient push) on a directed graph. Source: Assran et al., SGP, ICML '19."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of linear layers that can be divided by columns, then rows, so that a pair costs one sum over workers."""
 
 from __future__ import annotations

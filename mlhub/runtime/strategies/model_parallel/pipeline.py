@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pipeline: each worker holds some layers, and micro-batches pass through all of them in the order of a schedule.
 
 Every worker keeps the modules of the whole model, but the weights of others at barriers only, where each evaluates its

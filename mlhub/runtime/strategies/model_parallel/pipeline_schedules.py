@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order in which a pipeline's stages process micro-batches, and which worker holds which stages.
 
 A worker holds one stage (gpipe, 1f1b), several interleaved ones (worker r of p has the stages r, r + p, ...), or two

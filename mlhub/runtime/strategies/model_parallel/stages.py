@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Divides a sequential model into the stages of a pipeline."""
 
 from __future__ import annotations

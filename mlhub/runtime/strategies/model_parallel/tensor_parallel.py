@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights divided over workers by torch's own modules: tensor parallelism, FSDP2, and both on a mesh of two dimensions.
 
 A copy of the model whose weights are divided (DTensor) is trained. The model itself is empty meanwhile, and filled at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce: every worker holds the model and an optimiser; torch's DistributedDataParallel averages gradients."""
 
 # No deferred annotations here: DDP looks at those of its hook.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ensemble: every worker trains a model of its own, and all of them predict together.
 
 Workers exchange nothing while they train. Member k is what one process trains from the seed + k, and is saved and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The naive strategy: one main worker receives every gradient, makes the step and sends the weights to all.
 
 For comparison: it equals all-reduce, but 2 X (n - 1) bytes of a model of X bytes pass through one worker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synchronous parameter servers (BSP): servers hold weights and optimiser, and every step waits for every worker."""
 
 from __future__ import annotations

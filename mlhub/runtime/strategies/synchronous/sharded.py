@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sharded: every worker holds the model, but only its own part of the optimiser's state (ZeRO-1, BigDL, SINGA).
 
     reduce-scatter the gradient, step on the own 1/n of the weights, all-gather the weights

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process: all-reduce over one worker, which exchanges nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce in which a large linear layer's gradient is sent as its factors: inputs and errors.
 
 Of K rows (examples, or their positions) a layer from M to N has the gradient errors^T inputs: M N numbers, made of

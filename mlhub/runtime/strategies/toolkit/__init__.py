@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What several strategies use; no strategy of its own."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adasum: a sum of gradients that counts their common part once. Source: Maleki et al., MLSys '21; Horovod.
 
     (1 - a.b / 2 a.a) a + (1 - a.b / 2 b.b) b        the mean of equal ones, the sum of orthogonal ones

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All trained parameters of a model as one flat vector, which is sent and averaged without a copy."""
 
 from __future__ import annotations

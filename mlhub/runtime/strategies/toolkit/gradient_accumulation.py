@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gradient of a step's batch, accumulated over its micro-batches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Communication hooks of DistributedDataParallel: compressed gradients, and Adasum.
 
 Residuals are stored by parameter, since DDP rearranges its buckets after the first step.

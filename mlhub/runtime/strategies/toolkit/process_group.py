@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers of one torch process group, without servers: each holds the model and an optimiser of its own."""
 
 from __future__ import annotations

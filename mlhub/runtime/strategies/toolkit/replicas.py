@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that each hold a replica of the model and update it separately, with exchanges in between."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error-feedback residual of an earlier attempt, when a job continues without compression: it is added once.
 
 It is added to the mean gradient of the first step, after clipping, as the next compressed gradient would have had it.

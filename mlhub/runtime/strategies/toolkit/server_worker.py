@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
 
 from __future__ import annotations

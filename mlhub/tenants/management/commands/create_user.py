@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """manage.py create_user: an account with its organisation and role; running it again changes nothing but what differs.
 
 For the first administrator, and for the demo's people.

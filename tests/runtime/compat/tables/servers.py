@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers of tables and workers' connections on threads of one process: the real sockets, in milliseconds."""
 
 from __future__ import annotations

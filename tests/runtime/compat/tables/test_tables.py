@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables on real servers: rows wherever they lie, clocks that keep their guarantee, functions by name, goodbyes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimisers of tables: torch's and a paper's numbers, for whole tables and for single rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text becomes numbers and text again; the same text always gives the same vocabulary; documents are packed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hostile program: it prints BREACH when it gets what it must not have, and most are shown to get it outside.
 
 A program sees `bait`: a dictionary of things of the platform and of another tenant (world.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """System calls that no training code has a use for; their numbers are those of x86-64."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks on files: secrets, other tenants' data, the platform's own code, the kernel's settings."""
 
 from __future__ import annotations

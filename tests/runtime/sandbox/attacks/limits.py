@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks that take more than there is; never let loose outside."""
 
 from __future__ import annotations

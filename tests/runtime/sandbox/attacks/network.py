@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks over sockets: the platform's servers, the cloud's, the internet."""
 
 from __future__ import annotations

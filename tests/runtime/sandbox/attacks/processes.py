@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks on processes: the platform's, the sandbox's own supervisor; and on the limits of its rights."""
 
 from __future__ import annotations

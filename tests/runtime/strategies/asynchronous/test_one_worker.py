@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one worker of a scheme does with its servers, counted and held against arithmetic: sockets, no processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Embeddings by rows: torch's own steps, no update lost, few bytes, and the training of one process."""
 
 from __future__ import annotations

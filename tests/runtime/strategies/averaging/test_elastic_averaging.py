@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synchronous EASGD: what it conserves, what it is in its limits, and how many workers a centre bears."""
 
 from __future__ import annotations

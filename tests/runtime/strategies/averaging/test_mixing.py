@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mixing separate replicas conserves: means, sums, and plain descent in the limits."""
 
 from __future__ import annotations

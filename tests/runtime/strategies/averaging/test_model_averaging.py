@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that train apart and come together: what becomes of their optimisers' state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy is refused at once when it means nothing, with the field and the remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that are divided among workers learn what one process learns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pipelines' plans: how long workers are idle, how much they keep, and which numbers of micro-batches they take."""
 
 from __future__ import annotations

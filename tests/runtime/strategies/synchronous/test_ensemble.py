@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Members of an ensemble are trainings of one process each, and together they predict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training of all-reduce, with a part of the optimiser's state on each worker; and the naive main worker."""
 
 from __future__ import annotations

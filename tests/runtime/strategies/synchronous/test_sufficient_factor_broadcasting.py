@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Project Adam's way with wide layers: the gradients of one process, made elsewhere from inputs and errors."""
 
 from __future__ import annotations

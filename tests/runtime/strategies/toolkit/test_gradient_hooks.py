@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients that become one in other ways than by their mean: what they keep, and that replicas stay alike."""
 
 from __future__ import annotations

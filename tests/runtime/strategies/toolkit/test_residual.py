@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that goes on without compression pays what it still owes: nothing that was computed is lost at the change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much later jobs end because of those who come later."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The band around predictions is learnt from how those before came out."""
 
 from __future__ import annotations

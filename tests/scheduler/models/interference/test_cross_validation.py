@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of pairs: what is read of them, what is refused, and how the left-out pairs are judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interference model on pairs whose truth is known: made from sensitivities and pressures, or from utilisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bandwidth by hand: what a gang sends over each link, and what it gets where others send, too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of step times: what the model gives one by one, for measured and other shapes, fixed and free batches."""
 
 from __future__ import annotations

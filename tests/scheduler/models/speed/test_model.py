@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The speed model: what the prior says, what measurements make of it, and the two curves that it has to explain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What groups on the same GPUs are worth: progress, and the restarts that are saved by leaving things as they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Couples and prices of GPUs, on cases small enough to be worked out by hand."""
 
 from __future__ import annotations

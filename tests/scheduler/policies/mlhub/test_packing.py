@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sharing under the default policy: only where it helps those who wait, and only what is known to gain."""
 
 from __future__ import annotations

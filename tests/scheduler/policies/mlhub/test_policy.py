@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default policy on hand-worked cases: sizes, growth, making room, restraint, starvation, mode."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What finishing a job costs all: worked examples."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The busy cluster that rounds are measured on: is it as busy as it says?"""
 
 from __future__ import annotations

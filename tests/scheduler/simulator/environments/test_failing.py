@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that fail and nodes that are slow, worked out by hand; and what holds for all of it."""
 
 from __future__ import annotations

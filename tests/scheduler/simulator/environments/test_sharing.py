@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measured sharing environment, and the traces and tables of Gavel, on cases small enough to be worked out by
 hand.
 """

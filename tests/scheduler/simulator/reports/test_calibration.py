@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions compared with what came of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of simulations small enough to be worked out by hand: figures, rows, fairness, broken guarantees."""
 
 from __future__ import annotations

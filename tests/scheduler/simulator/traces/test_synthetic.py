@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Made-up days: what they promise of load, sizes, tenants and seeds."""
 
 from __future__ import annotations

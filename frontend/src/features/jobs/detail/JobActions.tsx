@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be done to a job in its state: pause, resume, cancel (asks first), clone.
 import { Button, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job's page: why it waits, how it moves live, why it failed, and what can be done to it.
 import { act, screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

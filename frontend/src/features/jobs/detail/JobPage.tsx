@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
 import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { useParams } from "react-router";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a job that uses a trained model on a dataset: predictions, layers' outputs, or metrics.
 import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";

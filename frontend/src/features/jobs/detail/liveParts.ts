@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a job that grow while it lives: curves, log and events. Each is read, and fails, by itself.
 import { type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 

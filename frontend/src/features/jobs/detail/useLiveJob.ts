@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's page data: read over REST first, then kept current by the job's stream. Nothing lost, nothing doubled.
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 

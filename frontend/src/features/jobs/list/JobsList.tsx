@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs as a table on wide screens and as cards on phones.
 import { Anchor, Box, Card, Group, Progress, Stack, Table, Text } from "@mantine/core";
 import { Link } from "react-router";

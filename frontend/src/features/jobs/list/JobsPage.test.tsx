@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of jobs, as its reader sees it.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

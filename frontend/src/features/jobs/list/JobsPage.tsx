@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All jobs that the user may see, newest first, filtered by state and project; the filters live in the address.
 import { Button, Group, NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

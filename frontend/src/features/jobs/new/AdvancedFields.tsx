@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The new job's advanced settings; all may stay empty.
 import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starting a job: little to fill in, errors where they belong, retries without doubles.
 import { screen } from "@testing-library/react";
 import { http, HttpResponse } from "msw";

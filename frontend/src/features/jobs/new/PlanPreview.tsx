@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Before a job is submitted: when the scheduler predicts it to start and finish, and what it would run on.
 import { Alert, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";

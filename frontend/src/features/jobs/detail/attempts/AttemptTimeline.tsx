@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's attempts over wall time, as bars and as text.
 import { Group, Stack, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spans of a job's life: they tile it, and what is open ends now.
 import { expect, it } from "vitest";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of a job as spans of time: waiting, starting, training, stopping, attempt by attempt.
 import type { Attempt, JobDetail } from "@/api/types";
 

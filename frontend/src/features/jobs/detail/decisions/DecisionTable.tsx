@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler's decisions on a job, newest first, each with its reasons.
 import { Stack, Table, Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened to the job, newest first: when, what, by whom.
 import { Table, Text } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events as text.
 import { expect, it } from "vitest";
 

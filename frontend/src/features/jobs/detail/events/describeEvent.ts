@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event of a job as text: what happened, and its details.
 import type { Event } from "@/api/types";
 import { causeLabel } from "@/domain/failureCause";

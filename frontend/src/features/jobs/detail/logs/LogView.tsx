@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log of a job's pods: newest lines, filtered by pod, followed as they come.
 import { Group, NativeSelect, Switch, Text } from "@mantine/core";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log's tail: in order, once, bounded.
 import { expect, it } from "vitest";
 

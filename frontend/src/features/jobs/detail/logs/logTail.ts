@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The newest lines of a job's log, each once, whatever came twice.
 import type { LogLine } from "@/api/types";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains, as curves by step, with a mark where an attempt resumed.
 import { Text } from "@mantine/core";
 import { Suspense, useMemo } from "react";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job was submitted with.
 import type { JobDetail } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job failed: the cause, whose fault it was, what to do, and the traceback for who wants it.
 import { Alert, Button, Code, Collapse, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";

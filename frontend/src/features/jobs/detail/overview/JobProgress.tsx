@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress of a job, its speed, and when it is predicted to start and finish.
 import { Group, Paper, Progress, Text } from "@mantine/core";
 

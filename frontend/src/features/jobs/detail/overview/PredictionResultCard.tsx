@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job that asked a trained model gave: a file of answers, or metrics.
 import { Group, Paper, Text, Title } from "@mantine/core";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job runs on, and how long it has taken so far.
 import type { Attempt, Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";

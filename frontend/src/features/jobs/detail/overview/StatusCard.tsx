@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job is in its state: the main reason, the others, and the numbers behind each.
 import { Alert, List, Text } from "@mantine/core";
 

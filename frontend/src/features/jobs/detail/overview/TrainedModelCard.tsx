@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What training gave: its final metrics, and the files to take away.
 import { Group, Paper, Text, Title } from "@mantine/core";
 

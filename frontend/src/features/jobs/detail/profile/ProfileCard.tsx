@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job measured of itself: where a step's time goes, how stale gradients were, and what it needs.
 import { Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an attempt measured, made ready to draw.
 import { expect, it } from "vitest";
 
