@@ -28,7 +28,7 @@ class Reporter:
 
     def send(self, report: Report) -> None:
         if self._file is not None:
-            os.write(self._file, json.dumps(to_dict(report)).encode() + b"\n")
+            os.write(self._file, json.dumps(storable(to_dict(report))).encode() + b"\n")
 
     def metrics(self, *, step: int, epoch: float, values: dict[str, float]) -> None:
         """Reports metrics at a step. Values that are not finite are left out, since JSON cannot hold them."""
@@ -41,6 +41,20 @@ class Reporter:
 
     def failure(self, cause: str, message: str, traceback: str = "") -> None:
         self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))
+
+
+def storable(value: Any) -> Any:
+    """The value with every text in a form that databases store: without NUL characters and halves of surrogate pairs.
+
+    A user's exception may hold both, and the platform refuses a report with them for good.
+    """
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {storable(key): storable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(inner) for inner in value]
+    return value
 
 
 class ReportStream(threading.Thread):
