@@ -5,7 +5,7 @@
 FROM python:3.11.14-slim-bookworm AS packages
 ARG PIP_EXTRA_INDEX_URL=""
 COPY requirements.txt /tmp/
-RUN grep -E '^(torch|numpy|cryptography|cffi|pycparser|pyarrow|pillow|safetensors|h5py|filelock|fsspec|jinja2|markupsafe|mpmath|networkx|setuptools|sympy|typing-extensions|tensorboard|tensorboard-data-server|absl-py|grpcio|markdown|packaging|protobuf|werkzeug)==' \
+RUN grep -E '^(torch|numpy|cryptography|cffi|pycparser|pyarrow|pillow|safetensors|h5py|filelock|fsspec|jinja2|markupsafe|mpmath|networkx|setuptools|sympy|typing-extensions|tensorboard|tensorboard-data-server|absl-py|grpcio|markdown|packaging|protobuf|pyseccomp|werkzeug)==' \
         /tmp/requirements.txt > /tmp/needed.txt \
     && python -m venv /opt/mlhub \
     && /opt/mlhub/bin/pip install --no-cache-dir --no-compile -r /tmp/needed.txt

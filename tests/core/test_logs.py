@@ -148,16 +148,22 @@ def test_an_id_that_could_forge_lines_is_replaced(cast: Any) -> None:
 
 def test_a_problem_names_its_request(cast: Any) -> None:
     answer = cast.client(cast.alice).get("/api/v1/projects?cursor=nonsense", headers={"X-Request-ID": "proxy-18"})
-    assert (answer.status_code, answer.json()["request_id"]) == (404, "proxy-18")
+    assert (answer.status_code, answer.json()["request_id"]) == (400, "proxy-18")
     assert int(answer.headers.get("Content-Length", len(answer.content))) == len(answer.content)
 
 
 def test_a_write_is_reported_with_the_ids_of_who_and_what(lines: Lines, cast: Any) -> None:
     job = "018f0000-0000-7000-8000-0000000000aa"
-    cast.client(cast.alice).post(f"/api/v1/jobs/{job}/cancel?token=hunter2", headers={"X-Request-ID": "r-1"})
+    cast.client(cast.alice).post(f"/api/v1/jobs/{job}/cancel", headers={"X-Request-ID": "r-1"})
     (entry,) = lines.of("request.answered")
     assert (entry["request_id"], entry["user"], entry["job"]) == ("r-1", str(cast.alice.pk), job)
     assert (entry["method"], entry["status"], entry["level"]) == ("POST", 404, "info")
+
+
+def test_what_stands_in_a_query_is_not_logged(lines: Lines, cast: Any) -> None:
+    answer = cast.client(cast.alice).post("/api/v1/projects?token=hunter2", {"name": "x"}, format="json")
+    (entry,) = lines.of("request.answered")
+    assert (answer.status_code, entry["status"]) == (400, 400)
     assert "hunter2" not in json.dumps(entry)
 
 

@@ -53,7 +53,7 @@ def test_the_wheel_brings_the_files_that_are_not_python(names: set[str]) -> None
         "mlhub/_files/cluster.yaml",
         "mlhub/demo/packages/cnn/model.py",
         "mlhub/runtime/model/builtin/mlp.py",
-        "scheduler/policies/dl2_weights.npz",
+        "scheduler/policies/dl2/weights.npz",
         "mlhub/py.typed",
         "scheduler/py.typed",
     } <= names

@@ -63,7 +63,8 @@ def test_a_part_that_is_broken_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_a_trainer_starts_without_any_optional_part() -> None:
     program = """
 import sys
-import mlhub.runtime.trainer.__main__, mlhub.runtime.model.contract, mlhub.runtime.inspection.inspect
+import mlhub.runtime.roles.__main__, mlhub.runtime.roles.script, mlhub.runtime.trainer.loop
+import mlhub.runtime.model.contract, mlhub.runtime.inspection.inspect
 print([name for name in sys.modules if name.startswith(("mlhub.runtime.compat", "mlhub.runtime.importers"))])
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)

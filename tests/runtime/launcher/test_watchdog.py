@@ -59,9 +59,9 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Pat
     gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
     names = ("worker-0", "worker-1")
     try:
-        gang.wait_for(lambda: all((gang.work(name) / "pulse").exists() for name in names))
+        gang.wait_for(lambda: all((gang.work(name) / "heartbeat").exists() for name in names))
         tolds = {name: Told() for name in names}
-        watches = {name: Watchdog(tolds[name], pulse=gang.work(name) / "pulse", still_s=3.0) for name in names}
+        watches = {name: Watchdog(tolds[name], pulse=gang.work(name) / "heartbeat", still_s=3.0) for name in names}
 
         def both_are_told() -> bool:
             for watch in watches.values():

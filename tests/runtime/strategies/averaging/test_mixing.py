@@ -23,7 +23,7 @@ def test_the_elastic_pull_conserves_the_sum_of_worker_and_centre() -> None:
     before = centre + theirs
     update = Elastic(centre, alpha=0.5)
     update.apply([(1.0, theirs)], version=1)
-    torch.testing.assert_close(centre + update.answer(centre, theirs), before, rtol=0, atol=1e-15)
+    torch.testing.assert_close(centre + update.reply(centre, theirs), before, rtol=0, atol=1e-15)
 
 
 def test_without_elasticity_the_centre_stays() -> None:
