@@ -81,7 +81,8 @@ def committed() -> str:
 
 
 def write() -> None:
-    PAGE.write_text(PAGE.read_text().replace(committed(), picture()))
+    text = PAGE.read_text()
+    PAGE.write_text(text.replace(f"{BEGIN}\n{committed()}\n{END}", f"{BEGIN}\n{picture()}\n{END}"))
 
 
 def _room(module: str) -> str | None:
