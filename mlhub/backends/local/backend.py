@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
+from mlhub.backends.local.quarantine import DAMAGES, end_processes, quarantined
 from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
@@ -106,18 +107,18 @@ class LocalBackend:
         gang = self._gang(attempt_id)
         if not gang.path.exists():
             return
-        status = self._status(gang)
+        status = self._observed(gang)
         if status.phase.is_ended:
             self._remove(gang)
-        else:
+            return
+        try:
             asked = read_json(gang.stop)
-            if asked is None:
-                gang.ask_to_stop(grace_s=grace_s, why="asked")
-            else:
-                gang.ask_to_stop(grace_s=grace_s, why=asked["why"])
+            gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
+        except DAMAGES as error:
+            quarantined(gang, error)
 
     def observe(self) -> Sequence[AttemptStatus]:
-        return [self._status(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
+        return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def inventory(self) -> Sequence[NodeStatus]:
         return [
@@ -158,6 +159,13 @@ class LocalBackend:
                 raise LaunchError(f"Node {pod.node} is not there.", cause=Cause.NODE_LOST)
             if any(not 0 <= slot < node.n_slots for slot in pod.slots):
                 raise LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
+
+    def _observed(self, gang: GangFolder) -> AttemptStatus:
+        """The gang's status; a gang whose files are damaged costs itself, and no other gang's observation."""
+        try:
+            return self._status(gang)
+        except DAMAGES as error:
+            return quarantined(gang, error)
 
     def _status(self, gang: GangFolder) -> AttemptStatus:
         launch = read_json(gang.launch)
@@ -263,13 +271,18 @@ def _wait_for_shim(folder: PodFolder) -> None:
 
 def _end_shims(gang: GangFolder) -> None:
     for path in gang.path.glob("*/shim.json"):
-        shim = read_json(path)
-        if shim is None:
-            continue
-        for pid, started in ((shim["pid"], shim["started"]), (shim["child"], shim["child_started"])):
-            if is_alive(pid, started):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+        try:
+            _end_shim(read_json(path) or {})
+        except DAMAGES:
+            end_processes(path.parent)
+
+
+def _end_shim(shim: Mapping[str, Any]) -> None:
+    """shim: what shim.json holds; empty when it is not there. Raises what reading a damaged one may raise."""
+    for pid, started in ((shim["pid"], shim["started"]), (shim["child"], shim["child_started"])) if shim else ():
+        if is_alive(pid, started):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def _free_ports(n: int) -> list[int]:

@@ -25,11 +25,16 @@ def write_json(path: Path, value: Any, *, mode: int = 0o644) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """None when it is not there. Files are renamed into place, so what is there is whole."""
+    """None when it is not there. Files are renamed into place, so what is there is whole, unless a pod wrote it.
+
+    Raises ValueError for a file that holds no JSON object, RecursionError for one that nests too deep.
+    """
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        found = json.loads(path.read_text())
     except FileNotFoundError:
         return None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} holds no JSON object")
     return found
 
 
@@ -43,6 +48,12 @@ def start_time(pid: int) -> int | None:
 
 
 def is_alive(pid: int, started: int) -> bool:
+    """Whether that very process still runs. Raises ValueError for what is no process of a pod, such as 0 or null.
+
+    They come from files that a pod may have written, and process groups are killed by them: 0 is the group of the caller.
+    """
+    if type(pid) is not int or type(started) is not int or pid < 2:
+        raise ValueError(f"{pid!r} started at {started!r} is no process of a pod")
     return start_time(pid) == started
 
 
