@@ -50,7 +50,7 @@ def start_time(pid: int) -> int | None:
 def is_alive(pid: int, started: int) -> bool:
     """Whether that very process still runs. Raises ValueError for what is no process of a pod, such as 0 or null.
 
-    They come from files that a pod may have written, and process groups are killed by them: 0 is the group of the caller.
+    They come from files that a pod may have written, and process groups are killed by them; 0 is the caller's group.
     """
     if type(pid) is not int or type(started) is not int or pid < 2:
         raise ValueError(f"{pid!r} started at {started!r} is no process of a pod")
