@@ -62,15 +62,21 @@ def sweep_not_handed_off() -> int:
 
 @shared_task
 def collect_checkpoints() -> int:
-    """Removes the checkpoints of jobs that ended a day ago, or that there is no row of; returns how many folders."""
-    n_removed = 0
+    """Removes the checkpoints of jobs that ended a day ago; returns how many folders.
+
+    Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
+    work.
+    """
     before = timezone.now() - CHECKPOINTS_KEPT_FOR
-    for folder in Path(settings.CHECKPOINT_ROOT).glob("*"):
-        job = Job.objects.filter(pk=folder.name).first() if _is_id(folder.name) else None
-        if job is None or (job.state in ENDED and job.finished_at is not None and job.finished_at < before):
-            shutil.rmtree(folder, ignore_errors=True)
-            n_removed += 1
-    return n_removed
+    folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
+    ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=before)
+    removable = [folders[str(job_id)] for job_id in ended.values_list("id", flat=True)]
+    for folder in removable:
+        shutil.rmtree(folder, ignore_errors=True)
+    n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count()
+    if n_unknown:
+        logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
+    return len(removable)
 
 
 def _try_out(job: Job) -> None:
