@@ -1551,7 +1551,7 @@ export interface components {
              * Format: double
              * @description The predicted time to the end, in seconds from made_at.
              */
-            foretold_s: number;
+            predicted_s: number;
             /**
              * Format: double
              * @description The actual time to the end, in seconds from made_at.
