@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts kept to be held against the truth: when a job was expected to end, when it did, and how good that is."""
+"""Forecasts, stored to be compared with the truth: when a job was expected to end, when it did, and the error."""
 
 from __future__ import annotations
 

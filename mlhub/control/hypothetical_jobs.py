@@ -57,7 +57,7 @@ def suppose_job(
 def _alike(job: Job) -> Job | None:
     """The newest job with this code and dataset that was tried out, best one with the same hyperparameters.
 
-    Jobs of the same organisation only: nobody learns from another's.
+    It is of the same organisation: no tenant learns from another's jobs.
     """
     tried = Job.objects.filter(
         dataset_version=job.dataset_version,
@@ -70,7 +70,7 @@ def _alike(job: Job) -> Job | None:
 
 
 def _steps(job: Job, alike: Job | None) -> int:
-    """Of the whole training; a job alike says how many batches an epoch has."""
+    """Returns the steps of the whole training; a similar job shows how many batches an epoch has."""
     examples: float
     if alike is not None and alike.profile.get("steps_total"):
         examples = alike.profile["steps_total"] / alike.epochs * alike.batch_size

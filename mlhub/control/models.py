@@ -14,7 +14,7 @@ class SchedulerSettings(models.Model):
     """One row, an administrator's. A change takes effect in the next round. shadow_policy: "" = none.
 
     budget_s: how long a policy may take for a round. shares_fairly, half_life_s: how organisations share what none of
-    them is guaranteed, as QuotaRules says for their parts.
+    them is guaranteed, as QuotaRules does for their parts.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

@@ -49,7 +49,7 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
     return SelectedPolicy(name, parameters, load_memory(MemoryOwner.POLICY), settings.budget_s, stands_in)
 
 
-def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
+def record_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
     """The chosen policy answered: its failures are forgotten."""
     if chosen.stands_in or not (state.n_failures or state.stands_in_since):
         return
@@ -58,7 +58,7 @@ def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
     state.n_failures, state.stands_in_since = 0, None
 
 
-def note_failure(
+def record_failure(
     state: SchedulerState, chosen: SelectedPolicy, *, kind: str, message: str, round_id: int, now: datetime
 ) -> None:
     """Writes down the failure for administrators; after several in a row the stand-in takes over."""

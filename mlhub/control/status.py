@@ -19,7 +19,7 @@ N_SHADOWED = 500  # rounds that the shadow's summary looks at
 
 
 def status(user: User) -> dict[str, Any]:
-    """How the scheduler does. What a failure says is for administrators: it may name machines and code."""
+    """Returns how the scheduler does. Messages of failures are for administrators: they may name machines and code."""
     chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     is_fresh = state.settings_version == chosen.version

@@ -95,14 +95,14 @@ def open_attempt(
     return attempt
 
 
-def note_running(attempt: Attempt, *, now: datetime) -> bool:
+def record_running(attempt: Attempt, *, now: datetime) -> bool:
     """Every pod runs: STARTING becomes RUNNING."""
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=now)
         return advance(attempt.job_id, trigger=Trigger.PODS_RUN, attempt_id=attempt.id, now=now) is not None
 
 
-def note_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
+def record_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
     """The gang goes on without some of its workers: told once for each message."""
     told = {"kind": "attempt.workers_lost", "subject_id": attempt.job_id}
     if Event.objects.filter(**told, facts__attempt_id=str(attempt.id), facts__message=message).exists():
@@ -120,7 +120,7 @@ def note_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
     )
 
 
-def note_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
+def record_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
     """The gang is asked to save and leave: STOPPING."""
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk).update(stop_asked_at=now)

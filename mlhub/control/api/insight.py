@@ -79,7 +79,7 @@ class FamilyCostsSerializer(CostsSerializer):
 
 
 class InsightSerializer(serializers.Serializer[Any]):
-    """How well the scheduler predicts, what it estimates that restarts cost, and what its shadow policy would have done."""
+    """How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do."""
 
     calibration = CalibrationMomentSerializer(
         many=True, help_text="How well forecasts matched, by the moment at which they were made."
