@@ -55,7 +55,7 @@ def take_snapshot(
 
     hypothetical: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants
     of their own even where they have no quota yet. remembered: jobs of earlier rounds; `withdrawn` names those that are
-    gone and did not end.
+    gone and did not succeed.
     """
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
