@@ -59,7 +59,7 @@ class Forecasts:
 
 
 def close_forecasts() -> None:
-    """Writes down how it came, for jobs that have ended. Level-triggered: it does not matter who ended them."""
+    """Records the outcome of jobs that have ended. Level-triggered: it does not matter who ended them."""
     with connection.cursor() as cursor:
         cursor.execute(CLOSE)
 

@@ -32,7 +32,7 @@ class SchedulerSettings(models.Model):
 class SchedulerState(models.Model):
     """One row, the loop's: how it goes. failure: {at, policy, kind, message, round}, the newest one.
 
-    stands_in_since: since when the stand-in decides, because the chosen policy failed again and again.
+    stands_in_since: since when the fallback policy decides, because the chosen policy failed again and again.
     order: waiting jobs, the one that gets the next GPUs first. backend_away_since: None = it can be reached.
     """
 

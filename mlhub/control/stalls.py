@@ -67,7 +67,7 @@ def _handle(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, 
 
 
 def _cause(waited: Waited) -> Cause:
-    """Who is stuck in code of its own will be so again; who vanished, or was cut off, may be well elsewhere."""
+    """A worker stuck in its own code will be so again; one that vanished, or was cut off, may work elsewhere."""
     return Cause.STALLED if waited.busy else Cause.TIMEOUT
 
 

@@ -39,12 +39,12 @@ from mlhub.wire.report import (
 )
 
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
-TOLD_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
+PUBLISHED_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
 
 @dataclass(frozen=True)
 class ReportingPod:
-    """Who is speaking, as the launch specification numbers it."""
+    """The pod that reports, as the launch specification numbers it."""
 
     role: str
     index: int
@@ -237,7 +237,7 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
         step = int(report.detail.get("step") or 0)
         Attempt.objects.filter(pk=attempt.pk, training_at=None).update(training_at=now, first_step=step)
         Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)
-    if report.phase in TOLD_PHASES:
+    if report.phase in PUBLISHED_PHASES:
         append(
             "attempt.phase",
             organisation=attempt.job.project.organisation,

@@ -800,7 +800,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What the scheduler decided, newest first. Rounds name everybody's jobs, so others than platform administrators
+         * @description What the scheduler decided, newest first. Rounds name all tenants' jobs, so others than platform administrators
          *     must name a job of theirs, and see only what was done to it.
          */
         get: operations["rounds_list"];
@@ -1033,7 +1033,7 @@ export interface components {
             job: string;
             /** @description What was decided on it. */
             decision: string;
-            /** @description launched, resized, preempted, moved (somebody was first), delayed, failed */
+            /** @description launched, resized, preempted, moved (another change was first), delayed, failed */
             outcome: string;
         };
         Attempt: {
@@ -3874,7 +3874,7 @@ export interface components {
             /** @description The policies that there are, with their parameters. */
             readonly known: components["schemas"]["Policy"][];
         };
-        /** @description policy: what decides now; another than chosen_policy while that one's stand-in does. n_failures: in a row. */
+        /** @description policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row. */
         SchedulerStatus: {
             /** @description The policy that decides now. */
             policy: string;
