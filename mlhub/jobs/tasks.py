@@ -54,7 +54,7 @@ def hand_off_job(job_id: str) -> None:
 
 @shared_task
 def sweep_not_handed_off() -> int:
-    """Sends again what has waited too long for its trial; returns how many."""
+    """Sends again what has waited too long for its dry run; returns how many."""
     before = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
     stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before)
     return sum(send(actions.HAND_OFF, str(job_id)) for job_id in stuck.values_list("id", flat=True)[:500])
@@ -81,7 +81,7 @@ def collect_checkpoints() -> int:
 
 def _try_out(job: Job) -> None:
     with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(_trial(job, there).to_json())
+        file.write(_dry_run_spec(job, there).to_json())
         file.flush()
         files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
         verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
@@ -89,14 +89,14 @@ def _try_out(job: Job) -> None:
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
-    told = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
-    told |= {
+    found = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
+    found |= {
         "message": error["message"],
-        "remedy": error["remedy"] or told["remedy"],
+        "remedy": error["remedy"] or found["remedy"],
         "traceback": error.get("traceback") or None,
     }
     logger.info("job.preflight_failed", job=job.id, error=json.dumps(error)[:500])
-    actions.fail_preflight(job, failure={**told, "field": error["field"]})
+    actions.fail_preflight(job, failure={**found, "field": error["field"]})
 
 
 def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _trial(job: Job, there: tuple[Input, ...]) -> PodSpec:
+def _dry_run_spec(job: Job, there: tuple[Input, ...]) -> PodSpec:
     return PodSpec(
         attempt_id=AttemptId(f"preflight-{job.id}"),
         job_id=str(job.id),
