@@ -64,7 +64,7 @@ class Pickup(threading.Thread):
                     # late: only pods that need it pay for the import
                     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
                 except ImportError:
-                    self._tell("TensorBoard's files are not read: this image has no package tensorboard.")
+                    self._log_once("TensorBoard's files are not read: this image has no package tensorboard.")
                     return
                 self._events[path] = EventFileLoader(str(path))
             for event in self._events[path].Load():
@@ -80,7 +80,7 @@ class Pickup(threading.Thread):
                     if point is not None:
                         yield point
 
-    def _tell(self, words: str) -> None:
+    def _log_once(self, words: str) -> None:
         if self._log is not None and words not in self._unread:
             self._unread.add(words)
             with self._log.open("a") as file:

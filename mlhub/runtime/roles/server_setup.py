@@ -75,7 +75,7 @@ def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
             shutil.rmtree(pod.kept, ignore_errors=True)
         keeper = SnapshotWriter(pod.kept, every_s=min(KEEP_EVERY_S, spec.training.checkpoint_every_s))
 
-    def tell(server: Server) -> None:
+    def report_return(server: Server) -> None:
         assert keeper is not None
         reporter.phase(
             "server_returned",
@@ -98,7 +98,7 @@ def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
         shard=AggregatorShard(n_clients, to_roots) if tree.is_leaf(spec.index) else None,
         keeper=keeper,
         life=life.number,
-        on_return=tell,
+        on_return=report_return,
     )
 
 

@@ -63,7 +63,7 @@ def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
     def act(worker, client, weights, gradient):
         gradient[:] = torch.arange(11.0) * (worker + 1)
         client.exchange()
-        client.tell_owed()
+        client.send_residuals()
         client.total([0.0])
         if worker == 0:
             client.take_snapshot()

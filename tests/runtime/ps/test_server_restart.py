@@ -34,7 +34,7 @@ from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
-from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, is_heard
+from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
 from mlhub.runtime.strategies.catalogue.schema import parse
 from tests.runtime.gang import free_ports
 from tests.runtime.processes import _fork_server
@@ -171,8 +171,8 @@ def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: 
 def test_another_life_of_a_worker_repeats_nothing() -> None:
     first, second = RequestNumbers(), RequestNumbers()
     numbers = [first.next() for _ in range(3)]
-    assert [is_heard(n, numbers[1]) for n in numbers] == [True, True, False]
-    assert not is_heard(second.next(), numbers[2])
+    assert [was_received(n, numbers[1]) for n in numbers] == [True, True, False]
+    assert not was_received(second.next(), numbers[2])
 
 
 N = 2 * CHUNK_ELEMENTS + 7

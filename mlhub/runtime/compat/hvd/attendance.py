@@ -45,7 +45,7 @@ class _Pending:
     label: str
     since: float
     work: dist.Work | None = None
-    told_at: float = 0.0
+    warned_at: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -63,8 +63,8 @@ class Attendance:
         self._waiting_store: dist.Store = store.clone()  # type: ignore[attr-defined]
         self._waiting_store.set_timeout(timedelta(days=30))  # for those who are not done yet
         self._lock = threading.Lock()
-        self._n_entered, self._round, self._n_told = 0, 0, -1
-        self._is_told = False  # others write down what they begin
+        self._n_entered, self._round, self._n_published = 0, 0, -1
+        self._is_publishing = False  # others write down what they begin
         self._log: deque[tuple[int, Call]] = deque(maxlen=KEPT)
         self._pending: dict[int, _Pending] = {}
         self._looked_at = 0.0
@@ -78,7 +78,7 @@ class Attendance:
             if len(self._pending) > KEPT:  # handles that nobody waited for
                 self._pending = {s: p for s, p in self._pending.items() if not p.is_over}
             self._pending[serial] = _Pending(call, label, time.monotonic())
-            if self._is_told:
+            if self._is_publishing:
                 self._write_down(serial, call)
             return serial
 
@@ -97,7 +97,7 @@ class Attendance:
 
     def join(self) -> None:
         """From now on this worker only takes part: next_call() tells in what."""
-        self._tell_all()
+        self._publish_all()
         self._store.set(f"{self._name}/joined/{self._round}", "1")
         if self._store.add(f"{self._name}/n_joined/{self._round}", 1) == len(self.ranks):
             with self._lock:
@@ -112,7 +112,7 @@ class Attendance:
             with self._lock:
                 self._n_entered += 1
                 self._round += 1
-                self._is_told = False
+                self._is_publishing = False
                 self._log.clear()
         return call
 
@@ -124,9 +124,9 @@ class Attendance:
             time.sleep(0.001)
             n_read = self._store.add(key, 0)
 
-    def _tell_all(self) -> None:
+    def _publish_all(self) -> None:
         with self._lock:
-            self._is_told = True
+            self._is_publishing = True
             for serial, call in self._log:
                 self._write_down(serial, call)
 
@@ -137,21 +137,21 @@ class Attendance:
 
     def look(self) -> None:
         """Has somebody joined, and does this worker wait for somebody? Raises RuntimeError when the store is gone."""
-        if not self._is_told and self._store.check([f"{self._name}/joined/{self._round}"]):
-            self._tell_all()
+        if not self._is_publishing and self._store.check([f"{self._name}/joined/{self._round}"]):
+            self._publish_all()
         now = time.monotonic()
         if not self._warn_s or now - self._looked_at < min(5.0, self._warn_s / 4):
             return
         self._looked_at = now
         with self._lock:
             n, waits = self._n_entered, [(s, p) for s, p in self._pending.items() if not p.is_over]
-        if n != self._n_told:
+        if n != self._n_published:
             self._store.set(f"{self._name}/n_entered/{self.rank}", str(n))
-            self._n_told = n
+            self._n_published = n
         for serial, pending in waits[:1]:
-            if now - max(pending.since, pending.told_at) > self._warn_s:
+            if now - max(pending.since, pending.warned_at) > self._warn_s:
                 self._warn(serial, pending, waited_s=now - pending.since)
-                pending.told_at = now
+                pending.warned_at = now
 
     def _warn(self, serial: int, pending: _Pending, *, waited_s: float) -> None:
         missing = [rank for rank in self.ranks if rank != self.rank and self._n_of(rank) <= serial]

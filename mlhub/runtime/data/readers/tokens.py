@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 KINDS = ("byte", "word", "bpe")
 N_BYTES = 256
 BLOCK_CHARACTERS = 2**20
-LEARNT_FROM_CHARACTERS = 2**24  # of the text; the rest hardly changes which pieces are frequent
+SAMPLE_CHARACTERS = 2**24  # of the text; the rest hardly changes which pieces are frequent
 N_REMEMBERED = 200_000  # pieces whose numbers are looked up, not worked out
 _PIECES = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
@@ -102,7 +102,7 @@ class BytePairs:
 
     @classmethod
     def learn(cls, text: Text, *, size: int) -> BytePairs:
-        counts = Counter(_pieces(blocks(text.head(LEARNT_FROM_CHARACTERS))))
+        counts = Counter(_pieces(blocks(text.head(SAMPLE_CHARACTERS))))
         return cls(_merges(counts, n=size - N_BYTES - 1))
 
     def encode(self, text: str) -> Tokens:

@@ -156,7 +156,7 @@ class Client:
                 return self._await_weights(shard, connections)
             sending = self._send_push(connections, pushes[shard])
             try:
-                told = self._receive_weights(shard, connections, targets[shard])
+                control = self._receive_weights(shard, connections, targets[shard])
             except PeerLostError:
                 connections.hang_up()
                 if sending is not None:
@@ -164,7 +164,7 @@ class Client:
                 raise
             if sending is not None:
                 sending.result()
-            return told
+            return control
 
         # shards may see a stop order at different steps; the first one's word counts for all workers alike
         return self._each(one)[0]
@@ -179,7 +179,7 @@ class Client:
 
         self._each(one)
 
-    def tell_owed(self, more: torch.Tensor | None = None) -> None:
+    def send_residuals(self, more: torch.Tensor | None = None) -> None:
         """Hands over what compressed pushes left out so far, so that the next snapshot holds it.
 
         more: what others owe who push by way of this one, shape (n_elements,).
@@ -246,8 +246,8 @@ class Client:
         def one(_: int, connections: ServerConnections) -> list[float]:
             header = Header(Operation.TOTAL, len(payload), sender=self._index, number=number)
             frames.send(connections.training, header, payload)
-            told = frames.receive_header(connections.training, Operation.TOTAL)
-            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(connections.training, told.length)))
+            reply = frames.receive_header(connections.training, Operation.TOTAL)
+            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(connections.training, reply.length)))
 
         return self._surely(0, one)
 
@@ -277,8 +277,8 @@ class Client:
     def _say_goodbye(self) -> None:
         goodbye = Header(Operation.BYE, 0, sender=self._index)
         connections = [link.connections for link in self._links]
-        beside = [c for e in connections for c in (e.snapshots, e.orders) if c is not e.training]
-        for connection in [*self._copies.roots, *beside]:
+        other_lines = [c for e in connections for c in (e.snapshots, e.orders) if c is not e.training]
+        for connection in [*self._copies.roots, *other_lines]:
             with suppress(PeerLostError):
                 frames.send(connection, goodbye)
 

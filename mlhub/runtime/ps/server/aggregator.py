@@ -46,8 +46,8 @@ class Branch(WorkerCoordination):
         summed = super().total(worker, values, number)
         with self._passing_on:
             if self._above[0] != nth:
-                told = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
-                self._above = (nth, struct.pack(f"{len(told)}d", *told))
+                totals = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
+                self._above = (nth, struct.pack(f"{len(totals)}d", *totals))
             return self._above[1]
 
 
@@ -79,7 +79,7 @@ class AggregatorShard(Shard):
             self._changed.notify_all()
 
     def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
-        """Not before the roots have answered: what they tell goes along."""
+        """Not before the roots have answered: what they report goes along."""
 
         def is_there() -> bool:
             reply = self._replies.get(worker)
@@ -92,9 +92,9 @@ class AggregatorShard(Shard):
 
     def _sum_above(self, values: Sequence[float]) -> list[float]:
         assert self._client is not None
-        owed, self.snapshots.owed = self.snapshots.owed, {}
-        if owed:
-            self._client.tell_owed(torch.stack(list(owed.values())).sum(0))
+        residuals, self.snapshots.residuals = self.snapshots.residuals, {}
+        if residuals:
+            self._client.send_residuals(torch.stack(list(residuals.values())).sum(0))
         return self._client.total(values)
 
     def close(self) -> None:
@@ -108,9 +108,9 @@ class AggregatorShard(Shard):
             if pending.n_to_apply:
                 return
         assert self._client is not None
-        told = self._client.exchange(flags=self.agreed, value=self.value)
+        control = self._client.exchange(flags=self.agreed, value=self.value)
         with self._changed:
-            self.agreed, self.value = told
+            self.agreed, self.value = control
             for chunk in self.chunks:
                 chunk.mark(pending.version)
             self._is_made(pending)

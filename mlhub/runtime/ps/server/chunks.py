@@ -18,7 +18,7 @@ from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
-from mlhub.runtime.ps.wire.request_numbers import is_heard
+from mlhub.runtime.ps.wire.request_numbers import was_received
 
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
 
@@ -75,7 +75,7 @@ class Chunk:
 
     def has_used(self, worker: int, number: int) -> bool:
         """Whether that push was applied before the server died: then it comes again. In one life none does."""
-        return is_heard(number, self._used_before.get(worker, 0))
+        return was_received(number, self._used_before.get(worker, 0))
 
     def keep(self) -> StoredPush:
         """A copy of all there is, between two steps."""
@@ -121,7 +121,7 @@ class Chunk:
             if pushed:
                 self._update.apply([(scale, values) for _, scale, values, _ in pushed], version=version)
             for worker, _, _, number in pushed:  # versions, and with them pushes, may come out of turn
-                if not is_heard(number, self._used.get(worker, 0)):
+                if not was_received(number, self._used.get(worker, 0)):
                     self._used[worker] = number
 
     def _compensate(self, pushed: Sequence[tuple[int, float, Tensor, int]], *, strength: float) -> None:

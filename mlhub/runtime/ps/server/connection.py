@@ -82,7 +82,7 @@ class ServerConnection:
                 case Operation.ROWS_PULL | Operation.ROWS_PUSH:
                     serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
                 case Operation.RESIDUAL:
-                    shard.snapshots.owed[worker] = self._receive_vector(header, size=shard.weights.numel())
+                    shard.snapshots.residuals[worker] = self._receive_vector(header, size=shard.weights.numel())
                     frames.send(connection, Header(Operation.OK, 0))
                 case _:
                     values = frames.receive_bytes(connection, header.length)
@@ -222,13 +222,13 @@ class ServerConnection:
 
     def _head(self, reply: SendReply, *, waited_s: float = 0.0) -> bytes:
         shard = self._shard
-        n_bytes, told, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
+        n_bytes, value, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
         return Header(
             Operation.WEIGHTS,
             n_bytes,
             flags=shard.agreed,
             step=reply.version,
-            value=told,
+            value=value,
             weight=waited_s,
             number=clock,
         ).pack()

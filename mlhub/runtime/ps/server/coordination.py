@@ -29,7 +29,7 @@ class WorkerCoordination:
         self.leases: Leases | None = None
         self.gone: dict[int, bool] = {}
         self._waiting = waiting
-        self._heard: dict[int, int] = {}  # by worker: the number of its last request
+        self._last_requests: dict[int, int] = {}  # by worker: the number of its last request
         self._orders: dict[int, Order] = {}  # by worker: the reply to its last ask or attend, once there is one
         self._participants = set(range(n_workers))
         self._totals = PendingSum()
@@ -52,15 +52,15 @@ class WorkerCoordination:
         lines = journal.read()
         with self._waiting.changed:
             self._restore(next(lines))
-            for kind, *said in lines:
-                self._CARRY_OUT[kind](self, *said)
+            for kind, *fields in lines:
+                self._CARRY_OUT[kind](self, *fields)
 
     def ask(
         self, worker: int, number: int = 0, *, stop: bool, checkpoint: bool, n_under_way: int
     ) -> LeasedWork | Backoff:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("ask", worker, number, stop, checkpoint, n_under_way)
+                self._record("ask", worker, number, stop, checkpoint, n_under_way)
             order = self._orders[worker]
             assert not isinstance(order, WaitAtBarrier)
             return order
@@ -68,7 +68,7 @@ class WorkerCoordination:
     def attend(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("attend", worker, number)
+                self._record("attend", worker, number)
             self._waiting.wait(lambda: worker in self._orders)
             order = self._orders[worker]
             assert not isinstance(order, Backoff)
@@ -78,7 +78,7 @@ class WorkerCoordination:
         """Sums float64 vectors over all who take part, in the order of ranks."""
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
+                self._record("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
             generation = self._brought[worker]
             self._waiting.wait(lambda: self._totals.generation > generation)
             return struct.pack(f"{len(self._totals.reply)}d", *self._totals.reply)
@@ -86,27 +86,27 @@ class WorkerCoordination:
     def come(self, worker: int) -> None:
         """One who had left is here again, or its successor. With the lock held."""
         if worker in self.gone:
-            self._say("come", worker)
+            self._record("come", worker)
 
     def leave(self, worker: int, *, is_expected: bool = False) -> None:
         """With the lock held: nobody waits for this worker any more."""
-        self._say("leave", worker, is_expected)
+        self._record("leave", worker, is_expected)
 
     # What was said, carried out; once more when it is read in a journal -----------------------------------------------
 
     def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
         assert self.leases is not None
-        self._heard[worker] = number
+        self._last_requests[worker] = number
         self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
 
     def _attend(self, worker: int, number: int) -> None:
         assert self.leases is not None
-        self._heard[worker] = number
+        self._last_requests[worker] = number
         self._orders.pop(worker, None)
-        self._tell(self.leases.attend(worker))
+        self._publish(self.leases.attend(worker))
 
     def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
-        self._heard[worker], self._brought[worker] = number, self._totals.generation
+        self._last_requests[worker], self._brought[worker] = number, self._totals.generation
         self._totals.rows[worker] = values
         self._conclude_total()
 
@@ -117,7 +117,7 @@ class WorkerCoordination:
         self.gone[worker] = is_expected
         self._participants.discard(worker)
         if self.leases is not None:
-            self._tell(self.leases.leave(worker))
+            self._publish(self.leases.leave(worker))
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
@@ -125,12 +125,12 @@ class WorkerCoordination:
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:
-        return number != 0 and self._heard.get(worker) == number
+        return number != 0 and self._last_requests.get(worker) == number
 
-    def _say(self, kind: str, *said: Any) -> None:
+    def _record(self, kind: str, *fields: Any) -> None:
         if self._journal is not None:
-            self._journal.append([kind, *said])
-        self._CARRY_OUT[kind](self, *said)
+            self._journal.append([kind, *fields])
+        self._CARRY_OUT[kind](self, *fields)
         if self._journal is not None and self._journal.is_long:
             self._journal.begin(self._state())
 
@@ -138,7 +138,7 @@ class WorkerCoordination:
         return {
             "leases": None if self.leases is None else self.leases.state(),
             "gone": list(self.gone.items()),
-            "heard": list(self._heard.items()),
+            "heard": list(self._last_requests.items()),
             "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
             "participants": sorted(self._participants),
             "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.reply],
@@ -148,13 +148,17 @@ class WorkerCoordination:
     def _restore(self, state: Mapping[str, Any]) -> None:
         if self.leases is not None:
             self.leases.restore(state["leases"])
-        self.gone, self._heard, self._brought = dict(state["gone"]), dict(state["heard"]), dict(state["brought"])
+        self.gone, self._last_requests, self._brought = (
+            dict(state["gone"]),
+            dict(state["heard"]),
+            dict(state["brought"]),
+        )
         self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
         self._participants = set(state["participants"])
         rows, generation, reply = state["totals"]
         self._totals = PendingSum(dict(rows), generation, tuple(reply))
 
-    def _tell(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
+    def _publish(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
         for order in orders.values():
             if isinstance(order, WaitAtBarrier):
                 self._participants = set(order.members)

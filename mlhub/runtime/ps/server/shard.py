@@ -243,8 +243,8 @@ class Shard:
                 self.n_lost += 1
                 for chunk in self.chunks:
                     chunk.mark(lost)
-            told = self.rule.come_back(worker, clock=clock, is_resting=is_resting, version=version)
-            self._carry_out(told)
+            instructions = self.rule.come_back(worker, clock=clock, is_resting=is_resting, version=version)
+            self._carry_out(instructions)
 
     def rest(self, worker: int) -> None:
         with self._changed:
@@ -287,9 +287,9 @@ class Shard:
             self.staleness[min(contribution.staleness, MAX_STALENESS)] += 1
             inflight.version = apply.version
         self._pending[apply.version] = pending
-        told = [self._controls[worker] for worker in sorted(self._controls)]
-        self.agreed, self.value = self.stop_flag, sum(value for _, value in told)
-        for flags, _ in told:
+        controls = [self._controls[worker] for worker in sorted(self._controls)]
+        self.agreed, self.value = self.stop_flag, sum(value for _, value in controls)
+        for flags, _ in controls:
             self.agreed |= flags & CONTROL_FLAGS
         self._controls = {}
         for index in range(n):

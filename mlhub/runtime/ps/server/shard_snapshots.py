@@ -104,8 +104,8 @@ def has_kept(folder: Path) -> bool:
 
 
 def _write(file: IO[bytes], part: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    told = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
-    file.write(json.dumps({**part, "tensors": told}).encode() + b"\n")
+    layouts = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
+    file.write(json.dumps({**part, "tensors": layouts}).encode() + b"\n")
     for tensor in tensors.values():
         file.write(bytes_of(tensor.reshape(-1)))
 

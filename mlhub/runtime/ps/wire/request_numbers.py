@@ -25,6 +25,6 @@ class RequestNumbers:
         return self._life | (next(self._count) & _COUNT)
 
 
-def is_heard(number: int, last: int) -> bool:
+def was_received(number: int, last: int) -> bool:
     """Whether whoever has made the request `last` has made `number` before it, or the same."""
     return number != 0 and number >> _COUNT_BITS == last >> _COUNT_BITS and number & _COUNT <= last & _COUNT
