@@ -254,9 +254,9 @@ def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClie
         else:
             config.load_incluster_config(found)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError) as error:
-        tried, said = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
+        tried, problem = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
         raise BackendUnavailableError(
-            f"No way to a Kubernetes API by {tried}: {said}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
+            f"No way to a Kubernetes API by {tried}: {problem}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
         ) from error
     if token:
         found.api_key = {"BearerToken": token}

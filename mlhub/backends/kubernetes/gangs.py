@@ -37,8 +37,8 @@ class Stop:
     message: str = ""
 
     def to_json(self) -> str:
-        told = {"why": self.why, "at": self.at.isoformat(), "grace_s": self.grace_s}
-        return json.dumps({**told, "cause": self.cause, "message": self.message})
+        fields = {"why": self.why, "at": self.at.isoformat(), "grace_s": self.grace_s}
+        return json.dumps({**fields, "cause": self.cause, "message": self.message})
 
     @classmethod
     def from_json(cls, text: str) -> Stop:

@@ -140,12 +140,12 @@ def ending(pod: Object, *, lost_node: str | None, now: datetime) -> Ending | Non
         if container["name"] != MAIN and code == 0:
             continue
         at = when(done.get("finishedAt")) or now
-        said = (done.get("message") or "").strip().rpartition("\n")[2]
+        last_line = (done.get("message") or "").strip().rpartition("\n")[2]
         if disruption.get("status") == "True" and code != 0:
             return Ending(code, Cause.NODE_LOST, f"It was evicted: {disruption.get('message', '')}", at)
         if done.get("reason") == "OOMKilled":
             return Ending(code, Cause.OUT_OF_MEMORY, "It needed more memory than its limit.", at)
-        return Ending(code, cause_of(code), said, at)
+        return Ending(code, cause_of(code), last_line, at)
     if status.get("phase") == "Failed":
         reason, message = status.get("reason", ""), status.get("message", "")
         cause = Cause.KILLED
