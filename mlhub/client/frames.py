@@ -100,6 +100,6 @@ def coded(y: Any, classes: Sequence[Any] | None) -> tuple[FrameArray, list[Any] 
 
 def _without_row_labels(table: pa.Table) -> pa.Table:
     """pandas' index comes along as a column, and a model would learn from it."""
-    told = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-    labels = [name for name in told.get("index_columns", []) if isinstance(name, str)]
+    pandas_metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+    labels = [name for name in pandas_metadata.get("index_columns", []) if isinstance(name, str)]
     return table.drop_columns([name for name in labels if name in table.column_names])
