@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of model made elsewhere lies in an unpacked upload, by content; a name only tells files of a pair apart."""
+"""What kind of model made elsewhere is in an unpacked upload, by content; names only distinguish a pair's files."""
 
 from __future__ import annotations
 

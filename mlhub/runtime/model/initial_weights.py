@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights beside model.py, named by INITIAL_WEIGHTS: safetensors, or a state_dict that torch.save wrote."""
+"""Weights next to model.py, named by INITIAL_WEIGHTS: safetensors, or a state_dict that torch.save wrote."""
 
 from __future__ import annotations
 

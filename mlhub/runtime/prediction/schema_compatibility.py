@@ -44,7 +44,7 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     merged = {name: value for name, value in trained.schema.items() if name not in OWN}
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
     if given.format == "text" and given.schema.get("tokenizer") != trained.schema.get("tokenizer"):
-        del merged["n_examples"]  # it has other tokens in the learnt vocabulary: reading counts them
+        del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
     return merged | {"is_learnt": True, "has_targets": needs_targets}
 
 
@@ -52,7 +52,7 @@ def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
     kinds = [TABLES if known.format in TABLES else (known.format,) for known in (trained, given)]
     if kinds[0] != kinds[1]:
         raise BadInputError(
-            f"The model learnt from {trained.format}, and the dataset is {given.format}.",
+            f"The model was trained on {trained.format}, and the dataset is {given.format}.",
             field="dataset",
             remedy=f"Upload the dataset as {' or '.join(kinds[0])}.",
         )
@@ -66,14 +66,14 @@ def _check_columns(trained: Schema, given: Schema) -> None:
         raise BadInputError(
             f"The dataset has no column {', '.join(missing[:5])}{' ...' * (len(missing) > 5)}.",
             field="dataset",
-            remedy=f"The model learnt from: {', '.join(c['name'] for c in trained['columns'][:30])}.",
+            remedy=f"The model was trained on: {', '.join(c['name'] for c in trained['columns'][:30])}.",
         )
     words = {"number": "numbers", "category": "words"}
     for column in trained["columns"]:
         found = kinds.get(column["name"], column["kind"])
         if found not in (column["kind"], "empty"):
             raise BadInputError(
-                f"The column {column['name']} holds {words[found]}; the model learnt from {words[column['kind']]}.",
+                f"The column {column['name']} holds {words[found]}; the model was trained on {words[column['kind']]}.",
                 field="dataset",
                 remedy=f"Give {column['name']} as it was trained with.",
             )
@@ -82,14 +82,14 @@ def _check_columns(trained: Schema, given: Schema) -> None:
 def _check_arrays(trained: Schema, given: Schema) -> None:
     if list(trained["input_shape"]) != list(given["input_shape"]):
         raise BadInputError(
-            f"Examples have the shape {given['input_shape']}; the model learnt from {trained['input_shape']}.",
+            f"Examples have the shape {given['input_shape']}; the model was trained on {trained['input_shape']}.",
             field="dataset",
             remedy=f"Give x the shape (n, {', '.join(map(str, trained['input_shape']))}).",
         )
     ours, theirs = _numbers(trained), _numbers(given)
     if ours != theirs:
         raise BadInputError(
-            f"x is {given['dtype']}; the model learnt from {trained['dtype']}.",
+            f"x is {given['dtype']}; the model was trained on {trained['dtype']}.",
             field="dataset",
             remedy=f"Save x as {trained['dtype']}, in the same units.",
         )
@@ -112,7 +112,7 @@ def _check_targets(trained: Schema, given: Schema) -> None:
         )
     if trained.get("target") != given.get("target"):
         raise BadInputError(
-            f"The dataset's target is {given.get('target')}; the model learnt {trained.get('target')}.",
+            f"The dataset's target is {given.get('target')}; the model was trained on {trained.get('target')}.",
             field="dataset",
             remedy=f"Upload it again with target={trained.get('target')}.",
         )
@@ -128,5 +128,7 @@ def _check_targets(trained: Schema, given: Schema) -> None:
             )
     if trained.get("task") == "regression" and any(isinstance(c, str) for c in classes):
         raise BadInputError(
-            "The targets are words; the model learnt numbers.", field="dataset", remedy="Give the target as numbers."
+            "The targets are words; the model was trained on numbers.",
+            field="dataset",
+            remedy="Give the target as numbers.",
         )

@@ -63,7 +63,7 @@ class EmbeddingTable:
     def push(self, ids: Tensor, gradient: Tensor, *, factor: float, worker: int = 0, number: int = 0) -> None:
         """One step of these rows, each named once. gradient: shape (k, width). factor: of the learning rate.
 
-        Of a push that was heard before, nothing is applied twice. Raises ValueError for other rows.
+        Of a push that was received before, nothing is applied twice. Raises ValueError for other rows.
         """
         self._check(ids)
         rate = -float(self.plan.options["lr"]) * factor

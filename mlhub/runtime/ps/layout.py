@@ -46,7 +46,7 @@ class ParameterSegment:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What one server is told at START. options: of each parameter group, as torch.optim takes them."""
+    """What one server receives at START. options: of each parameter group, as torch.optim takes them."""
 
     size: int  # elements
     n_workers: int

@@ -2,7 +2,8 @@
 """Who trains on which batch when workers go at their own pace: every unit of work is done once, in every epoch.
 
 A unit is a part of a step's batch. Workers ask for one after the other; before anything that concerns all of them (an
-evaluation, a checkpoint, the end) they meet: whoever is told to hold flushes what it has, rests, and attends.
+evaluation, a checkpoint, the end) they meet at a barrier: a worker that is asked to hold flushes what it has, becomes
+idle, and waits there.
 Pure: no sockets, no clock. The first shard drives it.
 """
 
@@ -77,7 +78,7 @@ class Leases:
     ) -> LeasedWork | Backoff:
         """All the worker's units but the last n_under_way are done; it wants another.
 
-        The wishes count for the next meeting.
+        stop and checkpoint are requests for the next barrier.
         """
         self.members.add(worker)
         self._are_done(worker, all_but=n_under_way)
@@ -101,7 +102,7 @@ class Leases:
         return self._settle()
 
     def ask_to_stop(self) -> None:
-        """The platform's wish: the next meeting is the last."""
+        """The platform's request: the next barrier is the last."""
         self._stop = True
 
     def state(self) -> dict[str, Any]:

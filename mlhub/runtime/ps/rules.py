@@ -4,7 +4,7 @@
 No sockets, no clock, no tensors: a virtual clock drives it in tests, the TCP server (shard.py) in a pod. One class,
 four dials, is every consistency of the field:
 
-    scheme             size of a group   waits for its version   lead         late pushes
+    strategy           size of a group   waits for its version   lead         late pushes
     BSP                all workers       yes                     -            none
     ASP                1                 no                      unlimited    counted
     SSP(s)             1                 no                      at most s    counted
@@ -53,7 +53,7 @@ class Discard:
 
 @dataclass(frozen=True)
 class SendReply:
-    """Send the worker the weights. is_complete: every version up to this one must be in them, whoever made it;
+    """Send the worker the weights. is_complete: every version up to this one must be in them, from whichever worker;
     otherwise the worker's own pushes are enough."""
 
     worker: int
@@ -121,7 +121,7 @@ class Rule:
         return {"members": members, **counts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Until members say where they are (come_back), nobody may run ahead of where they were."""
+        """Until members report their clocks (come_back), no worker may run ahead of where they were."""
         self.version, self.n_pushes, self.n_discarded = (state[k] for k in ("version", "n_pushes", "n_discarded"))
         self._members = {worker: _Member(clock, is_resting) for worker, clock, is_resting in state["members"]}
 
@@ -159,12 +159,12 @@ class Rule:
         return out + self._release()
 
     def rest(self, worker: int) -> list[Instruction]:
-        """The worker has nothing to do for now: nobody waits for it, until it pushes again."""
+        """The worker has nothing to do for now: no other waits for it until it pushes again."""
         self._members[worker].is_resting = True
         return self._conclude_leftover_group() + self._release()
 
     def leave(self, worker: int, *, is_expected: bool) -> list[Instruction]:
-        """The worker said goodbye, or died. What it pushed counts."""
+        """The worker sent BYE, or died. What it pushed counts."""
         if self._members.pop(worker, None) is None:
             return []
         if self.needs_all and not is_expected:
@@ -175,7 +175,7 @@ class Rule:
         return self._conclude(1.0) if len(self._group) >= self.group_size else []
 
     def _conclude_leftover_group(self) -> list[Instruction]:
-        """When nobody is left who could fill the group, what there is counts as a whole batch."""
+        """When no worker is left that could fill the group, what there is counts as a whole batch."""
         could_push = any(not m.is_resting and not m.waits_for_group for m in self._members.values())
         if not self._group or could_push:
             return []
@@ -212,7 +212,7 @@ class Rule:
         return [SendReply(worker, self.version, is_complete=self.lead is not None)]
 
     def _release(self) -> list[Instruction]:
-        """Answers whoever the slowest no longer holds back."""
+        """Answers the workers that the slowest no longer holds back."""
         out: list[Instruction] = []
         for worker in sorted(self._members):
             member = self._members[worker]
@@ -252,7 +252,7 @@ def soft_synchronous(n_gradients: int, *, blocks: bool = False, scale: Scale = l
 
 
 def first_of(k: int) -> Rule:
-    """A version of the first k workers that computed on the current one; whoever comes later is discarded."""
+    """A version of the first k workers that computed on the current one; later pushes are discarded."""
     return Rule(group_size=k, blocks=True, drops_late=True)
 
 

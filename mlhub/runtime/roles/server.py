@@ -62,7 +62,7 @@ def _serve_tables(pod: Pod, reporter: Reporter) -> int:
 
 
 def _stop_on_sigterm(server: Stoppable) -> Callable[[], bool]:
-    """Passes SIGTERM on to the server; returns a function that says whether it came."""
+    """Passes SIGTERM on to the server; returns a function that reports whether it came."""
     requests: list[int] = []
 
     def stop(number: int, _: object) -> None:

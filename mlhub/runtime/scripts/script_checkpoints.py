@@ -29,7 +29,7 @@ FOLDER = "checkpoints"  # outside of a pod
 
 @dataclass(frozen=True)
 class Kept:
-    """about: what checkpoint() was given beside the step."""
+    """about: what checkpoint() was given in addition to the step."""
 
     step: int
     folder: Path

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who has come to which operation: for join(), and to name whom a gang waits for.
 
-Every worker counts its collective operations. Nothing is said about them until a worker joins: then the others write
-down what they begin, and who has joined takes part with zeros. A thread looks ten times a second whether that is so.
+Every worker counts its collective operations. Nothing is published about them until a worker joins: then the others
+write down what they begin, and a worker that has joined takes part with zeros. A thread looks ten times a second
+whether that is so.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Pending:
 
 
 class Attendance:
-    """Of one process set on one worker. warn_s: a wait that is told of; 0: never."""
+    """Of one process set on one worker. warn_s: how long a wait lasts before a warning is printed; 0: never."""
 
     def __init__(self, store: dist.Store, *, name: str, ranks: Sequence[int], rank: int, warn_s: float) -> None:
         self.ranks, self.rank = tuple(ranks), rank
@@ -75,7 +76,7 @@ class Attendance:
             serial = self._n_entered
             self._n_entered += 1
             self._log.append((serial, call))
-            if len(self._pending) > KEPT:  # handles that nobody waited for
+            if len(self._pending) > KEPT:  # handles that no caller waited for
                 self._pending = {s: p for s, p in self._pending.items() if not p.is_over}
             self._pending[serial] = _Pending(call, label, time.monotonic())
             if self._is_publishing:
@@ -96,7 +97,7 @@ class Attendance:
     # Joining -----------------------------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """From now on this worker only takes part: next_call() tells in what."""
+        """From now on this worker only takes part: next_call() returns in what."""
         self._publish_all()
         self._store.set(f"{self._name}/joined/{self._round}", "1")
         if self._store.add(f"{self._name}/n_joined/{self._round}", 1) == len(self.ranks):
@@ -155,7 +156,7 @@ class Attendance:
 
     def _warn(self, serial: int, pending: _Pending, *, waited_s: float) -> None:
         missing = [rank for rank in self.ranks if rank != self.rank and self._n_of(rank) <= serial]
-        whom = f"rank {', '.join(map(str, missing))}" if missing else "nobody: all have begun it"
+        whom = f"rank {', '.join(map(str, missing))}" if missing else "no rank: all have begun it"
         print(
             f"hvd: rank {self.rank} has waited for {waited_s:.0f} s in {pending.call.kind} {pending.label} "
             f"(operation {serial}); missing: {whom}.",
@@ -178,7 +179,7 @@ class AttendanceWatch(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(LOOK_S):
-            with suppress(RuntimeError):  # the store's host has left before: nobody will join any more
+            with suppress(RuntimeError):  # the store's host has left before: no worker will join any more
                 for attendance in list(self.watched):
                     attendance.look()
 

@@ -33,7 +33,7 @@ BUCKET_BYTES = 25 * 2**20
 class Buckets:
     """Gradients under way. Adasum takes each parameter by itself, so that its buckets are of one.
 
-    At the first step workers tell each other whose gradients are sparse, so that all treat them alike: those are
+    At the first step workers report to each other whose gradients are sparse, so that all treat them alike: those are
     gathered row by row, unless sparse_as_dense.
     """
 

@@ -71,7 +71,7 @@ def receive(
 
 
 def refuse(connection: socket.socket, error: Exception) -> None:
-    """Tells the other side why not, and whether somebody else is gone."""
+    """Reports to the other side why the call failed, and whether another worker is lost."""
     words = (LOST if isinstance(error, PeerLostError) else "") + (str(error) or type(error).__name__)
     content = words.encode()[: frames.MAX_JSON_BYTES]
     frames.send(connection, Header(Operation.ERROR, len(content)), content)

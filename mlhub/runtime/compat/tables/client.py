@@ -79,7 +79,7 @@ class Line:
         return out
 
     def close(self) -> None:
-        """Says goodbye."""
+        """Sends BYE to every server and closes the connections."""
         for connection in self._connections:
             with suppress(PeerLostError, OSError):
                 frames.send(connection, Header(Operation.BYE, 0, sender=self.index))

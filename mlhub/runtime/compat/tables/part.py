@@ -50,7 +50,7 @@ class TablePart:
         self.plan = plan
         self.clocks = Clocks(n_workers, staleness=plan.staleness)
         self.update = TableUpdate(plan.update, plan.options)
-        self.is_ready = False  # somebody has said what it holds at first
+        self.is_ready = False  # a worker has set its initial values
         self.failure: str | None = None
         n = plan.n_rows or 0
         self._room = torch.full((n, plan.width), plan.fill, dtype=KINDS[plan.kind])

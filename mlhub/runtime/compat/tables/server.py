@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of tables, for scripts: a thread a connection, until all workers have said goodbye."""
+"""A server of tables, for scripts: a thread a connection, until all workers have sent BYE."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class TableServer:
         return int(self._listener.getsockname()[1])
 
     def ask_to_stop(self) -> None:
-        """Leaves once nobody is connected: workers decide themselves when they go."""
+        """Ends once no worker is connected: workers decide themselves when they go."""
         self._is_asked_to_stop = True
 
     def serve(self) -> None:
-        """Returns when all workers have left, or nobody is left who could ask. Raises PeerLostError when none of them
-        said goodbye."""
+        """Returns when all workers have left, or no worker is left that could ask. Raises PeerLostError when none of
+        them sent BYE."""
         try:
             while not self._is_over():
                 callers, _, _ = select.select(self._listeners, (), (), POLL_S)

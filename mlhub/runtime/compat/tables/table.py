@@ -30,7 +30,7 @@ class Table:
         only: int | None = None,
     ) -> None:  # fmt: skip
         """shape[0]: rows; None: they are called by any whole number. initial: of every number, or worker 0's tensor;
-        None: whoever comes first calls set(). staleness: None for ASP, 0 for BSP. optimizer, options: updates.py; what
+        None: the first worker calls set(). staleness: None for ASP, 0 for BSP. optimizer, options: updates.py; what
         is added is then a gradient.
 
         Raises ValueError for what servers do not know, and when the table is there already and is another.
@@ -92,7 +92,7 @@ class Table:
                 raise ValueError(f"{self.name}: {values.numel()} {values.dtype} for {rooms[server].numel()} numbers.")
 
     def items(self) -> tuple[Tensor, Tensor]:
-        """All rows that are there: ids of shape (k,), sorted, and rows of shape (k, ...). Waits for nobody."""
+        """All rows that are there: ids of shape (k,), sorted, and rows of shape (k, ...). Waits for no worker."""
         ids, rows = self._all()
         order = ids.argsort()
         return ids[order], rows[order].view(ids.numel(), *self.row_shape)

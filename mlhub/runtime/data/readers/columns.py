@@ -156,7 +156,7 @@ def _classification(name: str, counts: dict[Any, int] | Counter[str]) -> dict[st
         raise BadInputError(
             f"The target {name} has {len(classes):,} classes.",
             field="target",
-            remedy=f"Between 2 and {MAX_CLASSES} classes can be learnt.",
+            remedy=f"Between 2 and {MAX_CLASSES} classes can be learned.",
         )
     return {
         "task": "classification",

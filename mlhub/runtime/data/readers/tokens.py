@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers: bytes, words, or byte pairs learnt from the text. A vocabulary is JSON, stored with its dataset.
+"""Tokenizers: bytes, words, or byte pairs learned from the text. A vocabulary is JSON, stored with its dataset.
 
 The same text always gives the same vocabulary and the same tokens: ties are broken by order, and nothing is random.
 Source: Sennrich et al., ACL '16 (byte-pair encoding), over bytes, so that every text can be written.

@@ -134,7 +134,7 @@ def _listed(values: Any, kind: str) -> np.ndarray[Any, Any]:
 
 
 def _external(tensor: Any, folder: Path, kind: str, n: int) -> np.ndarray[Any, Any]:
-    """Numbers in a file beside the model, within its folder."""
+    """Numbers in a file next to the model, within its folder."""
     places = {pair.key: pair.value for pair in tensor.external_data}
     location = PurePosixPath(places.get("location", ""))
     path = folder / location

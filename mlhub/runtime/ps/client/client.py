@@ -139,11 +139,11 @@ class Client:
         self, pushed: torch.Tensor | None = None, *, into: torch.Tensor | None = None,
         versions: Sequence[int] | None = None, weight: float = 1.0, flags: int = 0, value: float = 0.0,
     ) -> tuple[int, float]:  # fmt: skip
-        """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers tell.
+        """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers report.
 
         into: where the weights go, unless into the model's. versions: of the weights that the gradient was computed
         on, unless the newest. weight: its part of a batch.
-        Under BSP what servers tell is all workers' flags together, and the sum of their values.
+        Under BSP what servers report is all workers' flags together, and the sum of their values.
         """
         if self._monitor is not None and pushed is self._all_weights and into is None:
             pushed = pushed.clone()  # they must be as they were when they are pushed again
@@ -182,7 +182,7 @@ class Client:
     def send_residuals(self, more: torch.Tensor | None = None) -> None:
         """Hands over what compressed pushes left out so far, so that the next snapshot holds it.
 
-        more: what others owe who push by way of this one, shape (n_elements,).
+        more: the residual of workers that push by way of this one, shape (n_elements,).
         """
         assert self._feedback is not None
         own = self._feedback.residual
@@ -198,7 +198,7 @@ class Client:
     def ask(self, *, flags: int, n_under_way: int = 0) -> LeasedWork | Backoff:
         """All batches but the last n_under_way are done; another, please.
 
-        flags: STOP, CHECKPOINT: wishes for the next meeting.
+        flags: STOP, CHECKPOINT: requests for the next barrier.
         """
         number = self._numbers.next()
         asked = Header(Operation.LEASE, 0, sender=self._index, flags=flags, value=float(n_under_way), number=number)
@@ -211,7 +211,7 @@ class Client:
         return self._surely(0, one)
 
     def rest(self) -> None:
-        """Nobody needs to wait for this worker until it pushes again."""
+        """No worker needs to wait for this one until it pushes again."""
 
         def one(shard: int, connections: ServerConnections) -> None:
             self._links[shard].is_resting = True
@@ -256,11 +256,11 @@ class Client:
         self._copies.take()
 
     def write_snapshot(self, folder: Path) -> None:
-        """Every shard writes what it copied into folder; may run beside training."""
+        """Every shard writes what it copied into folder; may run during training."""
         self._copies.write(folder)
 
     def close(self, *, says_goodbye: bool = True) -> None:
-        """The servers leave once all workers have said goodbye."""
+        """Closes the connections; servers leave once all workers have sent BYE."""
         if self._monitor is not None:
             self._monitor.end()
         if says_goodbye:
@@ -331,7 +331,7 @@ class Client:
         ]
 
     def _sharing(self, shard: int, shared: SharedBuffer | None) -> Callable[[socket.socket], bool] | None:
-        """Lets a server use this worker's memory, if it can: told whether."""
+        """Lets a server use this worker's memory, if it can; returns whether."""
         if shared is None or self._feedback is not None:
             return None
         (begin, end), sender = self._cuts[shard], self._index

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum.
 
-Where pushes are compressed, those of a leaf are, too, and what they leave out is owed by the leaf. A checkpoint holds,
-by leaf, what it and its workers owe together.
+Where pushes are compressed, those of a leaf are, too, and what they leave out is the leaf's residual. A checkpoint
+holds, by leaf, the sum of its own residual and those of its workers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class AggregatorShard(Shard):
         return self._client.total(values)
 
     def close(self) -> None:
-        """A goodbye to the roots, unless something failed: then the broken line tells them."""
+        """Sends BYE to the roots, unless something failed: then the broken connection shows it."""
         if self._client is not None:
             self._client.close(says_goodbye=self.failure is None)
 
@@ -117,6 +117,6 @@ class AggregatorShard(Shard):
 
 
 def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:
-    """What a leaf is told at START: how large the model is, and how it is pushed."""
+    """What a leaf receives at START: how large the model is, and how it is pushed."""
     segments = (ParameterSegment("all", 0, n_elements, 0, 0),)
     return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},), strategy=strategy)

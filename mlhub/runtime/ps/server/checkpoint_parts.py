@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shard's part of a checkpoint: its optimiser's state, copied between two steps and written beside training."""
+"""A shard's part of a checkpoint: its optimiser's state, copied between two steps and written during training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlhub.runtime.ps.server.chunks import Chunk
 
 
 class Snapshots:
-    """owed: by worker, what its compressed pushes left out so far; goes into the next snapshot."""
+    """residuals: by worker, what its compressed pushes left out so far; goes into the next snapshot."""
 
     def __init__(self) -> None:
         self.residuals: dict[int, Tensor] = {}

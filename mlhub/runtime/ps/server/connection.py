@@ -166,7 +166,7 @@ class ServerConnection:
             self._send(reply, inflight, head=head, n_sent=n_sent)
 
     def _use(self, header: Header) -> None:
-        """What lies in the worker's own memory, and goes back there. The reply's header says that it is all there."""
+        """What is in the worker's own memory, and goes back there. The reply's header reports that it is complete."""
         shard, worker, shared = self._shard, self._worker, self._lent
         if shared is None or shared.weights.numel() != shard.weights.numel() or shard.codec is not None:
             raise FrameError("A push in memory that is not shared, or not for this shard.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
 
-All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down
-(journal.py) before it is answered; who did not hear an reply says the same again, under the same number.
+All of it follows from the requests and their order. So that a server may die and go on, each request is written down
+(write_ahead_log.py) before it is answered; a worker that received no reply sends it again, under the same number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WorkerCoordination:
         return self._totals.generation
 
     def keep(self, journal: WriteAheadLog) -> None:
-        """From here on all that is said can be read there."""
+        """Records every request in the journal from here on."""
         with self._waiting.changed:
             self._journal = journal
             journal.begin(self._state())
@@ -89,10 +89,10 @@ class WorkerCoordination:
             self._record("come", worker)
 
     def leave(self, worker: int, *, is_expected: bool = False) -> None:
-        """With the lock held: nobody waits for this worker any more."""
+        """With the lock held: no worker waits for this one any more."""
         self._record("leave", worker, is_expected)
 
-    # What was said, carried out; once more when it is read in a journal -----------------------------------------------
+    # Requests, carried out; once more when they are read in a journal -------------------------------------------------
 
     def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
         assert self.leases is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One parameter server: a thread a connection, one shard, until every worker has said goodbye."""
+"""One parameter server: a thread a connection, one shard, until every worker has sent BYE."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlhub.wire.report import StalenessReport
 
 POLL_S = 0.2
 RETURN_S = 20.0  # workers that live find a server that came back within a fraction of it
-FAREWELL_S = 3.0  # who comes back to a server that leaves is told so
+FAREWELL_S = 3.0  # a worker that comes back to a server that leaves is refused with the reason
 
 
 class Server:
@@ -37,7 +37,7 @@ class Server:
         is_encrypted: bool = False, shard: Shard | None = None, tcp_only: bool = False,
         keeper: SnapshotWriter | None = None, life: int = 0, on_return: Callable[[Server], object] | None = None,
     ) -> None:  # fmt: skip
-        """tcp_only: no unix socket beside, for workers on this machine.
+        """tcp_only: no additional unix socket for workers on this machine.
 
         keeper: lets it go on after a death. life: how often it died; above 0 it is what its keeper kept.
         on_return: called once all its workers have come back. Raises OSError, ValueError when nothing whole is kept.
@@ -116,7 +116,7 @@ class Server:
             connection.close()
 
     def _say_farewell(self) -> None:
-        """Whoever hopes that this server comes back learns that it does not."""
+        """Reports to workers that wait for this server that it does not come back."""
         until = time.monotonic() + FAREWELL_S
         while time.monotonic() < until:
             self._accept()
@@ -205,7 +205,7 @@ class Server:
             return self._refusal
         was_lost = self._shard.assembly.gone.get(caller.index) is False
         if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._life):
-            return "it was not heard of in time, and others have taken over what it had"
+            return "it did not report in time, and others have taken over what it had"
         return None
 
     def _converse(self, conversation: ServerConnection, worker: int, purpose: Purpose) -> str | None:

@@ -88,7 +88,7 @@ class Shard:
                     chunk.restore(saved)
             self.tables = [EmbeddingTable(t, rows, saved) for t, rows in zip(plan.tables, tables, strict=True)]
             self._rates = learning_rates.from_json(plan.rates)
-            # a shard that holds nothing makes nobody wait
+            # a shard that holds nothing makes no worker wait
             self.rule = rule_for(plan.strategy if plan.size else {"name": "asp"}, n_workers=self.n_workers)
             for worker in range(self.n_workers):
                 self.rule.join(worker)

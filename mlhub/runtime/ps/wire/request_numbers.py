@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of requests, by which a server that came back knows what it has heard before.
+"""Numbers of requests, by which a server that came back knows what it has received before.
 
 The upper half names one life of a worker, at random; the lower half counts. A worker that died and was replaced is
-somebody else: nothing that it says is a repetition.
+another sender: none of its requests is a repetition.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ class RequestNumbers:
 
 
 def was_received(number: int, last: int) -> bool:
-    """Whether whoever has made the request `last` has made `number` before it, or the same."""
+    """Whether the sender of the request `last` has made `number` before it, or the same."""
     return number != 0 and number >> _COUNT_BITS == last >> _COUNT_BITS and number & _COUNT <= last & _COUNT
