@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FakeBackend: gangs in memory that run until a test says otherwise. For tests of everything above the backend."""
+"""FakeBackend: gangs in memory that run until a test ends them. For tests of everything above the backend."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class ApiError(Exception):
-    """The API server said no. Final for this request."""
+    """The API server refused the request. Final for this request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -137,7 +137,7 @@ class KubernetesApi:
     ) -> Iterator[Object]:
         """Events from a resourceVersion on, until the server ends the watch. on_open: called when it is accepted.
 
-        Raises ExpiredError, ApiError, BackendUnavailableError (also when nothing was heard for too long).
+        Raises ExpiredError, ApiError, BackendUnavailableError (also when no event or reply arrived for too long).
         """
         asked = {
             "watch": "true",

@@ -74,7 +74,7 @@ class ClaimRequests:
         return {slot: self._one(slot, found.get(claims.slot_key(*slot), []), gang, record) for slot in wanted}
 
     def release(self, gang_name: str, namespace: str) -> None:
-        """The gang holds none of its claims any more; those that nobody holds then are removed."""
+        """The gang holds none of its claims any more; those that no gang holds then are removed."""
         if not self.version():
             return
         path = self._collection(namespace)
@@ -152,5 +152,5 @@ class ClaimRequests:
 
 
 def _owners(owners: list[Object], seen: Object) -> Object:
-    """A change that holds only if nobody changed the claim since it was seen."""
+    """A change that holds only if the claim has not changed since it was seen."""
     return {"metadata": {"ownerReferences": owners, "resourceVersion": seen["metadata"]["resourceVersion"]}}

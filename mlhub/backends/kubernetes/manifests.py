@@ -63,7 +63,7 @@ def secret(spec: LaunchSpec, gang: GangNames) -> Manifest:
 
 
 def instructions(spec: LaunchSpec, gang: GangNames, options: KubernetesOptions) -> Manifest:
-    """What the pods are told, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
+    """What the pods read, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
     addresses = {
         "master": names.master_address(gang),
         "servers": list(names.server_addresses(spec, gang)),

@@ -76,7 +76,7 @@ class LocalBackend:
         self._remove(gang)  # half a launch that was interrupted
         gang.path.mkdir(mode=0o700)
         try:
-            # secrets stay in the pods' own files; the launcher's identity tells an interrupted launch from a slow one
+            # secrets stay in the pods' own files; the launcher's identity marks an interrupted launch, not a slow one
             kept = replace(spec, token="", gang_secret="")
             me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
             write_json(gang.launch, me)

@@ -89,7 +89,7 @@ class GangFolder:
         return PodFolder(self.path / f"{role}-{index}", role, index)
 
     def ask_to_stop(self, *, grace_s: float, why: str) -> None:
-        """Tells the gang's shims to end their pods. A later call can only bring the deadline nearer."""
+        """Asks the gang's shims to end their pods. A later call can only bring the deadline nearer."""
         deadline = time.time() + grace_s
         asked = read_json(self.stop)
         if asked is None:

@@ -131,7 +131,9 @@ class GangCheck:
         began = time.monotonic()
         status = _wait(backend, spec, lambda s: s.phase.is_ended, seconds=WITHDRAWN_S)
         if status is not None and status.cause is Cause.IMAGE:
-            self._report.ok(f"An image that does not exist was told as such after {time.monotonic() - began:.0f} s.")
+            self._report.ok(
+                f"An image that does not exist was reported as such after {time.monotonic() - began:.0f} s."
+            )
         else:
             self._report.failed(f"An image that does not exist ended as {status and (status.phase, status.message)}.")
         backend.close()
@@ -159,7 +161,7 @@ class GangCheck:
 
 
 def two_workers(nodes: Sequence[NodeStatus]) -> LaunchSpec:
-    """On two nodes where there are two; on their CPUs, so that the check disturbs nobody's GPU."""
+    """On two nodes where there are two; on their CPUs, so that the check disturbs no job's GPU."""
     hosts = [nodes[0].name, nodes[1 % len(nodes)].name]
     resources = Resources(0, 0.25, 768 * MIB)
     return LaunchSpec(

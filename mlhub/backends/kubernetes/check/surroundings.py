@@ -50,7 +50,7 @@ def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, repor
     if any(n.gpu_type == "gpu" for n in gpus):
         report.missing("GPUs have no product label: install GPU feature discovery, or all count as one type.")
     if usable and {n.rack for n in usable} == {"default"}:
-        report.missing("No node says its rack or zone: MLHub takes them all to be in one rack.")
+        report.missing("No node has a label for its rack or zone: MLHub takes them all to be in one rack.")
 
 
 def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: CheckReport) -> None:
@@ -108,7 +108,7 @@ def look_at_network(api: KubernetesApi, report: CheckReport) -> None:
     if known:
         report.ok(f"Network policies: {', '.join(known)} is installed, which obeys them.")
     else:
-        report.missing("No network plugin that is known to obey NetworkPolicy was found: gangs may not be kept apart.")
+        report.missing("No network plugin that is known to obey NetworkPolicy was found: gangs may not be isolated.")
 
 
 def look_at_pod_security(api: KubernetesApi, namespace: str, report: CheckReport) -> None:
