@@ -17,7 +17,7 @@ Progress = Callable[[str], object]
 
 
 class Refused(Exception):  # noqa: N818 (it reads as what happened)
-    """The platform said no. field: what of the request it is about; remedy: what helps; "" where it does not say."""
+    """The platform refused the request. field: the part of it that is wrong; remedy: what helps; "" where not given."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         first = next(iter(problem.get("errors") or [{}]))

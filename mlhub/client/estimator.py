@@ -113,7 +113,7 @@ class Estimator:
 
 
 def _columns(version: Mapping[str, Any]) -> list[str] | None:
-    """What a table's version was learnt from; None of arrays."""
+    """The columns of a table's version; None of arrays."""
     columns = version["schema"].get("columns")
     return None if columns is None else [str(column["name"]) for column in columns]
 

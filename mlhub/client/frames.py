@@ -93,7 +93,9 @@ def coded(y: Any, classes: Sequence[Any] | None) -> tuple[FrameArray, list[Any] 
     known = sorted(set(words)) if classes is None else list(classes)
     unknown = sorted(set(words) - set(known))
     if unknown:
-        raise ValueError(f"The class {unknown[0]!r} is new; the model learnt {', '.join(map(str, known[:30]))}.")
+        raise ValueError(
+            f"The class {unknown[0]!r} is new; the model was trained on {', '.join(map(str, known[:30]))}."
+        )
     number = {word: i for i, word in enumerate(known)}
     return np.array([number[word] for word in words], dtype=np.int64), known
 

@@ -41,7 +41,7 @@ class AlreadyRunningError(RuntimeError):
 
 
 class StartError(RuntimeError):
-    """The platform could not be started; the message says what and shows its last words."""
+    """The platform could not be started; the message names what failed and shows its last words."""
 
 
 Commands = Callable[[int], dict[str, Sequence[str]]]
@@ -251,7 +251,7 @@ def _take_lock(home: Home) -> TextIO:
 
 
 def _wait_for_old_postgres(data: Path, *, seconds: float = 20.0) -> None:
-    """A killed supervisor's PostgreSQL is told by the kernel to shut down, which takes a moment."""
+    """A killed supervisor's PostgreSQL is signalled by the kernel to shut down, which takes a moment."""
     pid_file = data / "postmaster.pid"
     until = time.monotonic() + seconds
     while time.monotonic() < until:
