@@ -140,7 +140,7 @@ class Leases:
         self._attending -= out.keys()
         if out or self._held_by or self._attending != self.members:
             return out
-        meeting = WaitAtBarrier(
+        barrier = WaitAtBarrier(
             step=self._next // self.work.parts,
             stop=self._stop,
             checkpoint=self._checkpoint,
@@ -149,7 +149,7 @@ class Leases:
         self._met_at, self._barrier = self._next, None
         self._attending.clear()
         self._checkpoint = False
-        return dict.fromkeys(meeting.members, meeting)
+        return dict.fromkeys(barrier.members, barrier)
 
     def _grant(self, worker: int) -> LeasedWork | None:
         if not self._is_begun or (self._is_warming_up and worker != min(self.members)):
@@ -165,7 +165,7 @@ class Leases:
 
     @property
     def _is_warming_up(self) -> bool:
-        """Until the meeting that ends it, where the others take the weights."""
+        """Until the barrier that ends it, where the others take the weights."""
         return self._met_at < self.work.warmup_steps * self.work.parts
 
     def _are_done(self, worker: int, *, all_but: int) -> None:
@@ -176,7 +176,7 @@ class Leases:
             self._held_by.pop(worker, None)
 
     def _limit(self) -> int:
-        """Units that may be given out before the next meeting: to the end of the epoch, or of a begun step."""
+        """Units that may be given out before the next barrier: to the end of the epoch, or of a begun step."""
         parts, per_epoch = self.work.parts, self.work.steps_per_epoch * self.work.parts
         end = min((self._met_at // per_epoch + 1) * per_epoch, self.work.steps * parts)
         if self._is_warming_up:

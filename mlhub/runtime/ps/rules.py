@@ -136,7 +136,7 @@ class Rule:
         """A push that was used before the server died, and not answered."""
         member = self._members[worker]
         member.clock += 1
-        return self._answer_or_hold(worker) + self._release()
+        return self._reply_or_defer(worker) + self._release()
 
     def push(self, push: Push) -> list[Instruction]:
         """Raises ValueError for a worker that is no member, or that has not been answered yet."""
@@ -155,7 +155,7 @@ class Rule:
         member.waits_for_group = self.blocks
         out = self._conclude_full_group() or self._conclude_leftover_group()
         if not self.blocks:
-            out += self._answer_or_hold(push.worker)
+            out += self._reply_or_defer(push.worker)
         return out + self._release()
 
     def rest(self, worker: int) -> list[Instruction]:
@@ -204,7 +204,7 @@ class Rule:
     def _may_start(self, member: _Member) -> bool:
         return self.lead is None or member.clock - self._slowest() <= self.lead
 
-    def _answer_or_hold(self, worker: int) -> list[Instruction]:
+    def _reply_or_defer(self, worker: int) -> list[Instruction]:
         member = self._members[worker]
         if not self._may_start(member):
             member.waits_for_others = True

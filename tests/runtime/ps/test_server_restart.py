@@ -31,7 +31,7 @@ from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, Wai
 from mlhub.runtime.ps.server.chunks import cut
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
-from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
+from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_snapshot
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
@@ -181,18 +181,19 @@ N = 2 * CHUNK_ELEMENTS + 7
 def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> None:
     """One server with its guard, in a process of its own; keeps what it has several times a second."""
 
-    def live(life: Incarnation) -> int:
-        keeper = SnapshotWriter(Path(folder), every_s=0.05)
+    def live(incarnation: Incarnation) -> int:
+        snapshot_writer = SnapshotWriter(Path(folder), every_s=0.05)
         address = ("127.0.0.1", port)
-        told = Path(folder, f"lost-{life.number}")
+        told = Path(folder, f"lost-{incarnation.number}")
         server = Server(
-            address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET, keeper=keeper,
-            life=life.number, on_return=lambda server: told.write_text(str(server.n_lost)),
+            address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET,
+            snapshot_writer=snapshot_writer,
+            incarnation=incarnation.number, on_return=lambda server: told.write_text(str(server.n_lost)),
         )  # fmt: skip
         server.serve(start_timeout_s=30)
         return 0
 
-    os._exit(ForkSupervisor(live, lambda: has_kept(Path(folder))).run())
+    os._exit(ForkSupervisor(live, lambda: has_snapshot(Path(folder))).run())
 
 
 @pytest.mark.dist
@@ -235,7 +236,7 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
         found: list[str] = []
         with suppress(FileNotFoundError):  # it is over
             found = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
-        if found and has_kept(tmp_path) and int(found[0]) not in killed:
+        if found and has_snapshot(tmp_path) and int(found[0]) not in killed:
             killed.add(int(found[0]))
             os.kill(int(found[0]), signal.SIGKILL)
     for thread in threads:

@@ -70,7 +70,7 @@ class TableServer:
             while not self._is_over():
                 callers, _, _ = select.select(self._listeners, (), (), POLL_S)
                 for listener in callers:
-                    threading.Thread(target=self._meet, args=(accept(listener),), daemon=True).start()
+                    threading.Thread(target=self._admit, args=(accept(listener),), daemon=True).start()
         finally:
             self._waiting.fail("The server is leaving.")
             for listener in self._listeners:
@@ -84,7 +84,7 @@ class TableServer:
                 raise PeerLostError("All workers are gone.")
             return len(self._came) == self.n_workers or self._is_asked_to_stop
 
-    def _meet(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:

@@ -216,7 +216,7 @@ class Client:
         def one(shard: int, connections: ServerConnections) -> None:
             self._links[shard].is_resting = True
             frames.send(connections.training, Header(Operation.IDLE, 0, sender=self._index))
-            frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a meeting
+            frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a barrier
 
         self._each(one)
 

@@ -74,7 +74,7 @@ class Chunk:
         restore(self._optimizer, self.owned, saved)
 
     def has_used(self, worker: int, number: int) -> bool:
-        """Whether that push was applied before the server died: then it comes again. In one life none does."""
+        """Whether that push was applied before the server died and is repeated. Within one incarnation none is."""
         return was_received(number, self._used_before.get(worker, 0))
 
     def keep(self) -> StoredPush:

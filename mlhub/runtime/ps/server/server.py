@@ -35,20 +35,22 @@ class Server:
     def __init__(
         self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes,
         is_encrypted: bool = False, shard: Shard | None = None, tcp_only: bool = False,
-        keeper: SnapshotWriter | None = None, life: int = 0, on_return: Callable[[Server], object] | None = None,
+        snapshot_writer: SnapshotWriter | None = None, incarnation: int = 0,
+        on_return: Callable[[Server], object] | None = None,
     ) -> None:  # fmt: skip
         """tcp_only: no additional unix socket for workers on this machine.
 
-        keeper: lets it go on after a death. life: how often it died; above 0 it is what its keeper kept.
+        snapshot_writer: lets it go on after a death. incarnation: how often it died; above 0 it starts from what its
+        snapshot writer stored.
         on_return: called once all its workers have come back. Raises OSError, ValueError when nothing whole is kept.
         """
         self.index, self.n_servers, self.n_workers = index, n_servers, n_workers
         self._attempt, self._secret = attempt, secret
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._shard = shard or Shard(n_workers)
-        self._shard.keeper = keeper
-        self._life, self._on_return = life, on_return
-        self._awaited: set[int] = set()  # workers of an earlier life that have not come back yet
+        self._shard.observer = snapshot_writer
+        self._incarnation, self._on_return = incarnation, on_return
+        self._awaited: set[int] = set()  # workers of an earlier incarnation that have not come back yet
         self._refusal: str | None = None
         self._listener = listen(address)
         near = listen_near(self.port) if is_near(address[0]) and not tcp_only else None
@@ -59,8 +61,8 @@ class Server:
         self._present: set[int] = set()
         self._has_goodbye = False
         self._changed = threading.Condition()
-        if life and keeper is not None:
-            keeper.restore(self._shard)
+        if incarnation and snapshot_writer is not None:
+            snapshot_writer.restore(self._shard)
             gone = self._shard.assembly.gone
             self._awaited = set(range(n_workers)) - gone.keys()
             self._came, self._has_goodbye = set(range(n_workers)), any(gone.values())
@@ -97,7 +99,7 @@ class Server:
                     )
                 self._accept()
         except (PeerLostError, GangTimeoutError) as error:
-            if self._shard.keeper is not None:
+            if self._shard.observer is not None:
                 self._refusal = str(error)
                 self._hang_up()
                 self._say_farewell()
@@ -151,15 +153,19 @@ class Server:
     def _accept(self) -> None:
         callers, _, _ = select.select(self._listeners, (), (), POLL_S)
         for listener in callers:
-            threading.Thread(target=self._meet, args=(accept(listener),), daemon=True).start()
+            threading.Thread(target=self._admit, args=(accept(listener),), daemon=True).start()
 
-    def _meet(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:
                 connection = TlsSocket(connection, self._tls, is_server=True)
             caller = admit(
-                connection, secret=self._secret, attempt=self._attempt, incarnation=self._life, why_not=self._why_not
+                connection,
+                secret=self._secret,
+                attempt=self._attempt,
+                incarnation=self._incarnation,
+                why_not=self._why_not,
             )
             worker, purpose = caller.index, caller.purpose
         except (StrangerError, NoWayBackError, OSError) as error:
@@ -204,7 +210,7 @@ class Server:
         if self._refusal is not None:
             return self._refusal
         was_lost = self._shard.assembly.gone.get(caller.index) is False
-        if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._life):
+        if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._incarnation):
             return "it did not report in time, and others have taken over what it had"
         return None
 

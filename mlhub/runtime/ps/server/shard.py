@@ -57,7 +57,7 @@ class Shard:
         self.push_bytes = 0  # of one push, as it comes over the wire
         self.bytes_pushed = 0  # by all, so far
         self.tables: list[EmbeddingTable] = []
-        self.keeper: ShardObserver | None = None  # when this shard may die and come back
+        self.observer: ShardObserver | None = None  # when this shard may die and come back
         self.n_lost = 0  # versions that were made, and lost when the server died
         self._changed = self.waiting.changed
         self._is_started = False
@@ -106,7 +106,7 @@ class Shard:
         """
         assert self.rule is not None
         is_read = self.rule.group_size == 1 and self.plan.strategy.get("staleness_scaling", "none") == "none"
-        return self.keeper is not None and not is_read
+        return self.observer is not None and not is_read
 
     def wait_started(self) -> None:
         with self._changed:
@@ -348,13 +348,13 @@ class Shard:
 
     def keep(self) -> None:
         """Once it is started."""
-        if self.keeper is not None:
-            self.keeper.begin(self)
+        if self.observer is not None:
+            self.observer.begin(self)
 
     def close(self) -> None:
         """All workers have left, or something failed."""
-        if self.keeper is not None:
-            self.keeper.end()
+        if self.observer is not None:
+            self.observer.end()
 
     @property
     def failure(self) -> str | None:

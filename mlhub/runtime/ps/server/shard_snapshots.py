@@ -40,12 +40,12 @@ class SnapshotWriter:
         self._is_ending = threading.Event()
         self._thread: threading.Thread | None = None
         self.taken_up_at = 0.0  # when the copy that this server went on from was begun: seconds since the epoch
-        self.n_kept, self.processor_s = 0, 0.0  # copies so far, and what they took
+        self.n_snapshots, self.processor_s = 0, 0.0  # copies so far, and what they took
 
     def begin(self, shard: Shard) -> None:
         """The shard is started, or restored."""
         shard.assembly.keep(self._journal)
-        self._thread = threading.Thread(target=self._run, args=(shard,), name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(shard,), name="snapshot writer", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -75,9 +75,9 @@ class SnapshotWriter:
             began_s = time.thread_time()
             try:
                 self.keep(shard)
-                self.n_kept += 1
+                self.n_snapshots += 1
             except OSError as error:
-                print(f"keeper: the shard could not be kept: {error}", flush=True)
+                print(f"snapshot writer: the shard could not be stored: {error}", flush=True)
             took_s = time.thread_time() - began_s
             self.processor_s += took_s
             pause_s = max(self._every_s, took_s / SHARE)
@@ -98,7 +98,7 @@ class SnapshotWriter:
         new.rename(self._path)
 
 
-def has_kept(folder: Path) -> bool:
+def has_snapshot(folder: Path) -> bool:
     """Whether a server can go on from what is there."""
     return (folder / "shard").exists() and (folder / "journal").exists()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of requests, by which a server that came back knows what it has received before.
 
-The upper half names one life of a worker, at random; the lower half counts. A worker that died and was replaced is
-another sender: none of its requests is a repetition.
+The upper half identifies one incarnation of a worker, at random; the lower half counts. A worker that replaces a dead
+one is another sender: none of its requests is a repetition.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class RequestNumbers:
     """Of one worker's requests; may be taken by several threads."""
 
     def __init__(self) -> None:
-        self._life = secrets.randbits(31) << _COUNT_BITS
+        self._sender = secrets.randbits(31) << _COUNT_BITS
         self._count = itertools.count(1)
 
     def next(self) -> int:
-        return self._life | (next(self._count) & _COUNT)
+        return self._sender | (next(self._count) & _COUNT)
 
 
 def was_received(number: int, last: int) -> bool:
