@@ -129,7 +129,7 @@ def journal_s() -> float:
         assembly.leases = Leases(BatchLease(steps=10**9, steps_per_epoch=10**9), 1)
         if journal is not None:
             assembly.keep(journal)
-        assembly.attend(0)
+        assembly.wait_at_barrier(0)
         began = resource.getrusage(resource.RUSAGE_SELF)
         for number in range(1, N_ASKS + 1):
             assembly.ask(0, number, stop=False, checkpoint=False, n_under_way=0)

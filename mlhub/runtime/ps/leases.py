@@ -18,7 +18,7 @@ from typing import Any
 @dataclass(frozen=True)
 class BatchLease:
     """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already. warmup_steps:
-    of the first ones, which one worker does alone, while the others attend."""
+    of the first ones, which one worker does alone, while the others wait at the barrier."""
 
     steps: int
     steps_per_epoch: int
@@ -42,7 +42,7 @@ class LeasedWork:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Nothing to do for now: flush, rest, attend."""
+    """Nothing to do for now: flush, report idle, wait at the barrier."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Leases:
         self._next = self.work.start * self.work.parts
         self._returned: deque[int] = deque()
         self._held_by: dict[int, deque[int]] = {}
-        self._attending: set[int] = set()
+        self._at_barrier: set[int] = set()
         self._is_begun = False
         self._stop = self._checkpoint = False
         self._met_at = self._next
@@ -86,17 +86,17 @@ class Leases:
         self._checkpoint |= checkpoint
         return self._grant(worker) or Backoff()
 
-    def attend(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
-        """The worker is at rest, nothing of it is under way. Returns who is answered now, and what."""
+    def wait_at_barrier(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
+        """The worker waits at the barrier; nothing of it is under way. Returns who is answered now, and what."""
         self._are_done(worker, all_but=0)
-        self._attending.add(worker)
+        self._at_barrier.add(worker)
         return self._settle()
 
     def leave(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
         """What the worker had taken is given to others."""
         self._returned.extend(self._held_by.pop(worker, ()))
         self.members.discard(worker)
-        self._attending.discard(worker)
+        self._at_barrier.discard(worker)
         if not self.members:
             return {}
         return self._settle()
@@ -112,7 +112,7 @@ class Leases:
             "next": self._next,
             "returned": list(self._returned),
             "held_by": [[worker, list(units)] for worker, units in self._held_by.items()],
-            "attending": sorted(self._attending),
+            "attending": sorted(self._at_barrier),
             "is_begun": self._is_begun,
             "stop": self._stop,
             "checkpoint": self._checkpoint,
@@ -121,7 +121,7 @@ class Leases:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.members, self._attending = set(state["members"]), set(state["attending"])
+        self.members, self._at_barrier = set(state["members"]), set(state["attending"])
         self._next, self._met_at, self._barrier = state["next"], state["met_at"], state["barrier"]
         self._returned = deque(state["returned"])
         self._held_by = {worker: deque(units) for worker, units in state["held_by"]}
@@ -129,16 +129,16 @@ class Leases:
 
     def _settle(self) -> dict[int, LeasedWork | WaitAtBarrier]:
         if not self._is_begun:
-            if len(self._attending) < self.n_expected:
+            if len(self._at_barrier) < self.n_expected:
                 return {}
             self._is_begun = True
         out: dict[int, LeasedWork | WaitAtBarrier] = {}
-        for worker in sorted(self._attending):
+        for worker in sorted(self._at_barrier):
             grant = self._grant(worker)
             if grant is not None:
                 out[worker] = grant
-        self._attending -= out.keys()
-        if out or self._held_by or self._attending != self.members:
+        self._at_barrier -= out.keys()
+        if out or self._held_by or self._at_barrier != self.members:
             return out
         barrier = WaitAtBarrier(
             step=self._next // self.work.parts,
@@ -147,7 +147,7 @@ class Leases:
             members=tuple(sorted(self.members)),
         )
         self._met_at, self._barrier = self._next, None
-        self._attending.clear()
+        self._at_barrier.clear()
         self._checkpoint = False
         return dict.fromkeys(barrier.members, barrier)
 

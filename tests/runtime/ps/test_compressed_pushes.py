@@ -46,7 +46,7 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
         for step in range(4):
             gradient[:] = gradients[worker, step]
             client.exchange()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         return weights, client._feedback.residual

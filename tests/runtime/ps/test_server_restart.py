@@ -134,7 +134,9 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
                 about = {"stop": False, "checkpoint": False, "n_under_way": 0}
                 order = server.say(partial(WorkerCoordination.ask, worker=worker, number=numbers.next(), **about))
                 if isinstance(order, Backoff):
-                    order = server.say(partial(WorkerCoordination.attend, worker=worker, number=numbers.next()))
+                    order = server.say(
+                        partial(WorkerCoordination.wait_at_barrier, worker=worker, number=numbers.next())
+                    )
                 if isinstance(order, LeasedWork):
                     done.append(order)
                     continue
@@ -157,7 +159,7 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
 def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.ps.server.write_ahead_log.MAX_LINES", 3)
     server = Reborn(BatchLease(steps=12, steps_per_epoch=6), 1, tmp_path, seed=0)
-    server.now.attend(0, 1)
+    server.now.wait_at_barrier(0, 1)
     for number in range(2, 7):
         server.now.ask(0, number, stop=False, checkpoint=False, n_under_way=0)
     assert len((tmp_path / "journal").read_bytes().splitlines()) <= 4
@@ -220,7 +222,7 @@ def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dic
         client.pull()
         for _ in range(n_pushes):
             client.exchange()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         ends[worker] = weights

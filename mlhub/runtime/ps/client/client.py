@@ -210,19 +210,19 @@ class Client:
 
         return self._surely(0, one)
 
-    def rest(self) -> None:
+    def idle(self) -> None:
         """No worker needs to wait for this one until it pushes again."""
 
         def one(shard: int, connections: ServerConnections) -> None:
-            self._links[shard].is_resting = True
+            self._links[shard].is_idle = True
             frames.send(connections.training, Header(Operation.IDLE, 0, sender=self._index))
             frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a barrier
 
         self._each(one)
 
-    def attend(self) -> LeasedWork | WaitAtBarrier:
+    def wait_at_barrier(self) -> LeasedWork | WaitAtBarrier:
         """Rests, and waits for work or for everybody."""
-        self.rest()
+        self.idle()
         number = self._numbers.next()
 
         def one(_: int, connections: ServerConnections) -> LeasedWork | WaitAtBarrier:
@@ -236,7 +236,7 @@ class Client:
 
         order = self._surely(0, one)
         for link in self._links:
-            link.is_resting = False
+            link.is_idle = False
         return order
 
     def total(self, values: Sequence[float]) -> list[float]:

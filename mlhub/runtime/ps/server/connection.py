@@ -63,12 +63,12 @@ class ServerConnection:
                     reply = shard.pull(worker)
                     self._send(reply, None, head=self._head(reply))
                 case Operation.RETURN:
-                    is_resting = bool(header.flags & frames.IS_IDLE)
-                    shard.come_back(worker, clock=header.number, is_resting=is_resting, version=header.step)
+                    is_idle = bool(header.flags & frames.IS_IDLE)
+                    shard.come_back(worker, clock=header.number, is_idle=is_idle, version=header.step)
                     self._on_return()
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.IDLE:
-                    shard.rest(worker)
+                    shard.idle(worker)
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.LEASE:
                     stop = bool(header.flags & frames.STOP or shard.stop_flag)
@@ -78,7 +78,7 @@ class ServerConnection:
                         shard.assembly.ask(worker, header.number, stop=stop, checkpoint=checkpoint, n_under_way=n)
                     )
                 case Operation.WAIT_AT_BARRIER:
-                    self._order(shard.assembly.attend(worker, header.number))
+                    self._order(shard.assembly.wait_at_barrier(worker, header.number))
                 case Operation.ROWS_PULL | Operation.ROWS_PUSH:
                     serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
                 case Operation.RESIDUAL:

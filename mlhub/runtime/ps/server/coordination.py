@@ -30,7 +30,7 @@ class WorkerCoordination:
         self.gone: dict[int, bool] = {}
         self._waiting = waiting
         self._last_requests: dict[int, int] = {}  # by worker: the number of its last request
-        self._orders: dict[int, Order] = {}  # by worker: the reply to its last ask or attend, once there is one
+        self._orders: dict[int, Order] = {}  # by worker: the reply to its last request for work, once there is one
         self._participants = set(range(n_workers))
         self._totals = PendingSum()
         self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
@@ -65,7 +65,7 @@ class WorkerCoordination:
             assert not isinstance(order, WaitAtBarrier)
             return order
 
-    def attend(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
+    def wait_at_barrier(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
                 self._record("attend", worker, number)
@@ -99,11 +99,11 @@ class WorkerCoordination:
         self._last_requests[worker] = number
         self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
 
-    def _attend(self, worker: int, number: int) -> None:
+    def _wait_at_barrier(self, worker: int, number: int) -> None:
         assert self.leases is not None
         self._last_requests[worker] = number
         self._orders.pop(worker, None)
-        self._publish(self.leases.attend(worker))
+        self._publish(self.leases.wait_at_barrier(worker))
 
     def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
         self._last_requests[worker], self._brought[worker] = number, self._totals.generation
@@ -121,7 +121,7 @@ class WorkerCoordination:
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
-        "ask": _ask, "attend": _attend, "total": _total, "come": _come, "leave": _leave,
+        "ask": _ask, "attend": _wait_at_barrier, "total": _total, "come": _come, "leave": _leave,
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:

@@ -235,7 +235,7 @@ class Shard:
         with self._changed:
             return self.rule.clock(worker) if self.rule is not None and worker in self.rule.members else 0
 
-    def come_back(self, worker: int, *, clock: int, is_resting: bool, version: int) -> None:
+    def come_back(self, worker: int, *, clock: int, is_idle: bool, version: int) -> None:
         """A worker that knew an earlier incarnation reports its clock, and the newest version it received."""
         with self._changed:
             assert self.rule is not None
@@ -243,13 +243,13 @@ class Shard:
                 self.n_lost += 1
                 for chunk in self.chunks:
                     chunk.mark(lost)
-            instructions = self.rule.come_back(worker, clock=clock, is_resting=is_resting, version=version)
+            instructions = self.rule.come_back(worker, clock=clock, is_idle=is_idle, version=version)
             self._carry_out(instructions)
 
-    def rest(self, worker: int) -> None:
+    def idle(self, worker: int) -> None:
         with self._changed:
             assert self.rule is not None
-            self._carry_out(self.rule.rest(worker))
+            self._carry_out(self.rule.idle(worker))
 
     def leave(self, worker: int, reason: str | None) -> None:
         """reason: None for a goodbye. Under BSP the death of one worker ends the gang."""
