@@ -108,7 +108,7 @@ class ServerConnections(NamedTuple):
 
 
 class Link:
-    """connections: the current ones. version, clock: as the server reported last. is_idle: the worker has nothing to push.
+    """connections: the current ones. version, clock: as the server reported last. is_idle: nothing to push for now.
 
     A caller reads `connections` once and keeps to them, since a restart of the server replaces them.
     """
