@@ -42,7 +42,7 @@ def detect(code: Path) -> DetectedFormat | None:
 
 
 def kind_of(path: Path) -> str | None:
-    """As kind_of_head, and prototxt, caffemodel."""
+    """Returns what kind_of_head() does, and also prototxt and caffemodel."""
     size = path.stat().st_size
     with path.open("rb") as file:
         kind = kind_of_head(file.read(HEAD_BYTES), size_bytes=size)

@@ -106,7 +106,7 @@ class Leases:
         self._stop = True
 
     def state(self) -> dict[str, Any]:
-        """As JSON takes it; restore() goes on from there."""
+        """Returns the state as JSON takes it; restore() goes on from there."""
         return {
             "members": sorted(self.members),
             "next": self._next,

@@ -115,7 +115,7 @@ class Rule:
         return [SendReply(worker, self.version, is_complete=True)]
 
     def state(self) -> dict[str, Any]:
-        """As JSON takes it. Pushes that wait for a group to be full are not in it."""
+        """Returns the state as JSON takes it, without pushes that wait for a group to be full."""
         members = [[worker, m.clock, m.is_idle] for worker, m in self._members.items()]
         counts = {"version": self.version, "n_pushes": self.n_pushes, "n_discarded": self.n_discarded}
         return {"members": members, **counts}

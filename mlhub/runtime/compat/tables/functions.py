@@ -57,7 +57,7 @@ def _most(rows: Tensor, ids: Tensor, given: Mapping[str, float], other: Tensor |
 
 
 def _top(rows: Tensor, ids: Tensor, given: Mapping[str, float], other: Tensor | None) -> Answer:  # noqa: ARG001
-    """By the first column."""
+    """Returns the k largest values of the first column, and their ids."""
     found = torch.topk(rows[:, 0].double(), min(int(given["k"]), rows.shape[0]))
     return found.values, ids[found.indices]
 

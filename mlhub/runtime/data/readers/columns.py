@@ -56,7 +56,7 @@ class UnscaledColumn:
         self._name, self._kind = name, kind
 
     def add(self, values: Values) -> None:
-        """Nothing is recorded."""
+        """Ignores the values: scale and words come from the training dataset."""
 
     def described(self) -> dict[str, Any]:
         if pa.types.is_null(self._kind):

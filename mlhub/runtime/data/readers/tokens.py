@@ -29,7 +29,7 @@ Tokens = NDArray[np.int32]
 
 class Text(Protocol):
     def blocks(self) -> Iterator[str]:
-        """As blocks() of the whole."""
+        """Yields the text in the pieces that blocks() makes of all of it."""
 
     def head(self, n_characters: int) -> str: ...
 

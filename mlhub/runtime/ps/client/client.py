@@ -108,7 +108,7 @@ class Client:
         self._map(one, range(len(self._links)))
 
     def rows(self, table: int, *, n_rows: int) -> RowClient:
-        """For one of the plans' tables."""
+        """Returns the client of the rows of one of the plans' tables."""
 
         def on_shards(shards: Collection[int], act: Callable[[int, socket.socket], None]) -> None:
             self._each(lambda shard, connections: act(shard, connections.training), shards)
@@ -132,7 +132,7 @@ class Client:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Of the weights that were received last, by shard."""
+        """The versions of the weights that were received last, by shard."""
         return tuple(link.version for link in self._links)
 
     def exchange(
@@ -317,7 +317,7 @@ class Client:
     def _pushes(
         self, pushed: torch.Tensor | None, versions: Sequence[int] | None, *, weight: float, flags: int, value: float
     ) -> list[OutgoingPush]:
-        """By shard."""
+        """Returns the push for each shard."""
         vector, number = self._gradient if pushed is None else pushed, self._numbers.next()
         based_on = self.versions if versions is None else versions
         return [
@@ -345,7 +345,7 @@ class Client:
         return share
 
     def _send_push(self, connections: ServerConnections, push: OutgoingPush) -> Future[None] | None:
-        """In another thread when it is large, so that both connections read while they write."""
+        """Sends the push, in another thread when it is large, so that both ends read while they write."""
         if push.header.length <= INLINE_BYTES or push.header.flags & frames.WITHOUT_REPLY:
             push.send(connections.training)
             return None

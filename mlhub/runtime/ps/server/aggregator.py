@@ -79,7 +79,7 @@ class AggregatorShard(Shard):
             self._changed.notify_all()
 
     def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
-        """Not before the roots have answered: what they report goes along."""
+        """Returns the reply once the roots have answered: what they report is part of it."""
 
         def is_there() -> bool:
             reply = self._replies.get(worker)

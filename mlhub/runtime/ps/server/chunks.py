@@ -196,7 +196,7 @@ def cut(plan: ShardPlan, weights: Tensor) -> list[Chunk]:
 
 
 def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
-    """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
+    """Returns the rule of a validated strategy that runs on parameter servers. Raises KeyError for another."""
     scaling = strategy.get("staleness_scaling", "none")
     scale = gupta(n_workers=n_workers, group=strategy.get("group", 1)) if scaling == "gupta" else SCALES[scaling]
     match strategy["name"]:

@@ -31,7 +31,7 @@ N_AHEAD = 8  # chunks that may wait for other workers' while more are received
 
 
 class ServerConnection:
-    """With one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
+    """Serves one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
 
     Its methods return at a goodbye, and raise PeerLostError, FrameError, and whatever nonsense in a frame leads to.
     """

@@ -48,7 +48,7 @@ class WorkerCoordination:
             journal.begin(self._state())
 
     def restore(self, journal: WriteAheadLog) -> None:
-        """As it was when the journal's last line was written. Raises OSError."""
+        """Restores the state of the journal's last line. Raises OSError."""
         lines = journal.read()
         with self._waiting.changed:
             self._restore(next(lines))

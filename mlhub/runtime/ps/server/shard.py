@@ -217,12 +217,12 @@ class Shard:
             return is_ready()
 
     def rate_factor(self) -> float:
-        """Of the learning rate, for rows that are pushed now."""
+        """Returns the factor of the learning rate for rows that are pushed now."""
         assert self.rule is not None
         return self._rates.factor(self.plan.start + self.rule.version)
 
     def pull(self, worker: int) -> SendReply:
-        """For a worker that comes, or comes again."""
+        """Answers a worker that joins, or joins again, with the newest weights."""
         with self._changed:
             assert self.rule is not None
             if worker not in self.rule.members:
@@ -347,7 +347,7 @@ class Shard:
         self.staleness = list(state["staleness"])
 
     def keep(self) -> None:
-        """Once it is started."""
+        """Starts the observer; call it once the shard is started."""
         if self.observer is not None:
             self.observer.begin(self)
 

@@ -30,7 +30,7 @@ SHARE = 0.005  # of a processor that keeping may take: a shard that takes longer
 
 
 class SnapshotWriter:
-    """Of one server; folder: its own, kept over its lives."""
+    """Stores one server's shard. folder: the server's own, which all its incarnations share."""
 
     def __init__(self, folder: Path, *, every_s: float) -> None:
         """every_s: seconds from the end of one copy to the beginning of the next, at least."""
@@ -83,7 +83,7 @@ class SnapshotWriter:
             pause_s = max(self._every_s, took_s / SHARE)
 
     def keep(self, shard: Shard) -> None:
-        """Now. What was kept before stays until the new copy is on the disk."""
+        """Stores a copy now. The copy before stays until the new one is on the disk."""
         new, at = self._path.with_suffix(".new"), time.time()
         with new.open("wb") as file:
             _write(file, {"at": at, **shard.state()}, {})

@@ -15,7 +15,7 @@ _COUNT = (1 << _COUNT_BITS) - 1
 
 
 class RequestNumbers:
-    """Of one worker's requests; may be taken by several threads."""
+    """Numbers one worker's requests; several threads may call next()."""
 
     def __init__(self) -> None:
         self._sender = secrets.randbits(31) << _COUNT_BITS
