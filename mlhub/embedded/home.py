@@ -78,7 +78,7 @@ class Home:
         temporary.rename(self.path / "platform.json")
 
     def platform(self) -> Platform | None:
-        """As last written; its processes may be gone."""
+        """Returns the platform as last written; its processes may have ended."""
         path = self.path / "platform.json"
         return Platform(**json.loads(path.read_text())) if path.exists() else None
 

@@ -27,7 +27,7 @@ N_TRIES = 5  # of a change that somebody else's comes before
 
 
 class ClaimRequests:
-    """Nothing is asked where the API server does not serve claims."""
+    """Makes and removes ResourceClaims; sends no request where the API server does not serve them."""
 
     def __init__(self, api: KubernetesApi, options: KubernetesOptions) -> None:
         self._api, self._options = api, options

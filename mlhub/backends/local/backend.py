@@ -142,7 +142,7 @@ class LocalBackend:
                 yield line.rstrip("\n")
 
     def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
-        """Nothing: they lie on the platform's own disk, where it collects them itself."""
+        """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
