@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
-    """The input as a file of this pod. What lies under its hash was checked before it was given that name.
+    """The input as a file of this pod. The file under its hash was checked before it was given that name.
 
     Raises InputUnavailableError, FencedError.
     """

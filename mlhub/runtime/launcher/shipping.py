@@ -69,7 +69,7 @@ class Tail:
 
 
 class Shipper(threading.Thread):
-    """Sends what there is, several times a second, for as long as the pod lives. on_final: called once, with why."""
+    """Sends what there is, several times a second, while the pod lives. on_final: called once, with a reason."""
 
     def __init__(
         self, api: IngestApi, *, role: str, index: int, reports: Path, log: Path, on_final: Callable[[str], None]

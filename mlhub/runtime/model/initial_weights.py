@@ -29,7 +29,7 @@ def given(module: ModuleType, code: Path) -> Path | None:
         return None
     path = code / str(name)
     if not isinstance(name, str) or ".." in PurePosixPath(name).parts or not path.is_file() or path.is_symlink():
-        raise _refused(f"{NAME} is {name!r}, which is no file of the package.", "Name a file as it lies in the zip.")
+        raise _refused(f"{NAME} is {name!r}, which is no file of the package.", "Name a file as it is in the zip.")
     weights(path)
     return path
 

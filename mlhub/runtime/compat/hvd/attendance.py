@@ -26,7 +26,7 @@ from mlhub.runtime.compat.hvd.timeline import Timeline
 LOOK_S = 0.1
 WARN_S = 60.0
 READ_S = 60.0
-KEPT = 1000  # operations that may be under way when somebody joins
+KEPT = 1000  # operations that may be under way when a worker joins
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Attendance:
     # Waiting -----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Has somebody joined, and does this worker wait for somebody? Raises RuntimeError when the store is gone."""
+        """Looks for workers that joined, and for a wait of this worker. Raises RuntimeError when the store is gone."""
         if not self._is_publishing and self._store.check([f"{self._name}/joined/{self._round}"]):
             self._publish_all()
         now = time.monotonic()

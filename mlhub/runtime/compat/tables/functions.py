@@ -20,7 +20,7 @@ Part = Callable[[Tensor, Tensor, Mapping[str, float], Tensor | None], Answer]
 
 @dataclass(frozen=True)
 class TableFunction:
-    """options: names with defaults; None: must be given. takes_other: another table, which lies alike."""
+    """options: names with defaults; None: must be given. takes_other: another table, divided alike."""
 
     part: Part
     merge: Callable[[Sequence[Answer], Mapping[str, float]], Any]

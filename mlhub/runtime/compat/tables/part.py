@@ -119,7 +119,7 @@ class TablePart:
         self._conclude()
 
     def call(self, name: str, given: Mapping[str, float], other: Tensor | None) -> Answer:
-        """A function of functions.py. Raises ValueError when the other table lies otherwise."""
+        """A function of functions.py. Raises ValueError when the other table is divided otherwise."""
         if other is not None and other.shape != self.rows.shape:
             raise ValueError(f"{name} takes two tables of one shape; here they are {self.rows.shape}, {other.shape}.")
         return function(name).part(self.rows, self.ids, given, other)

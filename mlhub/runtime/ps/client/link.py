@@ -103,7 +103,7 @@ class ServerConnections(NamedTuple):
         try:
             poll.register(self.training, HANG_UP)
             return bool(poll.poll(0))
-        except (OSError, ValueError):  # closed here, by somebody who noticed
+        except (OSError, ValueError):  # closed here, by another thread that noticed
             return False
 
 

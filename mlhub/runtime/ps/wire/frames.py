@@ -30,7 +30,7 @@ MAX_JSON_BYTES = 64 * 2**20
 STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
 CONTROL_FLAGS = STOP | CHECKPOINT
 WITHOUT_REPLY = 4  # flag of PUSH: no weights are wanted back
-SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (shared_memory.py)
+SHARED = 8  # flag of PUSH: nothing follows; it is, and weights are wanted, in the worker's memory (shared_memory.py)
 IS_IDLE = 16  # flag of RETURN: no other worker needs to wait for this one
 
 

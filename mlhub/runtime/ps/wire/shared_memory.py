@@ -60,7 +60,7 @@ class SharedBuffer:
         frames.receive_header(connection, Operation.OK)
 
     def close(self) -> None:
-        """The vectors live on for as long as somebody holds them."""
+        """The vectors live on for as long as a reference to them exists."""
         os.close(self._file)
 
 
