@@ -37,7 +37,7 @@ class KubeNotFoundError(ApiError):
 
 
 class KubeConflictError(ApiError):
-    """The object exists already, or was changed by somebody else in between."""
+    """The object exists already, or was changed by another client in between."""
 
 
 class ForbiddenError(ApiError):
@@ -243,7 +243,7 @@ class KubernetesApi:
 
 
 def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClient:
-    """By kubeconfig, or as the pod that this runs in. token: somebody else's, instead of the one found there.
+    """By kubeconfig, or as the pod that this runs in. token: of another account, instead of the one found there.
 
     Raises BackendUnavailableError saying what to set.
     """

@@ -23,7 +23,7 @@ Slot = tuple[str, int]  # node, index
 
 ASKED_AGAIN_S = 300.0  # whether the API server serves claims
 DEVICES_EVERY_S = 15.0
-N_TRIES = 5  # of a change that somebody else's comes before
+N_TRIES = 5  # of a change that another client's precedes
 
 
 class ClaimRequests:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies on disk for a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
+"""The files on disk of a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
 
 Files appear whole (written aside, then renamed). A process is known by its id and its start time, since ids are reused.
 """
