@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies on disk for a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
+"""The files on disk of a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
 
 Files appear whole (written aside, then renamed). A process is known by its id and its start time, since ids are reused.
 """
@@ -100,7 +100,7 @@ class GangFolder:
         return PodFolder(self.path / f"{role}-{index}", role, index)
 
     def ask_to_stop(self, *, grace_s: float, why: str) -> None:
-        """Tells the gang's shims to end their pods. A later call can only bring the deadline nearer."""
+        """Asks the gang's shims to end their pods. A later call can only bring the deadline nearer."""
         deadline = time.time() + grace_s
         asked = read_json(self.stop)
         if asked is None:

@@ -61,7 +61,9 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Pat
     try:
         gang.wait_for(lambda: all((gang.work(name) / "heartbeat").exists() for name in names))
         tolds = {name: Told() for name in names}
-        watches = {name: Watchdog(tolds[name], pulse=gang.work(name) / "heartbeat", still_s=3.0) for name in names}
+        watches = {
+            name: Watchdog(tolds[name], heartbeat_file=gang.work(name) / "heartbeat", still_s=3.0) for name in names
+        }
 
         def both_are_told() -> bool:
             for watch in watches.values():
@@ -102,6 +104,6 @@ def test_a_script_lives_as_long_as_it_reports_and_is_told_of_again_while_it_does
 
 
 def test_a_trainer_that_never_came_to_its_first_step_is_told_of(tmp_path: Path) -> None:
-    told, look_after = watched(tmp_path, pulse=tmp_path / "pulse")
+    told, look_after = watched(tmp_path, heartbeat_file=tmp_path / "pulse")
     look_after(12)
     assert told.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]
