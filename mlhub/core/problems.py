@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions
-from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from mlhub.core import errors
@@ -35,7 +34,7 @@ DATABASE_RETRY_S = 5
 Described = tuple[int, dict[str, Any], dict[str, str]]  # status, body, headers
 
 
-def exception_handler(exception: Exception, context: dict[str, Any]) -> Response | None:  # noqa: ARG001
+def exception_handler(exception: Exception, context: dict[str, Any]) -> JsonResponse | None:  # noqa: ARG001
     """DRF's hook: domain errors, DRF's own, Django's and a database that is away become problem documents; anything
     else goes on to Django's handler500 (mlhub/core/api/fallbacks.py)."""
     described = describe(exception)
@@ -43,7 +42,8 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
         return None
     status, body, headers = described
     set_rollback()
-    return Response(body, status=status, headers=headers, content_type=CONTENT_TYPE)
+    # no Response of DRF's: that would be written in the format that was asked for, such as YAML
+    return JsonResponse(body, status=status, headers=headers, content_type=CONTENT_TYPE)
 
 
 def describe(exception: BaseException | None) -> Described | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -129,3 +130,18 @@ def test_without_its_database_the_api_asks_to_come_again(path):
     assert is_problem(answer, 503, "unavailable")
     assert int(answer["Retry-After"]) > 0
     assert "127.0.0.1" not in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_documentation_loads_its_own_script(client: Any) -> None:
+    page = client.get("/api/v1/docs")
+    assert b"/api/v1/docs?script=" in page.content
+    script = client.get("/api/v1/docs?script=")
+    assert (script.status_code, script.headers["Content-Type"]) == (200, "application/javascript")
+
+
+@pytest.mark.django_db
+def test_a_problem_is_json_whatever_format_was_asked_for(client: Any) -> None:
+    answer = client.get("/api/v1/schema?format=nonsense", headers={"Accept": "application/vnd.oai.openapi"})
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json()["status"] == 404

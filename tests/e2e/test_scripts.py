@@ -61,7 +61,7 @@ def test_a_script_trains_on_server_pods_of_its_own(tmp_path: Path) -> None:
         alice.wait_ready(f"/models/{model['id']}")
         job = alice.post(
             "/jobs", dataset=dataset["id"], model=model["id"], epochs=1, batch_size=8, min_workers=2, max_workers=2,
-            mode="parameter_server", hyperparameters={"n_servers": 2},
+            mode="parameter_server", resources={"n_servers": 2},
         )  # fmt: skip
         wait(
             lambda: alice.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
