@@ -45,7 +45,11 @@ def flowers(n: int, *, seed: int = 0) -> pa.Table:
 
 
 def finished(platform: RunningPlatform, person: Person, job: dict[str, Any]) -> dict[str, Any]:
-    wait(lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"), seconds=90, told=platform.said())
+    wait(
+        lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
+        seconds=90,
+        message=platform.logs(),
+    )
     found: dict[str, Any] = person.get(f"/jobs/{job['id']}")
     assert found["state"] == "succeeded", found["failure"]
     return found
@@ -92,7 +96,7 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training
     version = trained["dataset_version"]["id"]
     ask = {"model_of": model.job, "dataset_version": version}
     three = alice.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
-    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, told=platform.said())
+    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, message=platform.logs())
     attempt = alice.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
     os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
     says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")

@@ -186,11 +186,11 @@ class Gang:
         """Fails when worker 0 ends first."""
         until = time.monotonic() + seconds
         while not is_so():
-            assert time.monotonic() < until, self.said()
-            assert self.processes["worker-0"].poll() is None, self.said()
+            assert time.monotonic() < until, self.logs()
+            assert self.processes["worker-0"].poll() is None, self.logs()
             time.sleep(0.05)
 
-    def said(self) -> str:
+    def logs(self) -> str:
         """What all pods printed, for messages of failed assertions."""
         return "\n".join(
             f"--- {name}\n{(self.work(name) / 'output.log').read_text(errors='replace')[-3000:]}"

@@ -66,7 +66,7 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
     assert run(pods, "initContainers") == [ExitCode.DONE] * 2
     cached = [p.name for p in (tmp_path / "inputs").iterdir()]
     assert cached == [spec.inputs[0].sha256]
-    assert run(pods, "containers") == [ExitCode.DONE] * 2, [said(pod) for pod, _ in pods]
+    assert run(pods, "containers") == [ExitCode.DONE] * 2, [pod_logs(pod) for pod, _ in pods]
     kinds = {line["type"] for line in ingest.streams["reports"]}
     assert {"phase", "metrics", "result"} <= kinds
     assert "weights.safetensors" in ingest.artifacts
@@ -118,7 +118,7 @@ def run(pods: list[tuple[Path, dict[str, Any]]], which: str) -> list[int]:
     return [process.wait(timeout=120) for process in started]
 
 
-def said(pod: Path) -> str:
+def pod_logs(pod: Path) -> str:
     return "\n".join(path.read_text()[-2000:] for path in [*pod.glob("*.log"), *pod.glob("scratch/*.log")])
 
 

@@ -171,7 +171,7 @@ hvd.stop_timeline()
 def test_who_has_no_more_data_joins_and_the_mean_is_over_those_who_contribute(tmp_path: Path) -> None:
     found = gang(tmp_path, UNEVEN)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(3)]
     (last, sums, means, gathered, again, weights), *others = told
     assert last == 0  # it had the most
@@ -202,28 +202,28 @@ def _alone() -> list[list[float]]:
 def test_two_sets_of_two_workers_speak_among_themselves(tmp_path: Path) -> None:
     found = gang(tmp_path, SETS)
     found.start(n_workers=4)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_sparse_gradients_train_what_dense_ones_do(dense: bool, tmp_path: Path) -> None:
     found = gang(tmp_path, SPARSE, dense=dense)
     found.start(n_workers=2)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 def test_gradients_go_back_through_collective_operations(tmp_path: Path) -> None:
     found = gang(tmp_path, BACKWARD)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 def test_a_long_wait_is_told_with_the_missing_ranks_and_a_timeline_shows_it(tmp_path: Path) -> None:
     found = gang(tmp_path, WAITING)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     said = (found.work("worker-0") / "output.log").read_text()
-    assert "all_reduce second (operation 1); missing: rank 2." in said, found.said()
+    assert "all_reduce second (operation 1); missing: rank 2." in said, found.logs()
     events = json.loads((found.work() / "code" / "timeline.json").read_text())
     rows = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     shown = {rows[e["tid"]]: e["dur"] for e in events if e["ph"] == "X"}

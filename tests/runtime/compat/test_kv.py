@@ -73,7 +73,7 @@ def test_an_mxnet_style_loop_trains_what_one_process_trains(
 ) -> None:
     found = gang(tmp_path, LOOP, n_servers=n_servers, momentum=momentum)
     found.start(SyncMode.PARAMETER_SERVER, n_workers=n_workers, n_servers=n_servers)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)]
     assert all(one == told[0] for one in told)
     for row, wanted in zip(told[0], _alone(momentum), strict=True):
@@ -97,7 +97,7 @@ def _alone(momentum: float) -> list[list[float]]:
 def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp_path: Path) -> None:
     found = gang(tmp_path, "from mlhub.runtime.compat import kv\nkv.create('dist_sync')")
     found.start(n_workers=2)
-    assert ExitCode.USER_CODE in found.wait().values(), found.said()
+    assert ExitCode.USER_CODE in found.wait().values(), found.logs()
     (failure,) = found.reports("failure")
     assert '"mode": "parameter_server"' in failure["message"]
 
@@ -106,7 +106,7 @@ def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp
 def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) -> None:
     found = gang(tmp_path, "print('nothing to do')")
     found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.logs()
 
 
 ENDLESS = """
@@ -138,7 +138,7 @@ def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str
     until = time.monotonic() + 60
     while found.processes["worker-0"].poll() is None and time.monotonic() < until:
         time.sleep(0.05)
-    assert found.processes["worker-0"].poll() == ExitCode.PEER_LOST, found.said()
+    assert found.processes["worker-0"].poll() == ExitCode.PEER_LOST, found.logs()
     found.wait()
 
 
@@ -151,7 +151,7 @@ def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, A
     found.processes["worker-1"].kill()
     ended = found.wait()
     del ended["worker-1"]
-    assert set(ended.values()) == {ExitCode.DONE}, found.said()
+    assert set(ended.values()) == {ExitCode.DONE}, found.logs()
     assert found.reports("progress")[-1]["steps_done"] == 120
 
 

@@ -144,7 +144,7 @@ def test_a_plain_network_learns_prices_from_raw_measurements(tmp_path: Path) -> 
         training=TrainingSpec(epochs=20, batch_size=10, hyperparameters={"learning_rate": 0.01}),
     )
     gang.start()
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     found = gang.result()["metrics"]
     assert found["eval/loss"] < 0.05
     assert found["eval/mean_absolute_error"] < 4000

@@ -214,7 +214,7 @@ def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_p
     pod = _launch(gang, ingest, "server-0")
     gang.wait_for_step(200)
     gang.kill_serving("server-0", guard=_child(pod.pid))
-    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.said()
+    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.logs()
     assert pod.wait(60) == ExitCode.DONE
     told = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
     assert [r["detail"]["signal"] for r in told] == ["SIGKILL"]

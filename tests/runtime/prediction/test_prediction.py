@@ -68,7 +68,7 @@ def replace_training(gang: Gang, training: TrainingSpec) -> Gang:
 
 def trained(gang: Gang) -> Gang:
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -94,7 +94,7 @@ def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **ch
 
 def answers(gang: Gang, *, n_workers: int = 1) -> Path:
     gang.start(n_workers=n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     (found,) = (gang.work() / "artifacts").glob("predictions.*")
     return found
 
@@ -136,7 +136,7 @@ def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_doe
 def test_evaluating_what_training_held_out_says_again_what_its_last_evaluation_said(blobs: Gang) -> None:
     gang = asking(blobs, PredictionSpec("evaluate", examples="held_out"), batch_size=7)
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"] == pytest.approx(blobs.result()["metrics"], rel=1e-6)
 
 
@@ -165,7 +165,7 @@ def test_a_worker_killed_with_9_and_a_preemption_lose_nothing(tmp_path: Path) ->
     again.wait_for(lambda: len(list(parts.glob("part-*"))) > 12)
     again.processes.pop("worker-2").wait()
     again.terminate()
-    assert set(again.wait().values()) == {ExitCode.PREEMPTED}, again.said()
+    assert set(again.wait().values()) == {ExitCode.PREEMPTED}, again.logs()
     kept = {path: path.stat().st_mtime_ns for path in parts.glob("part-*")}
     assert 12 < len(kept) < 40
     assert whole.equals(pq.read_table(answers(again, n_workers=2)))
@@ -178,7 +178,7 @@ def test_the_living_take_over_what_a_dead_worker_left(tmp_path: Path, blobs: Gan
     gang.start(n_workers=2)
     gang.processes["worker-1"].kill()
     gang.processes.pop("worker-1").wait()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     assert pq.read_table(gang.work() / "artifacts" / "predictions.parquet").num_rows == 500
 
 
@@ -187,10 +187,10 @@ def test_an_ensemble_answers_by_all_its_members(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=200)
     gang = Gang(tmp_path, data, training=TrainingSpec(epochs=3, batch_size=20, strategy={"name": "ensemble"}))
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     asked = asking(gang, PredictionSpec("evaluate", examples="held_out"))
     asked.start()
-    assert asked.wait() == {"worker-0": ExitCode.DONE}, asked.said()
+    assert asked.wait() == {"worker-0": ExitCode.DONE}, asked.logs()
     assert asked.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
 
 
@@ -246,7 +246,7 @@ def test_a_text_is_read_in_the_learnt_vocabulary_and_evaluated_as_in_training(tm
     trained(replace_training(gang, TrainingSpec(epochs=2, batch_size=8)))
     again = asking(gang, PredictionSpec("evaluate", examples="held_out"))
     again.start()
-    assert again.wait() == {"worker-0": ExitCode.DONE}, again.said()
+    assert again.wait() == {"worker-0": ExitCode.DONE}, again.logs()
     assert again.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
     found = pq.read_table(answers(asking(gang, PREDICT, dataset=asked, options={"tokenizer": "byte"})))
     tokens = np.stack(found["prediction"].to_pylist())

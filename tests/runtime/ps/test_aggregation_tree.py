@@ -222,9 +222,9 @@ def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=4)
     tree.wait_for_step(20)
     tree.terminate()
-    assert set(tree.wait().values()) == {ExitCode.PREEMPTED}, tree.said()
+    assert set(tree.wait().values()) == {ExitCode.PREEMPTED}, tree.logs()
     (saved,) = tree.reports("checkpoint")
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(tree.wait().values()) == {ExitCode.DONE}, tree.said()
+    assert set(tree.wait().values()) == {ExitCode.DONE}, tree.logs()
     assert next(r for r in tree.reports("phase") if r["phase"] == "resumed")["detail"]["step"] == saved["step"] > 0
     assert tree.result()["metrics"]["eval/accuracy"] > 0.9

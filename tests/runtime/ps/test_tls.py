@@ -118,7 +118,7 @@ def test_processes_train_the_same_model_over_tls(tmp_path: Path) -> None:
     for plane in DataPlane:
         gang = processes.Gang(tmp_path / plane, data, training=TrainingSpec(epochs=2, batch_size=10), data_plane=plane)
         gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
         weights.append(gang.weights())
     for key in weights[0]:
         assert np.array_equal(weights[0][key], weights[1][key]), key

@@ -189,7 +189,7 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=24, batch_size=32), hyperparameters={"width": 64})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=1000), training=training)
     gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     told = gang.reports("progress")
     n_bytes = told[-1]["parameters_bytes"]
     for report in told:
@@ -211,7 +211,7 @@ def test_servers_tell_how_stale_pushes_were(tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=20, batch_size=10), strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=500), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     for server in ("server-0", "server-1"):
         counts = gang.reports("staleness", server)[-1]["counts"]
         assert sum(counts) == gang.reports("progress")[-1]["steps_total"]

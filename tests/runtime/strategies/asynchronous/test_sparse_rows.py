@@ -165,7 +165,7 @@ def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: 
             package=tmp_path / "code.zip", training=TrainingSpec(epochs=8, batch_size=10, strategy=strategy),
         )  # fmt: skip
         gang.start(mode, n_workers=n_workers, n_servers=n_servers)
-        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
         return gang
 
     alone = run("alone", {}, SyncMode.ALL_REDUCE, n_workers=1, n_servers=0)

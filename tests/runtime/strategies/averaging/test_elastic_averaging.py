@@ -104,11 +104,11 @@ def test_another_number_of_workers_goes_on_from_the_centre(tmp_path: Path) -> No
     gang.start(n_workers=2)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None
     gang.start(n_workers=3)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved.step > 0
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

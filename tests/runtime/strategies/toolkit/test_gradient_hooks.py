@@ -80,7 +80,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=120))
     gang.training = replace(TRAINING, epochs=40, strategy={"name": "all_reduce", **given})
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
     whole = 4 * sum(value.size for value in gang.weights().values())  # what a ring of two sends
     if part is None:
@@ -97,7 +97,7 @@ def test_what_is_owed_survives_a_resume_by_another_number_of_workers(tmp_path: P
     gang.start(n_workers=2)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
     owed = load_file(tmp_path / "checkpoints" / saved["name"] / "residuals.safetensors")
     assert {name: value.shape for name, value in owed.items()} == {
@@ -106,5 +106,5 @@ def test_what_is_owed_survives_a_resume_by_another_number_of_workers(tmp_path: P
     }
     assert any(np.abs(value).max() > 0 for value in owed.values())
     gang.start(n_workers=3)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
