@@ -37,8 +37,8 @@ LINEAR = ("logistic regression", "ridge")
 HEAD = """# What a job without hyperparameters learns
 
 `make bench-defaults` writes this page. Each row names data and model only; MLHub chooses epochs, batch size, rate and
-units. All columns are scored on the same fifth of the examples, which no model was trained on: percent that are right; R²
-of a regression; bits for each byte of a text (less is better). Means over {n} draws of that fifth{peers}.
+units. All columns are scored on the same fifth of the examples, which no model was trained on: percent that are right;
+R² of a regression; bits for each byte of a text (less is better). Means over {n} draws of that fifth{peers}.
 
 *by hand*: the same network in a plain torch loop on standardised numbers, with the better of two rates and two lengths
 by its own held-out score, which flatters it a little. *as it came*: MLHub with `"standardise": false`, so numbers in

@@ -117,7 +117,7 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
     found = gang(tmp_path, FOREIGN)
     found.start(n_workers=2)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
-    assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_told": 2.0}
+    assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_given": 2.0}
 
 
 @pytest.mark.parametrize(
