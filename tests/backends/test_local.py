@@ -253,7 +253,7 @@ def test_a_missing_cluster_file_names_the_variable() -> None:
         read_cluster(Path("/nowhere/cluster.yaml"))
 
 
-def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(local: LocalBackend) -> None:
+def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_reports_it(local: LocalBackend) -> None:
     spec = gang(["run", "exit 64"], workers=2, servers=1, survives=True)
     local.launch(spec)
     status = wait(lambda: (s := of(local, spec)) and s.message and s)

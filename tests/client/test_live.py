@@ -89,7 +89,7 @@ def test_fit_predict_evaluate_save_and_load_end_to_end(model: TrainedModel, toke
     assert again.evaluate(asked)["eval/accuracy"] == pytest.approx((found == truth).mean())
 
 
-def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training_said(
+def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_reported(
     platform: RunningPlatform, alice: Person, model: TrainedModel
 ) -> None:
     trained = alice.get(f"/jobs/{model.job}")

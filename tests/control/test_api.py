@@ -72,7 +72,7 @@ def test_a_quota_shows_its_use_and_only_administrators_change_it(cast: Cast) -> 
     assert root.patch(path, {"max_gpus": -1}).status_code == 422
 
 
-def test_the_reasons_of_a_waiting_job_are_told(cast: Cast) -> None:
+def test_the_reasons_of_a_waiting_job_are_reported(cast: Cast) -> None:
     play(cast)
     waiting = job(cast.project_a, cast.bob, min_workers=3)
     told = cast.client(cast.bob).get(f"/api/v1/jobs/{waiting.id}/why").json()
@@ -149,7 +149,7 @@ def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> 
     assert cast.client(cast.bob).get("/api/v1/queue", {"limit": "x"}).status_code == 422
 
 
-def test_a_job_tells_its_place_and_its_history(cast: Cast) -> None:
+def test_a_job_shows_its_place_and_its_history(cast: Cast) -> None:
     set_policy("fifo")
     loop = running_loop()
     running = job(cast.project_a, cast.bob, name="running", min_workers=3)

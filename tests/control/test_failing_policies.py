@@ -80,7 +80,7 @@ def test_after_three_failures_in_a_row_fifo_stands_in_and_the_administrator_s_ch
     assert (after.policy, after.error) == ("fifo", "")
 
 
-def test_other_settings_are_given_a_chance_at_once_and_success_is_told(world: World) -> None:
+def test_other_settings_are_given_a_chance_at_once_and_success_is_reported(world: World) -> None:
     world.settle(policy="broken")
     world.rounds(4)
     world.settle(policy="srtf")
@@ -135,7 +135,7 @@ def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: Subproce
     assert state(waiting) == "starting"
 
 
-def test_a_process_apart_decides_as_this_one_does(apart: SubprocessDecider) -> None:
+def test_a_separate_process_decides_as_this_one_does(apart: SubprocessDecider) -> None:
     case = cases.cluster(nodes=2, gpus=2).running(cases.job("a"), n=1).waiting(cases.job("b")).snapshot
     task = DecisionRequest(case, policy_named("mlhub", {}), RoundMemory(), 30.0)
     apart.submit(task)

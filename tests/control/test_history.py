@@ -29,7 +29,7 @@ def decisions(of: Job) -> list[tuple[str, str]]:
     return [(d.decision, d.explanations[0]["reason"] if d.explanations else "") for d in found]
 
 
-def test_a_job_s_history_tells_each_decision_once(world: World) -> None:
+def test_a_job_s_history_shows_each_decision_once(world: World) -> None:
     world.settle(policy="fifo")
     first = world.job(name="first", min_workers=4)
     second = world.job(name="second", min_workers=4)
@@ -45,7 +45,7 @@ def test_a_job_s_history_tells_each_decision_once(world: World) -> None:
     assert launch.predicted_finish_at is not None
 
 
-def test_a_loop_that_was_restarted_does_not_tell_the_same_again(world: World) -> None:
+def test_a_loop_that_was_restarted_does_not_report_the_same_again(world: World) -> None:
     waiting = world.job(is_tried=False)
     world.rounds(2)
     world.loop = Loop(world.backend, now=lambda: world.now)
@@ -86,7 +86,7 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
 
 
-def test_what_is_learnt_of_ends_knows_who_was_cancelled(world: World) -> None:
+def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     """One job ends, one is cancelled, and one paused: predictions are scored by the first; the others took longer."""
     ended, cancelled, paused = (world.job(max_workers=1) for _ in range(3))
     world.rounds(3)

@@ -42,7 +42,7 @@ def told(job: Job) -> list[str]:
     return [e.facts["waited_for"] for e in Event.objects.filter(kind="attempt.stalled", subject_id=job.id)]
 
 
-def test_a_gang_that_stands_still_is_told_once_with_whom_it_waits_for(world: World) -> None:
+def test_a_stalled_gang_is_reported_once_with_whom_it_waits_for(world: World) -> None:
     job, attempt = running(world)
     for worker in range(attempt.n_workers):
         still(world, attempt, worker=worker, doing="compute" if worker == 1 else "sync", since_s=61)
@@ -83,7 +83,7 @@ def test_a_gang_that_waits_for_one_that_vanished_starts_anew(world: World) -> No
     assert attempt.cause == "timeout"
 
 
-def test_the_job_itself_says_how_long_it_may_stand_still(world: World) -> None:
+def test_the_job_itself_says_how_long_it_may_stall(world: World) -> None:
     job, attempt = running(world, limits={"stall_s": 4000})
     still(world, attempt, worker=0, doing="compute", since_s=3900)
     world.round()
@@ -108,7 +108,7 @@ def test_a_script_may_be_silent_for_longer_and_is_then_asked_to_report(world: Wo
     assert "mlhub.runtime.report" in job.failure["remedy"]
 
 
-def test_old_news_end_nobody(world: World) -> None:
+def test_old_news_end_no_gang(world: World) -> None:
     job, attempt = running(world)
     still(world, attempt, worker=0, doing="compute", since_s=60)
     world.round(after_s=5000)  # the ingest API was away meanwhile

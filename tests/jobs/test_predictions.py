@@ -86,7 +86,7 @@ def test_a_finished_job_s_model_is_asked_with_what_the_training_was_given(cast: 
     assert detail["result_file"] is None
 
 
-def test_its_pods_are_told_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job) -> None:
+def test_its_pods_get_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job) -> None:
     version = other_dataset(cast, n_examples=40, classes=[5, 6], task="none", input_mean=[9.0] * 6)
     answer = ask(cast, model_of=str(done.id), dataset_version=version)
     assert answer.status_code == 201, answer.content

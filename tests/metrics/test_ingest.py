@@ -270,7 +270,7 @@ def test_a_measurement_outside_its_bounds_is_refused_by_its_name(attempt: Attemp
         assert answer.json()["errors"][0]["field"] == "lines.0.measured.gpu_utilisation"
 
 
-def test_only_servers_tell_of_staleness_and_in_whole_numbers(attempt: Attempt) -> None:
+def test_only_servers_report_staleness_and_in_whole_numbers(attempt: Attempt) -> None:
     told = {"type": "staleness", "at": 1.7e9, "counts": [1, 2]}
     assert post(attempt, 0, told).json()["code"] == "not_the_speaker"
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=1)
@@ -280,7 +280,7 @@ def test_only_servers_tell_of_staleness_and_in_whole_numbers(attempt: Attempt) -
     assert post(attempt, 0, told | {"counts": [1] * 66}, role="server").json()["errors"][0]["field"] == "lines.0.counts"
 
 
-def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt: Attempt) -> None:
+def test_a_stalled_gang_waits_for_the_workers_that_do_not_wait_themselves(attempt: Attempt) -> None:
     still = {"type": "phase", "at": 1.7e9, "phase": "stalled", "since_start_s": 90.0}
     post(attempt, 0, still | {"detail": {"step": 12, "doing": "sync", "still_s": 61.0}})
     assert waited_for(attempt) == Waited(busy=(), silent=(1,))
@@ -292,7 +292,7 @@ def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt
     assert waited_for(attempt).busy == (1,)
 
 
-def test_a_server_that_came_back_is_told_in_the_jobs_events(attempt: Attempt) -> None:
+def test_a_server_that_came_back_is_reported_in_the_jobs_events(attempt: Attempt) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
     detail = {"signal": "SIGKILL", "returns": 1, "away_s": 0.9, "lost_s": 12.5, "updates_lost": 57}
     told = {"type": "phase", "at": 1.7e9, "phase": "server_returned", "since_start_s": 90.0, "detail": detail}

@@ -127,7 +127,7 @@ traces = st.lists(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "las", "mlhub"])
-def test_the_simulator_foretells_what_the_live_loop_does(policy: str) -> None:
+def test_the_simulator_predicts_what_the_live_loop_does(policy: str) -> None:
     cast = make_cast()
 
     @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

@@ -74,7 +74,7 @@ def test_a_part_of_other_bytes_than_those_begun_is_not_sent(cast, version):
     assert body(download(cast, version, **asked, HTTP_IF_RANGE='"other"')) == WEIGHTS
 
 
-def test_metadata_tells_how_to_use_the_weights_and_where_they_come_from(cast, version):
+def test_metadata_explains_how_to_use_the_weights_and_where_they_come_from(cast, version):
     answer = download(cast, version, what="metadata")
     told = json.loads(body(answer))
     assert answer["Content-Type"] == "application/json"

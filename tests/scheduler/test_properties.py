@@ -222,7 +222,7 @@ def test_a_gang_is_placed_whole_within_its_limits_on_one_type_of_gpu(case: Case,
 
 @quick
 @given(cases(), policies)
-def test_every_job_is_decided_in_order_and_told_why_in_a_sentence(case: Case, policy: str) -> None:
+def test_every_job_is_decided_in_order_and_explained_in_a_sentence(case: Case, policy: str) -> None:
     for before, plan in rounds(case, policy, 3):
         assert [decision.job for decision in plan.decisions] == [job.id for job in before.jobs]
         for job, decision in zip(before.jobs, plan.decisions, strict=True):

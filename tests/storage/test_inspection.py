@@ -55,7 +55,7 @@ def test_code_that_ends_its_process_is_an_error_with_words(tmp_path, code, told,
     assert "\\u0000" not in json.dumps(error)
 
 
-def test_code_that_never_ends_is_told_so(tmp_path):
+def test_code_that_never_ends_is_reported(tmp_path):
     error = verdict(tmp_path, "while True: pass", timeout_s=0.3).error
     assert (error["code"], "0 seconds" in error["message"]) == ("too_slow", True)
 

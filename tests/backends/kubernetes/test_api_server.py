@@ -165,7 +165,7 @@ def test_a_list_whose_snapshot_was_forgotten_begins_anew(
     assert len(client.list(paths.NODES)[0]) == 6
 
 
-def test_a_watch_tells_of_what_no_longer_fits_its_selector_as_deleted(api: tuple[ApiServer, KubernetesApi]) -> None:
+def test_a_watch_reports_what_no_longer_fits_its_selector_as_deleted(api: tuple[ApiServer, KubernetesApi]) -> None:
     server, client = api
     labelled = config_map()
     labelled["metadata"]["labels"] = {"ours": "yes"}

@@ -94,7 +94,7 @@ def test_a_gang_that_cannot_start_is_withdrawn_with_the_reason(
     assert ours(server) == []
 
 
-def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
+def test_a_volume_that_cannot_be_mounted_is_reported_from_the_pods_events(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
     spec = gang("volume")
@@ -109,7 +109,7 @@ def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
 @pytest.mark.parametrize(
     ("behave", "cause"), [("image", Cause.IMAGE), ("volume", Cause.VOLUME), ("taint", Cause.TAINT)]
 )
-def test_whatever_keeps_a_gang_from_starting_is_told_within_half_a_minute(
+def test_whatever_keeps_a_gang_from_starting_is_reported_within_half_a_minute(
     server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend], behave: str, cause: Cause
 ) -> None:
     """With the options as they come, on a clock that is 25 s ahead."""
@@ -287,7 +287,7 @@ def test_a_node_that_is_only_just_not_ready_is_given_time(server: ApiServer, bac
     assert reach(backend, spec, RUNNING)
 
 
-def test_memory_beyond_the_limit_is_told(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+def test_memory_beyond_the_limit_is_reported(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
     spec = gang()
     backend.launch(spec)
     metadata = pods(server)[0]["metadata"]

@@ -55,7 +55,7 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
     assert set(server.store.objects) == before
 
 
-def test_an_api_server_without_nodes_is_told_how_far_pods_got(tmp_path: Path) -> None:
+def test_without_nodes_it_is_reported_how_far_pods_got(tmp_path: Path) -> None:
     server = ApiServer(rules=RULES)
     code, told = run(server, tmp_path)
     server.stop()
@@ -84,7 +84,7 @@ def test_pods_that_are_bound_to_a_node_without_a_kubelet_are_removed_all_the_sam
     assert server.store.objects == {}
 
 
-def test_rights_that_do_not_suffice_are_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+def test_rights_that_do_not_suffice_are_reported(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     server.rules = [rule for rule in RULES if rule.resource != "secrets"]
     code, told = run(server, tmp_path)
     assert code == 1
@@ -92,7 +92,7 @@ def test_rights_that_do_not_suffice_are_told(server: ApiServer, kubelet: Kubelet
     assert not [key for key in server.store.objects if key[0] in ("pods", "services", "clusterroles")]
 
 
-def test_a_server_that_does_not_answer_is_told(server: ApiServer, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_reported(server: ApiServer, tmp_path: Path) -> None:
     server.stop()
     code, told = run(server, tmp_path)
     server.start()
@@ -101,7 +101,7 @@ def test_a_server_that_does_not_answer_is_told(server: ApiServer, tmp_path: Path
 
 
 @pytest.mark.parametrize("storage_class", ["fast"])
-def test_a_storage_class_that_is_not_there_is_told(
+def test_a_storage_class_that_is_not_there_is_reported(
     server: ApiServer, kubelet: Kubelet, tmp_path: Path, storage_class: str
 ) -> None:
     code, told = run(server, tmp_path, storage_class=storage_class)
@@ -109,7 +109,7 @@ def test_a_storage_class_that_is_not_there_is_told(
     assert "failed   There is no storage class fast; known: none." in told
 
 
-def test_what_keeps_gpus_from_being_shared_is_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+def test_what_keeps_gpus_from_being_shared_is_reported(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     server.claim_versions = ("v1",)
     _, told = run(server, tmp_path)
     assert "missing  Dynamic resource allocation is there (v1), but no DeviceClass gpu.nvidia.com; known: none." in told

@@ -187,7 +187,7 @@ def test_projects_of_like_names_have_namespaces_of_their_own() -> None:
     assert all(len(n) <= 63 for n in found)
 
 
-def test_a_settings_typo_is_told_with_its_name() -> None:
+def test_a_settings_typo_is_reported_with_its_name() -> None:
     with pytest.raises(ValueError, match="MLHUB_KUBE_IMGAE"):
         KubernetesOptions.from_settings({"imgae": "x"})
     with pytest.raises(ValueError, match="MLHUB_KUBE_CPU_SLOTS is 'many'"):

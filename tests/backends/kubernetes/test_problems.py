@@ -105,7 +105,7 @@ def test_an_end_that_no_kubelet_confirms_is_marked_as_such() -> None:
     assert (on_lost_node.cause, on_lost_node.is_confirmed) == (Cause.NODE_LOST, False)
 
 
-def test_what_a_pod_said_before_its_node_was_lost_counts() -> None:
+def test_what_a_pod_reported_before_its_node_was_lost_counts() -> None:
     found = ending(pod(ended(0)), lost_node="It burnt.", now=NOW)
     assert found is not None
     assert found.code == 0

@@ -218,7 +218,7 @@ def test_gradients_go_back_through_collective_operations(tmp_path: Path) -> None
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
-def test_a_long_wait_is_told_with_the_missing_ranks_and_a_timeline_shows_it(tmp_path: Path) -> None:
+def test_a_long_wait_is_reported_with_the_missing_ranks_and_a_timeline_shows_it(tmp_path: Path) -> None:
     found = gang(tmp_path, WAITING)
     found.start(n_workers=3)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()

@@ -94,7 +94,7 @@ def _alone(momentum: float) -> list[list[float]]:
 
 
 @pytest.mark.dist
-def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp_path: Path) -> None:
+def test_a_script_of_several_workers_without_servers_learns_how_to_get_them(tmp_path: Path) -> None:
     found = gang(tmp_path, "from mlhub.runtime.compat import kv\nkv.create('dist_sync')")
     found.start(n_workers=2)
     assert ExitCode.USER_CODE in found.wait().values(), found.logs()
@@ -286,7 +286,7 @@ def test_torchs_optimisers_are_read_off_and_what_servers_lack_is_named() -> None
         kv.create("horovod")
 
 
-def test_a_local_store_needs_nobody() -> None:
+def test_a_local_store_needs_no_server() -> None:
     store = kv.create("local")
     store.init([1, 2], [torch.zeros(2), torch.zeros(3)])
     store.set_optimizer(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0))

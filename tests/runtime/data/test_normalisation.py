@@ -52,7 +52,7 @@ def test_moments_of_parts_are_those_of_the_whole(n_at_once: int, shape: tuple[in
     np.testing.assert_allclose(found["input_std"], np.ravel(own.std(axes)), rtol=1e-6)
 
 
-def test_what_is_held_out_tells_nothing(tmp_path: Path) -> None:
+def test_what_is_held_out_reveals_nothing(tmp_path: Path) -> None:
     x, y = np.ones((20, 2), dtype=np.float32), np.arange(20) % 2
     schema = schema_of(tmp_path / "a.npz", x=x, y=y, x_test=x * 1e6, y_test=y)
     assert (schema["input_mean"], schema["input_std"]) == ([1.0, 1.0], [1.0, 1.0])

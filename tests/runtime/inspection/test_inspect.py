@@ -243,7 +243,7 @@ def test_a_file_is_looked_into_in_a_fraction_of_the_memory_that_it_would_fill(
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 @pytest.mark.parametrize("target", ["whole", "real", "word", "flag"])
-def test_a_table_is_told_the_same_whatever_is_read_at_a_time(
+def test_a_table_is_described_the_same_whatever_is_read_at_a_time(
     format: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random, n = np.random.default_rng(1), 300

@@ -107,7 +107,7 @@ def test_a_file_of_this_machine_is_read_in_place(told: Path) -> None:
     assert PodSpec.from_json((told / "spec.json").read_text()).inputs == (item,)
 
 
-def test_instructions_that_cannot_be_read_are_told(told: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_instructions_that_cannot_be_read_are_reported(told: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (told / "launch.json").write_text("{}")
     assert prepare.main(["--gang", str(told), "--inputs", str(told)]) == ExitCode.BAD_SPEC
     assert "version" in capsys.readouterr().out
@@ -156,5 +156,5 @@ def test_a_stranger_does_not_count_as_a_member() -> None:
     assert len(refused) == 1
 
 
-def test_nobody_waits_for_a_gang_of_one() -> None:
+def test_no_worker_waits_for_a_gang_of_one() -> None:
     assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=pod_barrier.RETRY_S)

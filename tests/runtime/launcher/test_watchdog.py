@@ -46,7 +46,7 @@ class Told(Reporter):
 
 @pytest.mark.dist
 @pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
-def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Path) -> None:
+def test_a_worker_that_hangs_is_distinguished_from_those_that_wait(mode: SyncMode, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("hanging_model.py", HANGING)
     gang = Gang(
@@ -84,7 +84,7 @@ def watched(tmp_path: Path, **of: Path) -> tuple[Told, Callable[[float], None]]:
     return told, lambda seconds: watch.look(began + seconds)
 
 
-def test_a_script_lives_as_long_as_it_reports_and_is_told_of_again_while_it_does_not(tmp_path: Path) -> None:
+def test_a_script_lives_as_long_as_it_reports_and_is_reported_again_while_it_does_not(tmp_path: Path) -> None:
     reports = tmp_path / "reports.jsonl"
     told, look_after = watched(tmp_path, reports=reports)
     look_after(9)
@@ -101,7 +101,7 @@ def test_a_script_lives_as_long_as_it_reports_and_is_told_of_again_while_it_does
     assert told.phases[-1] == ("moving", {})
 
 
-def test_a_trainer_that_never_came_to_its_first_step_is_told_of(tmp_path: Path) -> None:
+def test_a_trainer_that_never_came_to_its_first_step_is_reported(tmp_path: Path) -> None:
     told, look_after = watched(tmp_path, pulse=tmp_path / "pulse")
     look_after(12)
     assert told.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]

@@ -133,7 +133,7 @@ def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_doe
 
 
 @pytest.mark.dist
-def test_evaluating_what_training_held_out_says_again_what_its_last_evaluation_said(blobs: Gang) -> None:
+def test_evaluating_what_training_held_out_repeats_its_last_evaluation(blobs: Gang) -> None:
     gang = asking(blobs, PredictionSpec("evaluate", examples="held_out"), batch_size=7)
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
@@ -236,7 +236,7 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-def test_a_text_is_read_in_the_learnt_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
+def test_a_text_is_read_in_the_trained_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
     learnt, asked = tmp_path / "learnt.txt", tmp_path / "asked.txt"
     learnt.write_text("the cat sat on the mat. " * 60)
     asked.write_text("the mat sat on the cat. " * 30)

@@ -150,7 +150,7 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
 
 
 @pytest.mark.parametrize("n_elements", [11, CHUNK_ELEMENTS + 17])
-def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
+def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
     n_elements: int, tmp_path: Path
 ) -> None:
     """With a rate of 1, the weights are minus what arrived: the rest is owed, by workers and by leaves."""

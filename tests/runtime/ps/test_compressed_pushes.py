@@ -57,7 +57,7 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
     torch.testing.assert_close(mine + theirs - weights, gradients.sum((0, 1)), rtol=0, atol=1e-4)
 
 
-def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tmp_path: Path) -> None:
+def test_the_residual_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tmp_path: Path) -> None:
     gang = Gang({"name": "bsp", "compression": "top_k", "density": 0.3}, n_workers=2, n_shards=2, n_elements=11)
 
     def act(worker, client, weights, gradient):
@@ -83,7 +83,7 @@ def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
     torch.testing.assert_close(sum(thirds), sum(residuals))
 
 
-def test_what_is_owed_moves_between_servers_and_all_reduce() -> None:
+def test_the_residual_moves_between_servers_and_all_reduce() -> None:
     """Servers add up what workers push, all-reduce averages: what counts is the sum here, and the mean there."""
     shapes = [("a", 6), ("b", 2)]
     pushed = merge({"a|owed-by-0|0": torch.arange(6.0), "a|owed-by-1|0": torch.ones(6), "b|owed-by-1|0": torch.ones(2)})

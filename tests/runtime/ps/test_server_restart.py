@@ -199,7 +199,9 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
 @pytest.mark.parametrize(
     "strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 1}, {"name": "softsync"}], ids=lambda s: s["name"]
 )
-def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
+    strategy: dict[str, Any], tmp_path: Path
+) -> None:
     (port,) = free_ports(1)
     guard = _fork_server().Process(target=serve, args=(port, str(tmp_path), parse(strategy).to_json(), 2))
     guard.start()

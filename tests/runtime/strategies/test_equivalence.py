@@ -111,7 +111,7 @@ def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path
         assert gang.reports("failure")[0]["cause"] == "peer_lost"
 
 
-def test_checkpoints_are_written_beside_training_and_only_the_newest_are_kept(tmp_path: Path) -> None:
+def test_checkpoints_are_written_during_training_and_only_the_newest_are_kept(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=400, batch_size=8, checkpoint_every_s=0.3)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=200), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
@@ -125,7 +125,7 @@ def test_checkpoints_are_written_beside_training_and_only_the_newest_are_kept(tm
     assert max(kept).name == written[-1]["name"]
 
 
-def test_a_loss_that_is_not_a_number_is_told_as_such(tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_is_reported_as_such(tmp_path: Path) -> None:
     training = replace(
         TrainingSpec(epochs=5, batch_size=10), hyperparameters={"optimizer": "sgd", "learning_rate": 1e30}
     )

@@ -38,7 +38,7 @@ def gradient(random: torch.Generator, n_examples: int) -> torch.Tensor:
     return torch.full((DIMENSIONS,), 1 / math.sqrt(TRUE)) + noise
 
 
-def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_steps_after_each_other_give_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, local_noise, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
@@ -49,7 +49,7 @@ def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.Mon
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
-def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_micro_batch_against_the_batch_gives_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, local_noise, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
@@ -63,7 +63,7 @@ def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pyte
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
-def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_against_their_mean_give_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, scale = torch.Generator().manual_seed(3), NoiseScale()
@@ -138,7 +138,7 @@ class Driver:
         return 0
 
 
-def test_the_driver_tells_how_busy_the_first_visible_gpu_is() -> None:
+def test_the_driver_reports_how_busy_the_first_visible_gpu_is() -> None:
     driver = Driver(n_gpus=4)
     assert Gpu(driver, visible="3,1").use() == GpuUse(0.4, 2**30)
     assert driver.asked == 3
@@ -207,7 +207,7 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-def test_servers_tell_how_stale_pushes_were(tmp_path: Path) -> None:
+def test_servers_report_how_stale_pushes_were(tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=20, batch_size=10), strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=500), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)

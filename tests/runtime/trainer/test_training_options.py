@@ -94,7 +94,7 @@ def test_images_are_augmented_while_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-def test_a_target_in_large_numbers_is_learnt_and_foretold_in_its_own_unit(tmp_path: Path) -> None:
+def test_a_target_in_large_numbers_is_learned_and_predicted_in_its_own_unit(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x = random.normal(0, 1, (600, 3)).astype(np.float32)
     np.savez(tmp_path / "prices.npz", x=x, y=200_000 + 50_000 * np.tanh(x[:, 0] + x[:, 1]))

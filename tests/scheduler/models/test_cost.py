@@ -74,7 +74,7 @@ def test_one_outlier_changes_little() -> None:
     assert CostModel(starts(a=[900.0] + [10.0] * 9)).of("a").start.seconds == pytest.approx(usual, rel=0.05)
 
 
-def test_two_of_three_lie_within_what_is_said_whatever_number_was_seen() -> None:
+def test_two_of_three_lie_within_what_is_predicted_whatever_number_was_seen() -> None:
     chance, inside, n = random.Random(7), 0, 0
     for _ in range(300):
         centres = {f"f{k}": math.exp(chance.gauss(3.0, 0.8)) for k in range(6)}

@@ -18,7 +18,7 @@ def learnt(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) 
     return lengths
 
 
-def test_where_nothing_was_learnt_as_much_is_left_as_was_done() -> None:
+def test_where_nothing_was_learned_as_much_is_left_as_was_done() -> None:
     lengths = learnt()
     for done_gpu_s in (100.0, 10_000.0):
         assert lengths.left_gpu_s("f", done_gpu_s) == pytest.approx(done_gpu_s, rel=0.25)
@@ -67,7 +67,7 @@ def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
     assert len(again.to_json()["ended"]) == 20
 
 
-def test_a_round_is_told_of_those_that_were_cancelled() -> None:
+def test_a_round_knows_of_those_that_were_cancelled() -> None:
     unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
     case = cluster(gpus=3).running(*[replace(one, steps_done=90.0) for one in unknown])
     policy = policy_named("srtf", {})

@@ -52,7 +52,7 @@ def test_it_is_compared_under_its_own_name(folder: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_is_wrong_is_said_with_the_name_of_the_policy(name: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_the_name_of_the_policy(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         load_policy(name, {})
 

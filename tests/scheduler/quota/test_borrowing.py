@@ -109,7 +109,7 @@ def test_the_accounts_say_who_lends_to_whom() -> None:
     assert (accounts["cohort"].guarantee, accounts["cohort"].used) == (21, 17)
 
 
-def test_gpus_that_nobody_is_guaranteed_are_lent_first() -> None:
+def test_gpus_that_no_tenant_is_guaranteed_are_lent_first() -> None:
     lending = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
     lending.reserve("a", 7)
     assert lending.accounts()["b"].lent == 1

@@ -156,7 +156,7 @@ def crowd(tenant: str, n: int, *, gpus: int = 1, **more: object) -> list:
 
 
 @EVERY
-def test_v6_what_nobody_is_guaranteed_is_split_by_weight(policy: str) -> None:
+def test_v6_what_no_tenant_is_guaranteed_is_split_by_weight(policy: str) -> None:
     case = settled(sharing().waiting(*crowd("alice", 8), *crowd("bob", 8)), policy)
     assert (held(case, "alice"), held(case, "bob")) == (6, 2)
 
@@ -232,7 +232,7 @@ def test_safety_is_verified_on_the_final_victims() -> None:
 
 
 @SETTLED
-def test_behind_a_large_job_that_finds_no_gpus_nobody_is_stopped_but_free_gpus_are_taken(policy: str) -> None:
+def test_behind_a_large_job_that_finds_no_gpus_no_job_is_stopped_but_free_gpus_are_taken(policy: str) -> None:
     """Else bob's job of two would leave for alice's of one, and come back while alice's largest job is her first."""
     case = sharing(4, alice=1.0, bob=1.0).running(job("b0", gpus=1, tenant="bob", length_s=1e5), job("a1", gpus=1))
     case = case.running(job("b1", gpus=2, tenant="bob", length_s=1e5), since=900.0)

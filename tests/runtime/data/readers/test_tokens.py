@@ -138,7 +138,7 @@ def test_the_byte_that_is_no_text_is_named_wherever_it_lies(tmp_path: Path, monk
         text.READER.inspect(tmp_path / "t.txt", {})
 
 
-def test_a_vocabulary_is_kept_with_the_dataset_and_told_to_the_model(tmp_path: Path) -> None:
+def test_a_vocabulary_is_stored_with_the_dataset_and_given_to_the_model(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text(SONG)
     schema = text.READER.inspect(path, {"tokenizer": "bpe", "vocabulary_size": 320, "context_length": 8}).schema

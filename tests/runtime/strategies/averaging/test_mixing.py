@@ -167,7 +167,7 @@ def test_random_pairs_are_mutual_keep_the_sum_and_bring_all_together(n: int) -> 
     )
 
 
-def test_nobody_sends_to_itself_and_as_often_as_the_probability_says() -> None:
+def test_no_worker_sends_to_itself_and_as_often_as_the_probability_says() -> None:
     drawn = [peer_selection.senders(seed=1, exchange=e, n_workers=4, probability=0.25) for e in range(1000)]
     sent = [(rank, to) for receivers in drawn for rank, to in enumerate(receivers) if to is not None]
     assert all(rank != to for rank, to in sent)

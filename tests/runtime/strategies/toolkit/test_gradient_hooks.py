@@ -90,7 +90,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
 
 
 @pytest.mark.dist
-def test_what_is_owed_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
+def test_the_residual_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
     strategy = {"name": "all_reduce", "compression": "top_k", "density": 0.01}
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400))
     gang.training = replace(TRAINING, epochs=40, strategy=strategy)

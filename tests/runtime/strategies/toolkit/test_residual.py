@@ -98,7 +98,7 @@ CHANGES = (
 @pytest.mark.parametrize(
     ("before", "after", "n_workers"), CHANGES, ids=lambda v: v["name"] if isinstance(v, dict) else str(v)
 )
-def test_what_was_owed_before_the_change_arrives_after_it(
+def test_a_residual_from_before_the_change_arrives_after_it(
     before: dict[str, object], after: dict[str, object], n_workers: int, tmp_path: Path, alone: Gang, code: Path
 ) -> None:
     gang = made(tmp_path, alone.dataset, code, before)

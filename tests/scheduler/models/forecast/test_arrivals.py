@@ -27,11 +27,11 @@ def delayed(arrivals: ArrivalEffects, left_s: float, depth_gpu_s: float) -> tupl
     return float(half[0]), float(most[0])
 
 
-def test_before_anybody_came_a_job_ends_as_foretold() -> None:
+def test_before_any_arrival_a_job_ends_as_predicted() -> None:
     assert delayed(ArrivalEffects({}), 100.0, 5000.0) == (100.0, 200.0)
 
 
-def test_who_comes_to_the_end_of_the_line_delays_nobody_before() -> None:
+def test_who_comes_to_the_end_of_the_line_delays_no_job_before() -> None:
     assert delayed(learnt(5000.0, work_gpu_s=50.0), 100.0, 400.0) == (100.0, 200.0)
 
 

@@ -31,7 +31,7 @@ def test_before_a_job_ended_the_models_are_believed() -> None:
     assert after([900.0] * 30, withdrawn=True).p90_s(foretold()) == pytest.approx(200.0)
 
 
-def test_where_jobs_end_as_foretold_the_band_comes_to_hold_nine_of_ten() -> None:
+def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> None:
     """Whether the models' own band is far too wide or far too narrow."""
     for scale in (0.4, 1.0, 3.0):
         chance, bands, now_s, held = random.Random(0), PredictionIntervals({}), 0.0, []

@@ -154,7 +154,7 @@ def test_a_model_of_nothing_is_the_prior() -> None:
     assert Interference([]).predict("a", "b").norm_a == PRIOR_MEAN
 
 
-def test_pairs_that_all_run_alike_are_learnt_too() -> None:
+def test_pairs_that_all_run_alike_are_learned_too() -> None:
     model = Interference([MeasuredPair(busy(f"x{i}", i), busy(f"y{i}", 2 * i), 1.0, 1.0) for i in range(40)])
     assert model.predict(busy("x", 3), busy("y", 4)).norm_a == pytest.approx(1.0, abs=0.01)
 
@@ -176,6 +176,6 @@ def test_an_unmeasured_pair_is_refused_with_its_names() -> None:
         ("", "", 0),
     ],
 )
-def test_names_tell_family_and_size(name: str, family: str, size: float) -> None:
+def test_names_contain_family_and_size(name: str, family: str, size: float) -> None:
     assert family_of(name) == family
     assert size_of(name) == size

@@ -123,7 +123,7 @@ def test_a_gang_over_several_servers_has_the_speed_measured_there() -> None:
     assert jcts(trace, nodes=2) == {"0": pytest.approx(START_S + 200)}
 
 
-def test_gpus_that_nobody_named_are_v100_and_those_without_pairs_are_not_shared() -> None:
+def test_gpus_without_a_name_are_v100_and_those_without_pairs_are_not_shared() -> None:
     trace = traced(line("quick"), line("quick"))
     assert jcts(trace, gpu_type="gpu")["1"] == pytest.approx(START_S + 100 / 0.9)
     assert jcts(trace, gpu_type="k80") == {"0": pytest.approx(START_S + 400), "1": pytest.approx(2 * (START_S + 400))}
@@ -136,7 +136,7 @@ def test_a_job_goes_only_where_it_runs() -> None:
     assert [arrival.job.gpu_types for arrival in environment.arrivals] == [("v100",), ()]
 
 
-def test_jobs_of_several_gpus_were_not_measured_beside_others_and_do_not_share() -> None:
+def test_jobs_of_several_gpus_were_not_measured_together_with_others_and_do_not_share() -> None:
     assert jcts(traced(line("quick", gpus=2), line("quick", gpus=2)), gpus=2, policy="mlhub") == {
         "0": pytest.approx(START_S + 50),
         "1": pytest.approx(2 * (START_S + 50)),
@@ -163,7 +163,7 @@ def test_mlhubs_own_traces_are_as_long_as_they_say_on_a_v100() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srsf", "gandiva", "gavel", "antman", "muri", "mlhub"])
-def test_all_jobs_complete_whoever_shares(policy: str) -> None:
+def test_all_jobs_complete_whichever_share(policy: str) -> None:
     models = ("quick", "slow", "huge")
     lines = [line(models[i % 3], steps=50 + 37 * (i % 7), at=20.0 * i) for i in range(24)]
     lines += [line("quick", gpus=2, at=100.0), line("quick", gpus=2, at=130.0)]
