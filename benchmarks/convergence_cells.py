@@ -228,8 +228,8 @@ def _train(cell: ConvergenceCell, data: Path, folder: Path) -> CellOutcome:
     gang.start(mode, n_workers=N_WORKERS if cell.strategy else 1, n_servers=n_servers)
     codes = gang.wait(seconds=300)
     load = os.getloadavg()[0]
-    metrics = [report["values"] for report in gang.reports("metrics")]
-    losses = tuple(values["eval/loss"] for values in metrics if "eval/loss" in values)
+    evaluations = [report["values"] for report in gang.reports("metrics")]
+    losses = tuple(values["eval/loss"] for values in evaluations if "eval/loss" in values)
     if ExitCode.NOT_A_NUMBER in codes.values() or any(not math.isfinite(loss) for loss in losses):
         steps = [report["steps_done"] for report in gang.reports("progress")]
         return CellOutcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0), load)

@@ -63,9 +63,9 @@ def test_a_node_may_lie_elsewhere_on_this_machine(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path, read_cluster(tmp_path / "cluster.yaml"), argv=program(tmp_path))
     spec = gang(workers=2, servers=1)
     backend.launch(spec)
-    told = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
-    assert told.master_address.startswith("127.0.0.2:")
-    assert [address.rpartition(":")[0] for address in told.server_addresses] == ["127.0.0.2"]
+    pod_spec = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
+    assert pod_spec.master_address.startswith("127.0.0.2:")
+    assert [address.rpartition(":")[0] for address in pod_spec.server_addresses] == ["127.0.0.2"]
     environments = [
         Path(f"/proc/{shim_of(backend, spec, index)['child']}/environ").read_text().split("\0") for index in (0, 1)
     ]

@@ -62,10 +62,10 @@ def token(alice: Person) -> str:
 
 @pytest.fixture(scope="module")
 def model(platform: RunningPlatform, token: str) -> TrainedModel:
-    told: list[str] = []
-    wishes: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
-    found = Estimator(url=platform.url, token=token, progress=told.append, **wishes).fit(flowers(400))
-    assert told[-1].endswith("succeeded")
+    progress_lines: list[str] = []
+    options: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
+    found = Estimator(url=platform.url, token=token, progress=progress_lines.append, **options).fit(flowers(400))
+    assert progress_lines[-1].endswith("succeeded")
     return found
 
 
@@ -108,7 +108,7 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_re
     truth = flowers(400)["species"].to_pylist()
     assert np.mean([a == b for a, b in zip(found["prediction"].to_pylist(), truth, strict=True)]) > 0.9
     assert len(three["attempts"]) == 1  # the others took over
-    told = finished(platform, alice, says_again)["result_metrics"]
-    assert told == pytest.approx(trained["result_metrics"], rel=1e-5)
+    metrics = finished(platform, alice, says_again)["result_metrics"]
+    assert metrics == pytest.approx(trained["result_metrics"], rel=1e-5)
     with pytest.raises(Problem, match="did not train"):
         alice.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)

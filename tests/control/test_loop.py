@@ -78,10 +78,10 @@ def test_reasons_name_one_s_own_jobs_and_no_one_else_s(world: World) -> None:
     last = world.job(name="last", max_workers=1)
     world.round()
     assert state(last) == "queued"
-    told = str(last.explanations)
-    assert "secret plan" not in told
-    assert not any(str(other.id) in told for other in Job.objects.exclude(pk=last.pk))
-    assert "another organisation's job" in told
+    explained = str(last.explanations)
+    assert "secret plan" not in explained
+    assert not any(str(other.id) in explained for other in Job.objects.exclude(pk=last.pk))
+    assert "another organisation's job" in explained
 
 
 def test_pinned_modes_are_kept(world: World) -> None:
@@ -301,8 +301,8 @@ def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_use
     world.backend.lose_worker(launch.attempt_id, "1 worker was lost: killed.")
     world.rounds(3)
     assert state(loose) == "running"
-    (told,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)
-    assert "killed" in told.facts["message"]
+    (event,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)
+    assert "killed" in event.facts["message"]
 
 
 def test_a_gang_in_lockstep_is_started_again_when_a_worker_is_lost(world: World) -> None:

@@ -153,8 +153,8 @@ def test_a_preview_shows_which_jobs_would_give_back_and_which_would_start(cast: 
     assert effects["running"]["after"]["decision"] == "preempt"
     assert "is guaranteed 0" in effects["running"]["after"]["explanations"][0]["sentence"]
     assert Job.objects.get(pk=waiting.pk).state == "queued"
-    nobody = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
-    assert nobody.status_code in (404, 422)
+    outsider = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
+    assert outsider.status_code in (404, 422)
 
 
 def test_projects_of_an_organisation_that_shares_fairly_get_their_parts_by_weight(cast: Cast) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs that stand still: told with the names of those waited for, ended after a while, and only on their own word."""
+"""Stalled gangs: reported with the names of those waited for, ended after a while, and only by their own reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def still(world: World, attempt: Attempt, *, worker: int, doing: str, since_s: f
     Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
 
 
-def told(job: Job) -> list[str]:
+def reported_stalls(job: Job) -> list[str]:
     return [e.facts["waited_for"] for e in Event.objects.filter(kind="attempt.stalled", subject_id=job.id)]
 
 
@@ -47,7 +47,7 @@ def test_a_stalled_gang_is_reported_once_with_whom_it_waits_for(world: World) ->
     for worker in range(attempt.n_workers):
         still(world, attempt, worker=worker, doing="compute" if worker == 1 else "sync", since_s=61)
     world.rounds(3)
-    assert told(job) == ["worker 1 in its own code"]
+    assert reported_stalls(job) == ["worker 1 in its own code"]
     assert state(job) == "running"
 
 
@@ -56,7 +56,7 @@ def test_a_worker_that_says_nothing_is_the_one_waited_for(world: World) -> None:
     for worker in range(attempt.n_workers - 1):
         still(world, attempt, worker=worker, doing="sync", since_s=61)
     world.round()
-    assert told(job) == [f"worker {attempt.n_workers - 1}, which says nothing"]
+    assert reported_stalls(job) == [f"worker {attempt.n_workers - 1}, which says nothing"]
 
 
 def test_code_that_hangs_ends_the_job_with_cause_and_remedy_and_keeps_its_checkpoint(world: World) -> None:
@@ -100,7 +100,7 @@ def test_a_script_may_be_silent_for_longer_and_is_then_asked_to_report(world: Wo
     still(world, attempt, worker=0, doing="compute", since_s=700)
     world.round()
     assert state(job) == "running"
-    assert told(job) == []
+    assert reported_stalls(job) == []
     still(world, attempt, worker=0, doing="compute", since_s=3700)
     world.round()
     assert state(job) == "failed"

@@ -23,8 +23,8 @@ def test_every_domain_error_has_a_status_of_its_own():
 
 @pytest.mark.parametrize(("kind", "status"), STATUS.items())
 def test_a_domain_error_has_code_field_remedy_and_facts(kind, status):
-    told, body = of_domain_error(kind("It is too big.", field="file", remedy="Make it smaller.", limit=3))
-    assert (told, body["status"], body["code"], body["limit"]) == (status, status, kind.code, 3)
+    answered, body = of_domain_error(kind("It is too big.", field="file", remedy="Make it smaller.", limit=3))
+    assert (answered, body["status"], body["code"], body["limit"]) == (status, status, kind.code, 3)
     assert body["errors"] == [{"field": "file", "message": "It is too big.", "remedy": "Make it smaller."}]
     assert body["remedy"] == "Make it smaller."
 

@@ -246,11 +246,11 @@ def test_charlie_sees_and_touches_nothing_of_another_organisation(cast: Cast) ->
 
 def test_a_viewer_reads_and_no_one_does_without_signing_in(cast: Cast) -> None:
     shown = job(cast.project_a, cast.bob)
-    victor, nobody = cast.client(cast.victor), cast.client(None)
+    victor, anonymous = cast.client(cast.victor), cast.client(None)
     for verb, path in ROUTES:
         expected = 200 if verb == "get" else 403
         assert getattr(victor, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == expected, (verb, path)
-        assert getattr(nobody, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == 401, (verb, path)
+        assert getattr(anonymous, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == 401, (verb, path)
     assert submit(cast, user=cast.victor).status_code == 403
 
 

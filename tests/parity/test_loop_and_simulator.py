@@ -30,7 +30,7 @@ CLUSTER = uniform_cluster(n_nodes=2, n_gpus=2, n_racks=2, uplink_bps=4e10)
 Story = list[tuple[int, str, str, tuple[str, ...]]]
 
 
-def told(now_s: float, plan: Plan, names: dict[str, str]) -> Story:
+def events_of(now_s: float, plan: Plan, names: dict[str, str]) -> Story:
     """Who starts and leaves, and where: (second, what, job, nodes)."""
     story: Story = []
     for decision in plan.decisions:
@@ -50,7 +50,7 @@ def simulated(trace: Trace, policy: str) -> Story:
         CountingEnvironment(trace, CLUSTER, stop_s=PERIOD_S),
         policy=policy_named(policy, {}),
         period_s=PERIOD_S,
-        on_round=lambda snapshot, plan: story.extend(told(snapshot.now_s, plan, names)),
+        on_round=lambda snapshot, plan: story.extend(events_of(snapshot.now_s, plan, names)),
     )
     return story
 
@@ -78,7 +78,7 @@ def lived(trace: Trace, policy: str, cast: Cast) -> Story:
         assert record is not None
         assert not record.error
         assert loop.plan is not None
-        story += told(tick, loop.plan, names)
+        story += events_of(tick, loop.plan, names)
         if not todo and not Job.objects.exclude(state=JobState.SUCCEEDED).exists():
             return story
     raise AssertionError("the jobs never ended")

@@ -56,14 +56,14 @@ def test_a_trained_version_names_its_code_its_data_and_its_job(cast, code):
     dataset, job_id = a_dataset(cast.project_a, cast.bob), uuid4()
     version = trained(code, dataset, cast.bob, job_id=job_id)
     bob = cast.client(cast.bob)
-    told = bob.get(f"/api/v1/model-versions/{version.id}").json()
-    assert (told["source"], told["number"], told["state"]) == ("training", 2, "ready")
-    assert (told["code_version"]["id"], told["dataset_version"]["id"], told["job_id"]) == (
+    described = bob.get(f"/api/v1/model-versions/{version.id}").json()
+    assert (described["source"], described["number"], described["state"]) == ("training", 2, "ready")
+    assert (described["code_version"]["id"], described["dataset_version"]["id"], described["job_id"]) == (
         str(code.id),
         str(dataset.id),
         str(job_id),
     )
-    assert told["metrics"] == {"accuracy": 0.75}
+    assert described["metrics"] == {"accuracy": 0.75}
     model = bob.get(f"/api/v1/models/{code.model_id}").json()
     assert (model["n_trained"], model["latest_version"]["id"]) == (1, str(code.id))
     assert used_bytes(cast.a) == len(PACKAGE) + len(WEIGHTS)

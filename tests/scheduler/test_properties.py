@@ -137,7 +137,7 @@ def rounds(case: Case, policy: str, n: int) -> list[tuple[Case, Plan]]:
 
 
 def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str, int]]]:
-    """GPUs that each job holds once the plan is acted upon, before anyone who was told to leave has left."""
+    """GPUs that each job holds once the plan is acted upon, before any job that was preempted has left."""
     held: dict[str, list[tuple[str, int]]] = {}
     for job in snapshot.jobs:
         decision = plan.of(job.id)

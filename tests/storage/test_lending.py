@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole way of bytes through a bucket: uploaded, tried out, told to a pod, fetched by it without passing the web."""
+"""A whole way of bytes through a bucket: uploaded, validated, named to a pod, fetched by it without passing the web."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_an_upload_to_a_bucket_that_is_away_is_answered_to_come_again(
 ) -> None:
     settings.STORE_ENDPOINT = "http://127.0.0.1:1"
     form = files.form("points.csv", files.csv(20), name="points", project=cast.project_a.id, target="width")
-    told = cast.client(cast.bob).post("/api/v1/datasets", form, format="multipart")
-    assert told.status_code == 503
-    assert told.json()["code"] == "store_away"
-    assert told["Retry-After"] == "10"
+    refused = cast.client(cast.bob).post("/api/v1/datasets", form, format="multipart")
+    assert refused.status_code == 503
+    assert refused.json()["code"] == "store_away"
+    assert refused["Retry-After"] == "10"
     assert not DatasetVersion.objects.filter(dataset__name="points").exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the words that a pod's status is told in: what hinders its start, and how it ended."""
+"""Tests of the messages for a pod's status: what hinders its start, and how it ended."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
 
 
 def unschedulable(message: str, *, since: datetime = NOW - timedelta(minutes=1)) -> dict[str, Any]:
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    return {"conditions": [{**told, "lastTransitionTime": stamp(since)}]}
+    fields = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"conditions": [{**fields, "lastTransitionTime": stamp(since)}]}
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def mounting(*, since_s: float, **event: Any) -> StartProblem | None:
         "status": "True",
         "lastTransitionTime": stamp(NOW - timedelta(seconds=since_s)),
     }
-    told = {"reason": "FailedMount", "message": "no such export", **event}
-    found = obstacle(pod({"conditions": [scheduled]}), [told], now=NOW, unschedulable_after_s=20)
+    fields = {"reason": "FailedMount", "message": "no such export", **event}
+    found = obstacle(pod({"conditions": [scheduled]}), [fields], now=NOW, unschedulable_after_s=20)
     return found.problem if found else None
 
 

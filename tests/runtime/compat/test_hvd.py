@@ -153,10 +153,10 @@ def test_an_elastic_script_goes_on_from_its_commit_with_another_number_of_worker
     left_at = found.reports("progress")[-1]["steps_done"]
     found.start(n_workers=1)
     assert found.wait() == {"worker-0": ExitCode.DONE}, found.logs()
-    said = found.logs()
-    assert f"from {left_at} on 1" in said
-    assert "another size" in said
-    assert "momentum True" in said
+    printed = found.logs()
+    assert f"from {left_at} on 1" in printed
+    assert "another size" in printed
+    assert "momentum True" in printed
     assert found.reports("progress")[-1]["steps_done"] == 300
 
 

@@ -74,9 +74,11 @@ def test_an_mxnet_style_loop_trains_what_one_process_trains(
     found = gang(tmp_path, LOOP, n_servers=n_servers, momentum=momentum)
     found.start(SyncMode.PARAMETER_SERVER, n_workers=n_workers, n_servers=n_servers)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
-    told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)]
-    assert all(one == told[0] for one in told)
-    for row, wanted in zip(told[0], _alone(momentum), strict=True):
+    found_by_rank = [
+        json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)
+    ]
+    assert all(one == found_by_rank[0] for one in found_by_rank)
+    for row, wanted in zip(found_by_rank[0], _alone(momentum), strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)
 
 
@@ -274,11 +276,11 @@ def test_torchs_optimisers_are_read_off_and_what_servers_lack_is_named() -> None
     assert read_off(torch.optim.SGD(parameter, lr=0.3, momentum=0.9)).options["momentum"] == 0.9
     assert read_off(torch.optim.Adam(parameter, betas=(0.8, 0.9))).options["beta1"] == 0.8
     assert read_off(FTRL(parameter, l1=0.5)).options["l1"] == 0.5
-    for wrong, told in (
+    for wrong, message in (
         (torch.optim.Rprop(parameter), "know no Rprop"),
         (torch.optim.SGD(parameter, lr=1.0, momentum=0.9, nesterov=True), "no nesterov"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             read_off(wrong)
     with pytest.raises(ValueError, match="known: add"):
         kv.optimizer("lbfgs")

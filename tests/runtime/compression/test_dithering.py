@@ -91,10 +91,10 @@ def test_under_error_feedback_the_residual_stays_bounded_and_nothing_is_lost(
 
 
 def test_without_feedback_there_is_no_residual_but_one_from_before_is_sent_once() -> None:
-    owed = torch.full((8,), 4.0)
-    feedback = ErrorFeedback(Dithering(1), owed)
+    residual = torch.full((8,), 4.0)
+    feedback = ErrorFeedback(Dithering(1), residual)
     assert feedback.codec.decode(feedback.encode(torch.full((8,), 1.0)), n=8).tolist() == [5.0] * 8
-    assert owed.tolist() == [0.0] * 8
+    assert residual.tolist() == [0.0] * 8
     assert feedback.codec.decode(feedback.encode(torch.full((8,), 1.0)), n=8).tolist() == [1.0] * 8
 
 

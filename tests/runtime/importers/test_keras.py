@@ -31,8 +31,8 @@ def files_of(name: str) -> dict[str, bytes]:
 
 def asked(name: str) -> tuple[Tensor, Tensor]:
     """Inputs, images channels first, and what Keras answered."""
-    with np.load(FOLDER / "answers.npz") as told:
-        x, y = torch.from_numpy(told[f"{name}_x"]), torch.from_numpy(told[f"{name}_y"])
+    with np.load(FOLDER / "answers.npz") as arrays:
+        x, y = torch.from_numpy(arrays[f"{name}_x"]), torch.from_numpy(arrays[f"{name}_y"])
     return (x.movedim(-1, 1) if x.dim() == 4 else x), y
 
 

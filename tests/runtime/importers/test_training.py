@@ -84,9 +84,9 @@ def test_it_is_evaluated_as_it_came_and_trains_to_better(
     found.training = replace(found.training, strategy=strategy)
     found.start(mode, n_workers=2, n_servers=int(mode is SyncMode.PARAMETER_SERVER))
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
-    told = evaluations(found)
-    assert min(told) == 0
-    assert 0.3 < told[0] < told[max(told)] - 0.1  # guessing is right in one of ten
+    accuracies = evaluations(found)
+    assert min(accuracies) == 0
+    assert 0.3 < accuracies[0] < accuracies[max(accuracies)] - 0.1  # guessing is right in one of ten
     assert {"the_Conv.weight", "the_Gemm.bias"} <= set(found.weights())
 
 

@@ -195,8 +195,8 @@ with SummaryWriter() as writer:
 def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(script_gang(tmp_path, WRITING), ingest)
     assert pod.wait(60) == ExitCode.DONE
-    told = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
-    assert [(report["step"], report["values"]) for report in told] == [(7, {"train/loss": 0.5})]
+    found = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
+    assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
 
 
 @pytest.mark.dist
@@ -216,8 +216,8 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
     gang.kill_serving("server-0", guard=_child(pod.pid))
     assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.logs()
     assert pod.wait(60) == ExitCode.DONE
-    told = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
-    assert [r["detail"]["signal"] for r in told] == ["SIGKILL"]
+    found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
+    assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
     assert gang.result()["steps"] == 60 * 80
 
 
@@ -269,7 +269,7 @@ def _child(pid: int) -> int:
 def _launch(
     gang: Gang, ingest: Ingest, name: str = "worker-0", *, events: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """One pod with its launcher, told what the local backend would tell it, instead of the trainer that runs.
+    """One pod with its launcher, given what the local backend would give it, instead of the trainer that runs.
 
     Without another one, it is started for its folder alone. events: stands for the control group's memory.events.
     """

@@ -126,10 +126,10 @@ def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_doe
     assert table.equals(pq.read_table(three))
     assert table.column_names == ["row", "prediction", "probability_0", "probability_1", "probability_2"]
     assert table["row"].to_pylist() == list(range(500))
-    said = torch.softmax(forward(blobs, readers.inspect("npz", blobs.dataset, {}).schema), -1)
+    expected = torch.softmax(forward(blobs, readers.inspect("npz", blobs.dataset, {}).schema), -1)
     found = np.stack([table[f"probability_{i}"].to_numpy() for i in range(3)], axis=1)
-    np.testing.assert_allclose(found, said.numpy(), atol=1e-6)
-    assert table["prediction"].to_pylist() == said.argmax(-1).tolist()
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-6)
+    assert table["prediction"].to_pylist() == expected.argmax(-1).tolist()
 
 
 @pytest.mark.dist
@@ -304,7 +304,7 @@ NPZ_SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("format", "learnt", "changes", "needs_targets", "told"),
+    ("format", "learnt", "changes", "needs_targets", "message"),
     [
         ("csv", CSV_SCHEMA, {"columns": [{"name": "width", "kind": "number"}]}, False, "no column size"),
         ("csv", CSV_SCHEMA, {"columns": [{"name": "size", "kind": "category"}]}, False, "size holds words"),
@@ -316,9 +316,9 @@ NPZ_SCHEMA = {
     ],
 )
 def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
-    format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, told: str
+    format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, message: str
 ) -> None:
-    with pytest.raises(BadInputError, match=told) as refused:
+    with pytest.raises(BadInputError, match=message) as refused:
         schema_for_model(
             TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets
         )

@@ -174,9 +174,9 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
     assert not tree.errors
     assert all(torch.equal(weights[0], each) for each in weights)
     files = [load_file(tmp_path / f"optimizer-{root}-of-{N_ROOTS}.safetensors") for root in range(N_ROOTS)]
-    owed = total_residual(merge({**files[0], **files[1]}))["w"]
-    assert owed.count_nonzero() > 0
-    torch.testing.assert_close(owed - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
+    residual = total_residual(merge({**files[0], **files[1]}))["w"]
+    assert residual.count_nonzero() > 0
+    torch.testing.assert_close(residual - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
     received = sum(server._shard.bytes_pushed for server in tree.servers[:N_ROOTS])
     assert received < 4 * N_LEAVES * n_elements * 4 * 0.5
 

@@ -184,10 +184,10 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
     def live(life: Incarnation) -> int:
         keeper = SnapshotWriter(Path(folder), every_s=0.05)
         address = ("127.0.0.1", port)
-        told = Path(folder, f"lost-{life.number}")
+        lost_file = Path(folder, f"lost-{life.number}")
         server = Server(
             address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET, keeper=keeper,
-            life=life.number, on_return=lambda server: told.write_text(str(server.n_lost)),
+            life=life.number, on_return=lambda server: lost_file.write_text(str(server.n_lost)),
         )  # fmt: skip
         server.serve(start_timeout_s=30)
         return 0

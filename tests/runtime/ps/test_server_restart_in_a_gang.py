@@ -51,9 +51,9 @@ def test_training_goes_on_when_a_server_is_killed(strategy: dict[str, object], t
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
     assert gang.result()["metrics"]["eval/loss"] < TOLERANCE
     for server in ("server-0", "server-1"):
-        (told,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
-        assert told["detail"]["signal"] == "SIGKILL"
-        assert told["detail"]["returns"] == 1
+        (report,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
+        assert report["detail"]["signal"] == "SIGKILL"
+        assert report["detail"]["returns"] == 1
 
 
 def test_it_comes_back_to_encrypted_connections_too(tmp_path: Path) -> None:

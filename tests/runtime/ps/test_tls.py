@@ -84,10 +84,10 @@ def test_what_passes_on_the_wire_can_be_read_only_in_the_clear(is_encrypted: boo
     starter.close()
 
 
-def heard(line: socket.socket, said: bytes) -> bytes:
+def answer_to(line: socket.socket, sent: bytes) -> bytes:
     """What the other end answers before it hangs up."""
     try:
-        line.sendall(said)
+        line.sendall(sent)
         return line.recv(100)
     except OSError:
         return b""
@@ -104,9 +104,9 @@ def test_strangers_do_not_pass_the_door() -> None:
     anonymous = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts anybody, has no certificate
     anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(("127.0.0.1", port), timeout=5) as raw:
-        assert heard(anonymous.wrap_socket(raw), b"hello") == b""
+        assert answer_to(anonymous.wrap_socket(raw), b"hello") == b""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
-        assert frames.MAGIC not in heard(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
+        assert frames.MAGIC not in answer_to(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
     client, _, _ = gang.client(0)
     client.close()
 

@@ -121,7 +121,7 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "complaint"),
     [
         ("raise ValueError('no such column')", "no such column"),
         ("import sys; sys.exit(3)", "status 3"),
@@ -129,12 +129,12 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
         ("import nothing_of_that_name", "nothing_of_that_name"),
     ],
 )
-def test_a_script_that_fails_says_why(tmp_path: Path, code: str, told: str) -> None:
+def test_a_script_that_fails_says_why(tmp_path: Path, code: str, complaint: str) -> None:
     found = gang(tmp_path, code)
     found.start()
     assert found.wait() == {"worker-0": ExitCode.USER_CODE}, found.logs()
     (failure,) = found.reports("failure")
-    assert told in failure["message"]
+    assert complaint in failure["message"]
     assert failure["cause"] == "user_code"
 
 

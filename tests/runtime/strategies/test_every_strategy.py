@@ -140,8 +140,8 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
 def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data: Path, alone: Gang) -> None:
     warm = {"name": "block_momentum", "period": 5, "warmup_steps": 30}
     found = run(tmp_path / "blocks", data, without_momentum(warm), n_workers=2)
-    apart = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]
-    assert max(apart) > 1e-4
+    differences = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]
+    assert max(differences) > 1e-4
     own_pace = {"name": "ssp", "staleness": 1, "warmup_steps": 20}
     found = run(tmp_path / "ssp", data, replace(TRAINING, strategy=own_pace), n_workers=3)
     assert found.result()["steps"] == found.reports("progress")[0]["steps_total"]
@@ -175,16 +175,16 @@ def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("strategy", "mode", "told"),
+    ("strategy", "mode", "complaint"),
     [
         ({"name": "ssp"}, SyncMode.ALL_REDUCE, "runs on parameter_server"),
         ({"name": "k_of_n", "k": 3}, SyncMode.PARAMETER_SERVER, "k is 3, and there are 1 workers"),
     ],
 )
 def test_a_gang_that_was_not_made_for_its_strategy_says_so(
-    strategy: dict[str, object], mode: SyncMode, told: str, tmp_path: Path, data: Path
+    strategy: dict[str, object], mode: SyncMode, complaint: str, tmp_path: Path, data: Path
 ) -> None:
     gang = Gang(tmp_path, data, training=replace(TRAINING, strategy=strategy))
     gang.start(mode, n_workers=1)
     assert gang.wait() == {"worker-0": ExitCode.USER_CODE}
-    assert told in gang.reports("failure")[0]["message"]
+    assert complaint in gang.reports("failure")[0]["message"]

@@ -114,8 +114,8 @@ def test_what_is_mere_noise_of_measuring_is_no_noise_scale() -> None:
 class Driver:
     """NVML as far as it is called, with GPUs by index and by name."""
 
-    def __init__(self, *, n_gpus: int = 1, busy: int = 40, used: int = 2**30, tells: bool = True) -> None:
-        self.n_gpus, self.busy, self.used, self.tells = n_gpus, busy, used, tells
+    def __init__(self, *, n_gpus: int = 1, busy: int = 40, used: int = 2**30, reports_use: bool = True) -> None:
+        self.n_gpus, self.busy, self.used, self.reports_use = n_gpus, busy, used, reports_use
         self.asked: Any = None
 
     def nvmlInit_v2(self) -> int:  # noqa: N802 (the driver's name)
@@ -131,7 +131,7 @@ class Driver:
 
     def nvmlDeviceGetUtilizationRates(self, _: Any, out: Any) -> int:  # noqa: N802
         ctypes.cast(out, ctypes.POINTER(ctypes.c_uint))[0] = self.busy
-        return 0 if self.tells else 3
+        return 0 if self.reports_use else 3
 
     def nvmlDeviceGetMemoryInfo(self, _: Any, out: Any) -> int:  # noqa: N802
         ctypes.cast(out, ctypes.POINTER(ctypes.c_ulonglong))[2] = self.used
@@ -146,7 +146,7 @@ def test_the_driver_reports_how_busy_the_first_visible_gpu_is() -> None:
     assert driver.asked == b"GPU-5a6b"
     with pytest.raises(OSError, match="no GPU"):
         Gpu(Driver(n_gpus=0))
-    assert Gpu(Driver(tells=False)).use() is None
+    assert Gpu(Driver(reports_use=False)).use() is None
 
 
 def test_bytes_are_counted_on_every_connection_since_the_last_look() -> None:
@@ -190,20 +190,20 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=1000), training=training)
     gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
-    told = gang.reports("progress")
-    n_bytes = told[-1]["parameters_bytes"]
-    for report in told:
+    reports = gang.reports("progress")
+    n_bytes = reports[-1]["parameters_bytes"]
+    for report in reports:
         parts = report["compute_s"] + report["sync_s"] + report["input_s"]
         assert parts == pytest.approx(report["step_s"], rel=1e-6)
         assert 0 <= report["wait_s"] <= report["sync_s"]
-    steady = told[len(told) // 2]
+    steady = reports[len(reports) // 2]
     # two ranks exchange the gradient once in a ring, or push and pull it; headers and small sums come on top
     assert 0.9 * n_bytes < steady["measured"]["bytes_sent"] < 1.6 * n_bytes
     assert 0.9 * n_bytes < steady["measured"]["bytes_received"] < 1.6 * n_bytes
-    assert told[-1]["measured"].get("noise_scale", 1.0) > 0
-    assert any(report["measured"].get("noise_scale") for report in told)
+    assert reports[-1]["measured"].get("noise_scale", 1.0) > 0
+    assert any(report["measured"].get("noise_scale") for report in reports)
     if mode is SyncMode.PARAMETER_SERVER:
-        assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * told[-1]["steps_total"]]
+        assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * reports[-1]["steps_total"]]
 
 
 @pytest.mark.dist

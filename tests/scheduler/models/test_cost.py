@@ -85,8 +85,8 @@ def test_two_of_three_lie_within_what_is_predicted_whatever_number_was_seen() ->
         ]
         model = CostModel(seen)
         for family, centre in centres.items():
-            said, took_s = model.of(family).start, centre * math.exp(chance.gauss(0, 0.3))
-            inside, n = inside + (said.low_s <= took_s <= said.high_s), n + 1
+            predicted, took_s = model.of(family).start, centre * math.exp(chance.gauss(0, 0.3))
+            inside, n = inside + (predicted.low_s <= took_s <= predicted.high_s), n + 1
     assert inside / n == pytest.approx(0.68, abs=0.04)
 
 

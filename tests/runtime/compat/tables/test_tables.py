@@ -141,13 +141,13 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
     loose = Table(first.asking, "loose", (1,), staleness=2)
     Table(second.asking, "loose", (1,), staleness=2)
     locked[0].clock()
-    told: list[str] = []
+    errors: list[str] = []
 
     def read() -> None:
         try:
             locked[0].get()
         except PeerLostError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
@@ -156,8 +156,8 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
             connection.close()
     reader.join(30)
     assert not reader.is_alive()
-    assert told
-    assert "Worker 1 is gone" in told[0]
+    assert errors
+    assert "Worker 1 is gone" in errors[0]
     for _ in range(5):
         loose.add([0], 1.0)
         loose.clock()

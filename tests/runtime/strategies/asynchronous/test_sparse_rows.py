@@ -115,7 +115,7 @@ class Tied(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("model", "optimizer", "told"),
+    ("model", "optimizer", "message"),
     [
         (nn.Linear(2, 2), torch.optim.SGD, "no nn.Embedding"),
         (Tied(), torch.optim.SGD, "another layer"),
@@ -123,8 +123,10 @@ class Tied(nn.Module):
         (nn.Embedding(5, 4), torch.optim.Adam, "Adam moves rows"),
     ],
 )
-def test_models_that_rows_cannot_train_are_refused_with_a_remedy(model: nn.Module, optimizer: type, told: str) -> None:
-    with pytest.raises(BadInputError, match=told) as refused:
+def test_models_that_rows_cannot_train_are_refused_with_a_remedy(
+    model: nn.Module, optimizer: type, message: str
+) -> None:
+    with pytest.raises(BadInputError, match=message) as refused:
         tables_of(model, optimizer(model.parameters(), lr=0.1))
     assert refused.value.remedy
 

@@ -124,10 +124,10 @@ def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
 def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n: int) -> None:
     values, matrix = random(n, 3), gossip_mixing.mixing_matrix("ring", n_workers=n)
     second = torch.linalg.eigvalsh(matrix.double()).abs().sort().values[-2].item()
-    mean, apart = values.mean(0), (values - values.mean(0)).norm()
+    mean, distance = values.mean(0), (values - values.mean(0)).norm()
     for k in range(1, 15):
         values = matrix.to(values.dtype) @ values
-        assert (values - mean).norm() <= apart * second**k + 1e-12
+        assert (values - mean).norm() <= distance * second**k + 1e-12
 
 
 def test_gossip_with_everybody_is_averaging() -> None:

@@ -137,9 +137,9 @@ def test_a_model_of_fewer_layers_than_stages_is_refused_with_the_remedy(tmp_path
     gang.training = replace(gang.training, hyperparameters={"width": 16, "n_layers": 2})
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.USER_CODE}
-    told = gang.reports("failure")[0]["message"]
-    assert "4 stages, 2 a worker" in told
-    assert "1f1b" in told
+    complaint = gang.reports("failure")[0]["message"]
+    assert "4 stages, 2 a worker" in complaint
+    assert "1f1b" in complaint
 
 
 @pytest.mark.dist

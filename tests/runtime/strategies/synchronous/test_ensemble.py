@@ -61,6 +61,6 @@ def test_members_send_each_other_nothing_while_they_train(tmp_path: Path) -> Non
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     model_bytes = sum(value.nbytes for name, value in gang.weights().items() if "/" not in name)
-    # two evaluations, before which members are told to all
+    # two evaluations, before which members are sent to all
     assert gang.bytes_sent() * gang.result()["steps"] < 3 * model_bytes
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

@@ -52,10 +52,10 @@ def test_adasum_is_the_same_on_every_worker_and_between_mean_and_sum(n: int) -> 
     same = torch.randn(7, generator=GENERATOR).expand(n, 7)
     for result in on_all(n, same)[0]:
         torch.testing.assert_close(result, same[0])
-    apart = torch.zeros(n, 7)
-    apart[0, 1], apart[1, 2], apart[n - 1, 5] = 1.0, -2.0, 3.0
-    for result in on_all(n, apart)[0]:
-        torch.testing.assert_close(result, apart.sum(0))
+    separate = torch.zeros(n, 7)
+    separate[0, 1], separate[1, 2], separate[n - 1, 5] = 1.0, -2.0, 3.0
+    for result in on_all(n, separate)[0]:
+        torch.testing.assert_close(result, separate.sum(0))
     results, sent = on_all(n, torch.randn(n, 7, generator=GENERATOR))
     assert all(torch.equal(result, results[0]) for result in results)
     if n in (2, 4, 8):
@@ -99,12 +99,12 @@ def test_the_residual_survives_a_resume_by_another_number_of_workers(tmp_path: P
     gang.terminate()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
-    owed = load_file(tmp_path / "checkpoints" / saved["name"] / "residuals.safetensors")
-    assert {name: value.shape for name, value in owed.items()} == {
+    residuals = load_file(tmp_path / "checkpoints" / saved["name"] / "residuals.safetensors")
+    assert {name: value.shape for name, value in residuals.items()} == {
         name: value.shape
         for name, value in load_file(tmp_path / "checkpoints" / saved["name"] / "weights.safetensors").items()
     }
-    assert any(np.abs(value).max() > 0 for value in owed.values())
+    assert any(np.abs(value).max() > 0 for value in residuals.values())
     gang.start(n_workers=3)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

@@ -108,7 +108,7 @@ def test_a_residual_from_before_the_change_arrives_after_it(
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None
-    assert max(float(owed.abs().max()) for owed in mean_residual(saved).values()) > 1.0
+    assert max(float(residual.abs().max()) for residual in mean_residual(saved).values()) > 1.0
     gang.training = made(tmp_path, alone.dataset, code, after).training
     start(gang, n_workers)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()

@@ -90,8 +90,8 @@ def test_repeated_measurements_are_averaged_in_either_orientation() -> None:
 def test_a_job_of_a_known_family_is_predicted_like_its_family(latent) -> None:
     """Batch 48 was never measured; it lies between 32 and 64, and so does what it does to a recommender."""
     model, _ = latent
-    beside = [model.predict("Recommender, wide (batch size 32)", f"ResNet-50 (batch size {n})") for n in (16, 48, 64)]
-    assert beside[0].norm_a > beside[1].norm_a > beside[2].norm_a - 0.05
+    pairs = [model.predict("Recommender, wide (batch size 32)", f"ResNet-50 (batch size {n})") for n in (16, 48, 64)]
+    assert pairs[0].norm_a > pairs[1].norm_a > pairs[2].norm_a - 0.05
     assert not model.knows("ResNet-50 (batch size 48)")
     assert model.knows("ResNet-50 (batch size 32)")
 

@@ -67,7 +67,7 @@ def test_gavels_lines_are_read_with_jobs_of_several_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         ("quick\tx\t1\n", "case, row 2: 3 cells between tabs; Gavel's format has 10: job type, command, directory,"),
         (line("quick", gpus=0), "case, row 2: scale_factor is '0'; it must be a number of at least 1"),
@@ -77,23 +77,23 @@ def test_gavels_lines_are_read_with_jobs_of_several_gpus() -> None:
         (line(""), "case, row 2: the job type is empty; name one that was measured"),
     ],
 )
-def test_a_bad_line_is_named_with_its_remedy(bad: str, said: str) -> None:
+def test_a_bad_line_is_named_with_its_remedy(bad: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         traced(line("quick"), bad)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (line("odd"), "case, row 1: the job type 'odd' was not measured in tables; known: huge, quick, slow"),
         (line("slow", gpus=2), "case, row 1: job '0': 'slow' was not measured on 2 GPUs of this cluster; measured: 1"),
     ],
 )
-def test_a_job_that_was_not_measured_is_refused(bad: str, said: str) -> None:
+def test_a_job_that_was_not_measured_is_refused(bad: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         jcts(traced(bad), gpus=2)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 def test_a_type_of_gpu_that_was_not_measured_is_refused() -> None:
@@ -146,12 +146,12 @@ def test_jobs_of_several_gpus_were_not_measured_together_with_others_and_do_not_
 def test_a_pair_is_known_once_it_trained_together_or_from_the_start() -> None:
     trace = traced(line("slow"), line("slow", at=50), line("quick", at=1000), line("slow", at=1050))
     blind = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES)
-    told = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
+    informed = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
     assert not blind.pairs
     simulate(blind, policy=policy_named("gandiva", {}))
     seen = {(pair.family_a, pair.family_b): (pair.norm_a, pair.norm_b) for pair in blind.pairs}
     assert seen == {("slow", "slow"): (0.4, 0.4), ("quick", "slow"): (0.8, 0.6)}
-    assert len(told.pairs) == 3  # quick and quick, too
+    assert len(informed.pairs) == 3  # quick and quick, too
 
 
 def test_mlhubs_own_traces_are_as_long_as_they_say_on_a_v100() -> None:
