@@ -26,7 +26,7 @@ WIRING = {
     "_version",
     "_files",
     "_installation",
-}  # beside the rooms
+}  # next to the rooms
 Edges = Mapping[str, frozenset[str]]
 
 

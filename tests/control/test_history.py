@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was decided on each job over the rounds, and what was foretold, held against what came."""
+"""What was decided on each job over the rounds, and what was predicted, compared with what came."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.backend.finish(str(live_attempt(ended).id))
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
-    learnt = load_memory(MemoryOwner.POLICY).prediction_intervals
-    scores = [did_end for name in ("waiting", "running") for _, _, did_end in learnt[name]["ended"]]
+    intervals = load_memory(MemoryOwner.POLICY).prediction_intervals
+    scores = [did_end for name in ("waiting", "running") for _, _, did_end in intervals[name]["ended"]]
     assert set(scores) == {0.0, 1.0}
-    assert sum(learnt[name]["n_jobs"] for name in ("waiting", "running")) <= 2
-    assert not learnt["open"]
+    assert sum(intervals[name]["n_jobs"] for name in ("waiting", "running")) <= 2
+    assert not intervals["open"]
 
 
 def test_jobs_that_were_cancelled_judge_no_forecast(world: World) -> None:

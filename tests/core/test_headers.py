@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MLHub tells browsers: where a page's parts may come from, who may frame it, and what it does not use."""
+"""What MLHub declares to browsers: where a page's parts may come from, who may frame it, and what it does not use."""
 
 from __future__ import annotations
 

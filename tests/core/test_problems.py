@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as problem documents: one form for all of them, whoever raised."""
+"""Errors as problem documents: one form for all of them, whatever raised them."""
 
 from __future__ import annotations
 

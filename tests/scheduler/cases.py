@@ -67,7 +67,7 @@ class Case:
         return replace(self, jobs=self.jobs + jobs)
 
     def running(self, *jobs: JobSnapshot, n: int | None = None, since: float = 0.0) -> Case:
-        """Each on the first free GPUs, n of them (its fixed size if not said), node after node."""
+        """Each on the first free GPUs, n of them (by default its fixed size), node after node."""
         return self._holding(Phase.RUNNING, jobs, n, since)
 
     def starting(self, *jobs: JobSnapshot, n: int | None = None) -> Case:

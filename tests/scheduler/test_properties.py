@@ -127,7 +127,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
 
 
 def rounds(case: Case, policy: str, n: int) -> list[tuple[Case, Plan]]:
-    """The case through n rounds, each plan carried out, half a minute apart."""
+    """The case through n rounds, each plan carried out, half a minute after the one before."""
     story = []
     for _ in range(n):
         plan = case.decide(policy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holding, releasing and collecting: what somebody holds stays, what nobody holds goes after a day."""
+"""Holding, releasing and collecting: what somebody holds stays, what no one holds goes after a day."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def resource_slice(node: str, *, gpus: int = 4, version: str = "v1", generation:
 
 
 class Devices:
-    """Of one fake cluster; its store's lock is held by whoever calls."""
+    """Of one fake cluster; its store's lock is held by the caller."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class Devices:
         return ""
 
     def settle(self) -> None:
-        """What pods that ended reserved is free; a claim that nobody reserves is not allocated any more."""
+        """What pods that ended reserved is free; a claim that no pod reserves is not allocated any more."""
         for key in [k for k in self.store.objects if k[0] == "resourceclaims"]:
             found = self.store.objects[key]
             reserved = found.get("status", {}).get("reservedFor") or []

@@ -75,7 +75,7 @@ class PlayedNodes:
         self._thread.start()
 
     def remove(self) -> None:
-        """Of what still runs there, nobody will hear any more."""
+        """What still runs there is not reported any more."""
         self._is_over.set()
         self._thread.join()
         for name in self._nodes:

@@ -271,7 +271,7 @@ def test_a_lost_node_ends_its_gangs_and_nothing_of_them_stays(
     status = reach(backend, spec, FAILED)
     assert status.cause is Cause.NODE_LOST
     assert "node-1" in status.message
-    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == []  # nobody there to be asked
+    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == []  # no kubelet there to be asked
     assert server.asked.count(("get", "", "pods/log")) == 1
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
@@ -343,7 +343,7 @@ def test_objects_that_only_bear_our_label_are_left_alone(server: ApiServer, back
 def test_gangs_of_another_mlhub_on_the_cluster_are_left_alone(
     server: ApiServer, backend: KubernetesBackend, connect: Callable[..., KubernetesBackend]
 ) -> None:
-    """What reconcile does with gangs that nobody knows would end theirs."""
+    """What reconcile does with unknown gangs would end theirs."""
     theirs, spec = connect(namespace_prefix="check-mlhub"), gang()  # type: ignore[arg-type]
     theirs.launch(spec)
     reach(theirs, spec, RUNNING)

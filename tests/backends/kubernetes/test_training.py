@@ -32,7 +32,7 @@ OPTIONS = KubernetesOptions()
 
 @pytest.fixture
 def ingest(tmp_path: Path) -> Iterator[Ingest]:
-    """The ingest API with one blob, which it gives to nobody without the attempt's token."""
+    """The ingest API with one blob, which it gives to no one without the attempt's token."""
     found = Ingest()
     blob = write_blobs(tmp_path / "blob.npz").read_bytes()
 

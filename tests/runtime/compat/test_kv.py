@@ -310,7 +310,7 @@ def test_pushes_go_out_by_priority_and_those_of_one_key_in_turn() -> None:
         sender.send(key, lambda key=key, priority=priority: sent.append((key, priority)), priority=priority)
     gate.set()
     sender.flush("c", priority=9)
-    assert sent[0] == ("c", -3)  # whoever waits for it raises it
+    assert sent[0] == ("c", -3)  # the caller that waits for it raises it
     sender.flush()
     assert sent == [("c", -3), ("b", -1), ("a", -2), ("a", 5)]
     sender.send("d", lambda: 1 // 0, priority=0)

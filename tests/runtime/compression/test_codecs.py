@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed gradients: sizes as announced, nothing lost over time, and payloads that nobody encoded are refused."""
+"""Compressed gradients: sizes as announced, nothing lost over time, and payloads that no codec wrote are refused."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_the_same_job_worker_and_step_rounds_alike_and_no_other() -> None:
 def test_under_error_feedback_the_residual_stays_bounded_and_nothing_is_lost(
     levels: int, partition: str, norm: str, seed: int, scale: float
 ) -> None:
-    """With levels so far apart that the code alone is noisier than the gradient, too: there it is damped."""
+    """With levels so coarse that the code alone is noisier than the gradient, too: there it is damped."""
     n, arrived, steps = 200, torch.zeros(200, dtype=torch.float64), 300
     feedback = ErrorFeedback(Dithering(levels, partition, norm, is_damped=True), torch.zeros(n), seed=str(seed))
     gradient, size = values(n, seed=seed) * scale, 0.0

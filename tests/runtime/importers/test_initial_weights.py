@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights beside model.py: what the model begins with, when they fit; never code."""
+"""Weights next to model.py: what the model begins with, when they fit; never code."""
 
 from __future__ import annotations
 

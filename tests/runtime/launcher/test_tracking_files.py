@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts tell TensorBoard and MLflow, as the job's own metrics."""
+"""What scripts log to TensorBoard and MLflow, as the job's own metrics."""
 
 from __future__ import annotations
 

@@ -73,12 +73,12 @@ def trained(gang: Gang) -> Gang:
 
 
 def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **changes: Any) -> Gang:
-    """What a trained gang's model says, about the same dataset if nothing else is said."""
+    """What a trained gang's model predicts, by default on the same dataset."""
     format, data = changes.pop("format", gang.format), changes.pop("dataset", gang.dataset)
-    learnt = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
+    trained_on = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
     options = changes.pop("options", gang.options)
     given = TrainedSchema(format, readers.inspect(format, data, options).schema)
-    schema = schema_for_model(learnt, given, needs_targets=prediction.kind == "evaluate")
+    schema = schema_for_model(trained_on, given, needs_targets=prediction.kind == "evaluate")
     return Gang(
         gang.folder / f"asked-{len(list(gang.folder.glob('asked-*')))}",
         data,
@@ -203,7 +203,7 @@ def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_pat
     training = TrainingSpec(epochs=40, batch_size=16, hyperparameters={"learning_rate": 0.01})
     gang = Gang(tmp_path, tmp_path / "houses.csv", format="csv", options={"target": "price"}, training=training)
     trained(gang)
-    notes = [f"house {i}" for i in range(200)]  # too many words to learn from, and nothing is learnt from them
+    notes = [f"house {i}" for i in range(200)]  # too many words to learn from, and nothing is learned from them
     kinds, sizes = ["wood", "brick", "straw", None] * 50, [50.0, 50.0, 50.0, None] * 50
     asked = pa.table({"note": notes, "kind": kinds, "size": sizes})
     pq.write_table(asked, tmp_path / "asked.parquet")
@@ -224,8 +224,8 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
                 archive.writestr(f"{name}.png", out.getvalue())
         return path
 
-    learnt = [(f"dark/{i}", i) for i in range(20)] + [(f"light/{i}", 255 - i) for i in range(20)]
-    data = pictures(tmp_path / "learnt.zip", learnt)
+    trained_on = [(f"dark/{i}", i) for i in range(20)] + [(f"light/{i}", 255 - i) for i in range(20)]
+    data = pictures(tmp_path / "trained_on.zip", trained_on)
     gang = Gang(tmp_path, data, format="image_folder", model=ModelSpec(kind="builtin", entry="small_cnn"))
     trained(replace_training(gang, TrainingSpec(epochs=8, batch_size=8)))
     asked = pictures(tmp_path / "asked.zip", [("b", 3), ("a", 250), ("c", 252)])
@@ -237,11 +237,11 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.dist
 def test_a_text_is_read_in_the_trained_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
-    learnt, asked = tmp_path / "learnt.txt", tmp_path / "asked.txt"
-    learnt.write_text("the cat sat on the mat. " * 60)
+    trained_on, asked = tmp_path / "trained_on.txt", tmp_path / "asked.txt"
+    trained_on.write_text("the cat sat on the mat. " * 60)
     asked.write_text("the mat sat on the cat. " * 30)
     options = {"tokenizer": "word", "context_length": 16}
-    gang = Gang(tmp_path, learnt, format="text", options=options, package=package(tmp_path, BIGRAMS))
+    gang = Gang(tmp_path, trained_on, format="text", options=options, package=package(tmp_path, BIGRAMS))
     gang.model = ModelSpec(kind="package", entry="model", package="code")
     trained(replace_training(gang, TrainingSpec(epochs=2, batch_size=8)))
     again = asking(gang, PredictionSpec("evaluate", examples="held_out"))
@@ -251,7 +251,7 @@ def test_a_text_is_read_in_the_trained_vocabulary_and_evaluated_as_in_training(t
     found = pq.read_table(answers(asking(gang, PREDICT, dataset=asked, options={"tokenizer": "byte"})))
     tokens = np.stack(found["prediction"].to_pylist())
     assert tokens.shape[1] == 16
-    assert tokens.max() < readers.inspect("text", learnt, options).schema["vocabulary_size"]
+    assert tokens.max() < readers.inspect("text", trained_on, options).schema["vocabulary_size"]
 
 
 @pytest.mark.parametrize("format", ["npz", "csv", "image_folder"])
@@ -272,10 +272,12 @@ def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
                 archive.writestr(f"{i}.png", out.getvalue())
     found = readers.inspect(format, path, {"targets": "none"})
     assert found.schema["task"] == "none"
-    learnt = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
+    trained_on = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
     if format == "csv":
-        learnt = readers.inspect(format, path, {"target": "b"}).schema
-    schema = schema_for_model(TrainedSchema(format, learnt), TrainedSchema(format, found.schema), needs_targets=False)
+        trained_on = readers.inspect(format, path, {"target": "b"}).schema
+    schema = schema_for_model(
+        TrainedSchema(format, trained_on), TrainedSchema(format, found.schema), needs_targets=False
+    )
     at_once = readers.open_all(format, path, schema)
     monkeypatch.setattr(readers.prepared, "SMALL_BYTES", 0)
     mapped = readers.open_all(format, path, schema, cache=NodeCache(tmp_path / "cache"), sha256="0" * 64)
@@ -304,7 +306,7 @@ NPZ_SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("format", "learnt", "changes", "needs_targets", "message"),
+    ("format", "trained_on", "changes", "needs_targets", "message"),
     [
         ("csv", CSV_SCHEMA, {"columns": [{"name": "width", "kind": "number"}]}, False, "no column size"),
         ("csv", CSV_SCHEMA, {"columns": [{"name": "size", "kind": "category"}]}, False, "size holds words"),
@@ -316,11 +318,11 @@ NPZ_SCHEMA = {
     ],
 )
 def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
-    format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, message: str
+    format: str, trained_on: dict[str, Any], changes: dict[str, Any], needs_targets: bool, message: str
 ) -> None:
     with pytest.raises(BadInputError, match=message) as refused:
         schema_for_model(
-            TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets
+            TrainedSchema(format, trained_on), TrainedSchema(format, trained_on | changes), needs_targets=needs_targets
         )
     assert refused.value.field == "dataset"
     assert refused.value.remedy

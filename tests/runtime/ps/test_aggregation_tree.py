@@ -153,7 +153,7 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
 def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
     n_elements: int, tmp_path: Path
 ) -> None:
-    """With a rate of 1, the weights are minus what arrived: the rest is owed, by workers and by leaves."""
+    """With a rate of 1, the weights are minus what arrived: the rest is the residual of workers and leaves."""
     gradients = torch.randn(4, N_WORKERS, n_elements, generator=torch.Generator().manual_seed(0))
 
     def act(worker, client, weights, gradient):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed pushes to real servers: fewer bytes, nothing lost, and what is owed survives in checkpoints."""
+"""Compressed pushes to real servers: fewer bytes, nothing lost, and the residual survives in checkpoints."""
 
 from __future__ import annotations
 

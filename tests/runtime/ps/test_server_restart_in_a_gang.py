@@ -14,7 +14,7 @@ from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
 EPOCHS, N_STEPS = 15, 15 * 80
-TOLERANCE = 0.05  # of the loss, which is below 0.01 when nobody dies
+TOLERANCE = 0.05  # of the loss, which is below 0.01 when no process dies
 
 
 def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = DataPlane.HMAC) -> Gang:

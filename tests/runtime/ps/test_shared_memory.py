@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers and servers that share memory: the same training, and nobody's gradient is used after it was given back."""
+"""Workers and servers that share memory: the same training, and no gradient is used after it was given back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEVERAL_CHUNKS = 2 * CHUNK_ELEMENTS + 100
 
 
 def trained(strategy: dict[str, Any], *, tcp_only: bool, n_shards: int = 1, n_steps: int = 5) -> list[torch.Tensor]:
-    """The weights that each of two workers holds after steps in turn, by momentum, so that order would tell."""
+    """The weights that each of two workers holds after steps in turn, by momentum, so that order would show."""
     gang = Gang(
         strategy, n_shards=n_shards, n_elements=SEVERAL_CHUNKS, tcp_only=tcp_only, lr=0.1,
         momentum=0.0 if strategy["name"] == "asp" else 0.9,

@@ -65,7 +65,7 @@ class Tap:
         while content := source.recv(2**16):
             self.seen += content
             target.sendall(content)
-        with suppress(OSError):  # whoever is behind may have left first
+        with suppress(OSError):  # the process behind it may have left first
             target.shutdown(socket.SHUT_WR)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can isolate is reported as it is, and work of several organisations needs what keeps them apart."""
+"""What this machine can isolate is reported as it is, and work of several organisations needs what isolates them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of starts and stops, learnt from a few attempts of each family: how much its own count, and how sure."""
+"""Costs of starts and stops, learned from a few attempts of each family: how much its own count, and how sure."""
 
 from __future__ import annotations
 

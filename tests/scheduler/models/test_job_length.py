@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of jobs of unknown length, learnt from those that ended."""
+"""What is left of jobs of unknown length, learned from those that ended."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
 
 
 def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
-    """Of sixty who came to 50,000 and were cancelled there, nobody is known to end there."""
+    """Of sixty who came to 50,000 and were cancelled there, none is known to end there."""
     jobs = {f"j{i}": ("f", 50_000.0, 8.0) for i in range(60)}
     lengths, wrong = lengths_of(*[("f", 1000.0)] * 20), lengths_of(*[("f", 1000.0)] * 20)
     for one, withdrawn in ((lengths, list(jobs)), (wrong, [])):

@@ -38,7 +38,7 @@ def small(id: str, *, start_s: float = 15.0) -> JobSnapshot:
 
 
 def room(nodes: int = 2, **more: Any) -> Case:
-    """Nodes of two GPUs, whose uplinks nobody has to think of."""
+    """Nodes of two GPUs, whose uplinks do not matter."""
     return replace(cluster(nodes=nodes, gpus=2, **more), racks=(RackSnapshot("r0", float("inf")),))
 
 

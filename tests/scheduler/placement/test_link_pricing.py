@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement by price, through decide(): quiet links, no harm to neighbours, moves that pay, and what is said of it."""
+"""Placement by price, through decide(): quiet links, no harm to neighbours, moves that pay, and how it is explained."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_across_racks_it_takes_the_uplinks_that_no_gang_uses() -> None:
 
 
 def scattered() -> Case:
-    """A ring across two racks beside another, though both nodes of r2 have been free for long."""
+    """A ring across two racks next to another, though both nodes of r2 have been free for long."""
     case = held(racks_of_two(), "loud", {"n0": 2, "n1": 2}, **RING)
     return held(case, "a", {"n3": 2, "n4": 2}, **RING).at(20_000.0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AntMan and Gandiva: who is packed beside whom, worked out by hand."""
+"""AntMan and Gandiva: which jobs are co-located, worked out by hand."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from scheduler.quota.fair_sharing import Shares, demand_R, dominant_share, fair_
 from scheduler.quota.usage import DecayedUsage, decayed, entry_penalty
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds, reason, sizes
 
-# gandiva's slices end for as many jobs as others wait, whoever they are of: it is fair when they begin only
+# gandiva's slices end for as many jobs as others wait, whichever tenant's: it is fair when they begin only
 SETTLED = pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"gandiva"}))
 EVERY = pytest.mark.parametrize("policy", sorted(POLICIES))
 HOUR_S = 3600.0
@@ -44,7 +44,7 @@ PARTS = [
     ("V6: 75 to 25", 16, [0.75, 0.25], [0, 0], [0, 0], [99, 99], [12, 4]),
     ("V6: only of what is above the guarantees", 20, [0.75, 0.25], [2, 2], [0, 0], [99, 99], [14, 6]),
     ("who needs less leaves the rest to the others", 16, [0.75, 0.25], [0, 0], [0, 0], [6, 99], [6, 10]),
-    ("nobody below what it holds anyway", 16, [0.75, 0.25], [0, 0], [0, 8], [99, 99], [8, 8]),
+    ("no tenant below what it holds anyway", 16, [0.75, 0.25], [0, 0], [0, 8], [99, 99], [8, 8]),
     ("no more than all want", 16, [1, 1], [0, 0], [0, 0], [3, 4], [3, 4]),
     ("odd GPUs to the largest remainder, then in order", 8, [1, 1, 1], [0, 0, 0], [0, 0, 0], [9, 9, 9], [3, 3, 2]),
     ("lost nodes: less than the guarantees, evenly missed", 6, [1, 1], [4, 4], [0, 0], [9, 9], [3, 3]),
@@ -115,7 +115,7 @@ def test_shares_are_compared_where_tenants_part_and_only_in_cohorts_that_share_f
     shares.add("a1", demand_R(job("x"), 8))
     assert shares.meet("a1", "b1") == (("root", "a"), ("root", "b"))
     assert shares.meet("a1", "a2") is None  # a lets the policy decide
-    assert shares.meet("b1", "b") == (("b", "b1"), ("b", "b"))  # b's own jobs beside its child's
+    assert shares.meet("b1", "b") == (("b", "b1"), ("b", "b"))  # b's own jobs next to its child's
     assert (shares.group("a1"), shares.group("a2"), shares.group("b"), shares.group("b1")) == (
         "a",
         "a",

@@ -33,7 +33,7 @@ def attempt(action):
 
 @dataclass(frozen=True)
 class Attack:
-    """works_outside: as whom it is shown to succeed without a sandbox; nobody, where that would do harm.
+    """works_outside: as whom it is shown to succeed without a sandbox; empty, where that would do harm.
 
     ends: how the run ends, when that says that it was contained. aims_at: the protection that has to hold.
     """

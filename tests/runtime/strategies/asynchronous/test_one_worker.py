@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker of a scheme does with its servers, counted and held against arithmetic: sockets, no processes."""
+"""What one worker of a strategy does with its servers, counted and held against arithmetic: sockets, no processes."""
 
 from __future__ import annotations
 

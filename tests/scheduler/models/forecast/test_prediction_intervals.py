@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The band around predictions is learnt from how those before came out."""
+"""The interval around predictions is learned from the outcomes of earlier ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def forecast(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = Fals
 
 
 def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) -> PredictionIntervals:
-    """Jobs that were said to need 100 s each, 200 s at most, one after the other, and how long each took."""
+    """Jobs that were predicted to need 100 s each, 200 s at most, one after the other, and how long each took."""
     bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
         about = forecast(waits=waits)

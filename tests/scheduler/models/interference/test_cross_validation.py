@@ -89,7 +89,7 @@ def test_left_out_pairs_are_predicted_well_by_latent_traits_and_by_features() ->
 
 
 def test_noise_cannot_be_predicted() -> None:
-    """The same pairs with speeds drawn anew: were anything of a left-out pair learnt from, this would look
+    """The same pairs with speeds drawn anew: were anything of a left-out pair learned from, this would look
     good.
     """
     random = np.random.default_rng(1)

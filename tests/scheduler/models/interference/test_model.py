@@ -33,7 +33,7 @@ def busy(name: str, gpu: float, noise: float = float("nan")) -> JobTraits:
 
 
 def crowded_pairs(n: int = 150) -> list[MeasuredPair]:
-    """Jobs of made-up names: nobody is slowed until both need more than the GPU has."""
+    """Jobs of made-up names: no job is slowed until both need more than the GPU has."""
     random = np.random.default_rng(5)
 
     def norm(one: float, other: float) -> float:

@@ -102,7 +102,7 @@ def test_a_type_of_gpu_that_was_not_measured_is_refused() -> None:
 
 
 def test_two_that_share_have_the_measured_speeds_until_one_ends() -> None:
-    """The slow one does 100 / 0.8 · 0.6 = 75 steps beside the quick one, and 25 alone."""
+    """The slow one does 100 / 0.8 · 0.6 = 75 steps next to the quick one, and 25 alone."""
     assert jcts(traced(line("quick"), line("slow"))) == {
         "0": pytest.approx(START_S + 125),
         "1": pytest.approx(START_S + 125 + 25),

@@ -91,7 +91,7 @@ def test_a_job_smaller_than_its_share_is_not_expected_to_take_turns() -> None:
 
 
 def test_a_guarantee_is_broken_where_a_job_waits_although_its_tenant_holds_too_little() -> None:
-    """Alice may have 2; her second job waits from 0 to 60 beside one GPU, her third from 60 on, when she is full."""
+    """Alice may have 2; her second job waits from 0 to 60 next to one GPU, her third from 60 on, when she is full."""
     histories = {
         "a": history("a", (0, 100, (0,))),
         "b": history("b", (60, 160, (1,))),
