@@ -224,7 +224,7 @@ def test_output_can_be_read(local: LocalBackend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_text"),
     [
         ("racks: []", "at least one rack"),
         ("racks: [{uplink: 1Gbit}]", r"racks\[0\].name"),
@@ -241,10 +241,12 @@ def test_output_can_be_read(local: LocalBackend) -> None:
         ("racks: [", "not YAML"),
     ],
 )
-def test_a_wrong_cluster_file_is_refused_with_the_place_and_the_remedy(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_cluster_file_is_refused_with_the_place_and_the_remedy(
+    tmp_path: Path, text: str, expected_text: str
+) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(text)
-    with pytest.raises(ClusterFileError, match=says):
+    with pytest.raises(ClusterFileError, match=expected_text):
         read_cluster(path)
 
 

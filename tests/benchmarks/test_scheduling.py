@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduling benchmark: its cells are commands that are understood, and its document distinguishes met from missed."""
+"""The scheduling benchmark: its cells are valid commands, and its document distinguishes met from missed."""
 
 from __future__ import annotations
 

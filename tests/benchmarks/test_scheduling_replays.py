@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on what simulations cost says what grew how, and what was not measured."""
+"""The report on what simulations cost shows what grew how, and what was not measured."""
 
 from __future__ import annotations
 

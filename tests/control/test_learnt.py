@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the snapshot says of a family is what its attempts took, also for a loop that has only just begun."""
+"""What the snapshot knows of a family is what its attempts took, also for a loop that has only just begun."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def simulated(trace: Trace, policy: str) -> Story:
 
 
 def lived(trace: Trace, policy: str, cast: Cast) -> Story:
-    """The same in rows: real loop, fake gangs that train for as long as the trace says."""
+    """The same in rows: real loop, fake gangs that train for as long as the trace declares."""
     SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": policy, "parameters": {}})
     nodes = [
         NodeStatus(n.name, n.rack, n.gpu_type, n.n_gpus, n.cpus, n.memory_bytes, n.nic_bps, 4e10) for n in CLUSTER.nodes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the fake API server itself: where a real one says no it must, too, or other tests prove nothing."""
+"""Tests of the fake API server itself: what a real one refuses it must refuse, too, or other tests prove nothing."""
 
 from __future__ import annotations
 

@@ -76,20 +76,20 @@ def test_a_later_stop_can_only_bring_the_end_nearer(server: ApiServer, backend: 
 
 
 @pytest.mark.parametrize(
-    ("behave", "cause", "says"),
+    ("behave", "cause", "expected_text"),
     [
         ("image", Cause.IMAGE, "image: worker 1 on node-2: nowhere: Back-off pulling"),
         ("taint", Cause.TAINT, "taint: worker 1 on node-2: 0/2 nodes are available"),
     ],
 )
 def test_a_gang_that_cannot_start_is_withdrawn_with_the_reason(
-    server: ApiServer, backend: KubernetesBackend, behave: str, cause: Cause, says: str
+    server: ApiServer, backend: KubernetesBackend, behave: str, cause: Cause, expected_text: str
 ) -> None:
     spec = gang(["run", behave], workers=2)
     backend.launch(spec)
     status = reach(backend, spec, FAILED)
     assert status.cause is cause
-    assert status.message.startswith(says)
+    assert status.message.startswith(expected_text)
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
 
@@ -137,17 +137,17 @@ def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, back
 
 
 @pytest.mark.parametrize(
-    ("why", "cause", "says"),
+    ("why", "cause", "expected_text"),
     [
         ('pods "x" is forbidden: exceeded quota: mlhub-limits, requested: pods=1', Cause.QUOTA, "quota: "),
         ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', Cause.LAUNCH_FAILED, "policy refuses"),
     ],
 )
 def test_a_gang_that_the_cluster_refuses_is_not_half_made(
-    server: ApiServer, backend: KubernetesBackend, why: str, cause: Cause, says: str
+    server: ApiServer, backend: KubernetesBackend, why: str, cause: Cause, expected_text: str
 ) -> None:
     server.refuse = lambda plural, body: why if plural == "pods" and body["metadata"]["name"].endswith("1") else ""
-    with pytest.raises(LaunchError, match=says) as refused:
+    with pytest.raises(LaunchError, match=expected_text) as refused:
         backend.launch(gang(workers=2))
     assert refused.value.cause is cause
     assert ours(server) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `make kube-check`: what it says of good and bad clusters, and that nothing of it stays."""
+"""Tests of `make kube-check`: what it reports of good and bad clusters, and that nothing of it stays."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_bandwidths_come_from_annotations_and_mistakes_in_them_are_reported() ->
 
 
 @pytest.mark.parametrize(
-    ("change", "is_ready", "is_schedulable", "says"),
+    ("change", "is_ready", "is_schedulable", "expected_text"),
     [
         ({"spec": {"unschedulable": True}}, True, False, "cordoned"),
         ({"spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, True, False, "a=b:NoSchedule"),
@@ -80,11 +80,11 @@ def test_bandwidths_come_from_annotations_and_mistakes_in_them_are_reported() ->
     ],
 )
 def test_what_keeps_pods_from_a_node_is_reported(
-    change: dict[str, Any], is_ready: bool, is_schedulable: bool, says: str
+    change: dict[str, Any], is_ready: bool, is_schedulable: bool, expected_text: str
 ) -> None:
     status = node_status({**node("n"), **change}, OPTIONS)
     assert (status.is_ready, status.is_schedulable) == (is_ready, is_schedulable)
-    assert says in status.message
+    assert expected_text in status.message
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def ended(code: int, reason: str = "", *, container: str = "main", message: str 
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "cause", "says"),
+    ("status", "code", "cause", "expected_text"),
     [
         (ended(64), 64, Cause.USER_CODE, ""),
         (ended(137, "OOMKilled"), 137, Cause.OUT_OF_MEMORY, "more memory"),
@@ -82,11 +82,11 @@ def ended(code: int, reason: str = "", *, container: str = "main", message: str 
         ({"phase": "Failed", "reason": "Terminated"}, 137, Cause.NODE_LOST, "Terminated"),
     ],
 )
-def test_how_a_pod_ended_has_a_cause(status: dict[str, Any], code: int, cause: Cause, says: str) -> None:
+def test_how_a_pod_ended_has_a_cause(status: dict[str, Any], code: int, cause: Cause, expected_text: str) -> None:
     found = ending(pod(status), lost_node=None, now=NOW)
     assert found is not None
     assert (found.code, found.cause) == (code, cause)
-    assert says in found.message
+    assert expected_text in found.message
 
 
 def test_a_pod_that_prepared_well_has_not_ended() -> None:

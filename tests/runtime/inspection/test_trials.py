@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What trying a job out says of code that raises, hangs, eats memory or does not fit its dataset."""
+"""What the dry run of a job reports of code that raises, hangs, eats memory or does not fit its dataset."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
-    """What a server says to memory of so many bytes, offered as that."""
+    """What a server answers to memory of so many bytes, offered as that."""
     ours, theirs = socket.socketpair()
     file = SharedBuffer(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
     if not is_sealed:

@@ -21,7 +21,7 @@ USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 
 
 def is_claimed(attack: Attack, mode: str) -> bool:
-    """Whether the platform says that it holds this attack off: without namespaces the supervisor is in sight."""
+    """Whether the platform reports that it holds this attack off: without namespaces the supervisor is in sight."""
     if mode == NAMESPACES and isolation().has_namespaces:
         return True
     return landlock.version() > 0 and attack.aims_at != "supervisor"

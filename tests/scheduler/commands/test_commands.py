@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: its forms, which scripts depend on, and what it says of input that cannot be used."""
+"""The command line: its forms, which scripts depend on, and what it reports of input that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy of one's own: the guide's example runs by module:Class, and what is wrong with one is reported by its name."""
+"""A policy of one's own: the guide's example runs by module:Class, and mistakes in one are reported by its name."""
 
 from __future__ import annotations
 

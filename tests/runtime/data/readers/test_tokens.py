@@ -59,7 +59,7 @@ def test_byte_pairs_write_every_text(unseen: str) -> None:
 
 
 def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
-    """Byte-pair encoding as its paper says it, counting everything anew each time."""
+    """Byte-pair encoding as its paper defines it, counting everything anew each time."""
     words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces([text_])]
     found: list[tuple[int, int]] = []
     for _ in range(n):

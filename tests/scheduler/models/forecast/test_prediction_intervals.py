@@ -67,7 +67,7 @@ def test_a_band_that_jobs_outlive_widens_before_they_end() -> None:
 
 
 def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
-    """Ninety of a hundred ended after 100 s; who was cancelled after 90 s says nothing against it, or for less."""
+    """Ninety of a hundred ended after 100 s; who was cancelled after 90 s proves nothing against it, or for less."""
     ended = after([100.0] * 90)
     p90_s = ended.p90_s(forecast())
     for i in range(90):

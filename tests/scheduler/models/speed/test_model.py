@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speed model: what the prior says, what measurements make of it, and the two curves that it has to explain."""
+"""The speed model: what the prior predicts, what measurements make of it, and the two curves that it has to explain."""
 
 from __future__ import annotations
 

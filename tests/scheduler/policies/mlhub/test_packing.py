@@ -60,7 +60,7 @@ def test_three_jobs_without_stages_have_no_predicted_speeds() -> None:
 
 
 def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> None:
-    """After eight bad pairs a ninth is predicted to be bad; a try of a minute costs days of training next to nothing."""
+    """After eight bad pairs a ninth is predicted to be bad; a try of a minute costs days of training almost nothing."""
     bad = tuple(PairObservation(f"f{i}", f"f{i + 1}", 0.4, 0.4) for i in range(0, 16, 2))
     short = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3000) for i, n in (("a", 0), ("b", 3)))
     long = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3_000_000) for i, n in (("a", 0), ("b", 3)))
