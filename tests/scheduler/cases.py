@@ -32,7 +32,7 @@ GIB = 1 << 30
 
 
 def job(id: str, *, gpus: int | None = None, length_s: float = 100.0, at: float = 0.0, **more: Any) -> JobSnapshot:
-    """A job that is length_s long whatever its size, if gpus declares how many it must have; else elastic and perfectly so.
+    """A job that is length_s long whatever its size, if gpus fixes how many it has; else elastic and perfectly so.
 
     Elastic: length_s on one worker, 1/n of it on n, no synchronisation to speak of.
     """

@@ -36,7 +36,7 @@ class Devices:
         self.store = store
 
     def why_not(self, pod: Object, node: str) -> str:
-        """What the scheduler reports of a pod whose GPUs are not to be had there; "" = they are, and are the pod's now."""
+        """What the scheduler reports of a pod whose GPUs are not free there; "" = they are, and are the pod's now."""
         for resource, n_wanted in _requests(pod).items():
             room = self.store.get("nodes", "", node)["status"]["allocatable"]
             if n_wanted > quantity(room.get(resource)) - self._n_held(resource, node):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands behind the fake API server: binds released pods to their nodes, runs them as their gang's `behave` declares."""
+"""Stands behind the fake API server: binds released pods to nodes, runs them as their gang's `behave` declares."""
 
 from __future__ import annotations
 

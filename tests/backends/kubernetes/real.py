@@ -60,7 +60,7 @@ def backend_on_it() -> Iterator[KubernetesBackend]:
 
 
 class PlayedNodes:
-    """Nodes that report that they are ready, and their kubelets: gangs run as their `behave` declares (see kubelet.py)."""
+    """Nodes that report as ready, and their kubelets: gangs run as their `behave` declares (see kubelet.py)."""
 
     def __init__(self, admin: KubernetesApi, names_of_nodes: tuple[str, ...]) -> None:
         self._admin, self._nodes = admin, names_of_nodes
