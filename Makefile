@@ -78,7 +78,7 @@ types: setup  ## mypy
 imports: setup  ## Who may import whom
 	@lint-imports --no-cache
 
-picture: setup  ## Draw the rooms in ARCHITECTURE.md from the import graph
+picture: setup  ## Draw the components in ARCHITECTURE.md from the import graph
 	@python -m tests.architecture.picture --write
 
 touched: setup  ## How many files the last commits of each kind touched
