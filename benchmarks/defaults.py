@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.defaults_sets import SETS, Set
 from benchmarks.defaults_tuned import tuned
-from mlhub.jobs.training_defaults import usual_course
+from mlhub.jobs.training_defaults import training_defaults
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.readers import Split
 from mlhub.wire.launch import ModelSpec, TrainingSpec
@@ -69,7 +69,7 @@ def trained(folder: Path, data: Path, each: Set, hyperparameters: Mapping[str, A
         with zipfile.ZipFile(package, "w") as archive:
             archive.writestr("own_model.py", each.model)
     schema = readers.inspect(each.format, data, each.options).schema
-    course = usual_course(schema, {})
+    course = training_defaults(schema, {})
     gang = Gang(
         folder,
         data,

@@ -29,7 +29,7 @@ from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.leases import BatchLease, Leases
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
-from mlhub.runtime.ps.server.shard_snapshots import SHARE, SnapshotWriter, has_kept
+from mlhub.runtime.ps.server.shard_snapshots import SHARE, SnapshotWriter, has_snapshot
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 from mlhub.runtime.roles.server_setup import KEEP_EVERY_S, get_ready
@@ -44,23 +44,26 @@ N_ASKS = 20_000
 def serve(port: int, folder: str, every_s: float) -> None:
     """One server with its guard; leaves what was lost, and what keeping took, in files."""
 
-    def live(life: Incarnation) -> int:
-        keeper = SnapshotWriter(Path(folder), every_s=every_s)
+    def live(incarnation: Incarnation) -> int:
+        snapshot_writer = SnapshotWriter(Path(folder), every_s=every_s)
 
         def report(server: Server) -> None:
-            lost_s = life.died_at - keeper.taken_up_at
-            Path(folder, f"lost-{life.number}").write_text(f"{server.n_lost} {lost_s} {time.time() - life.died_at}")
+            lost_s = incarnation.died_at - snapshot_writer.taken_up_at
+            Path(folder, f"lost-{incarnation.number}").write_text(
+                f"{server.n_lost} {lost_s} {time.time() - incarnation.died_at}"
+            )
 
         server = Server(
-            ("127.0.0.1", port), index=0, n_servers=1, n_workers=1, attempt="a", secret=SECRET, keeper=keeper,
-            life=life.number, on_return=report,
+            ("127.0.0.1", port), index=0, n_servers=1, n_workers=1, attempt="a", secret=SECRET,
+            snapshot_writer=snapshot_writer,
+            incarnation=incarnation.number, on_return=report,
         )  # fmt: skip
         server.serve(start_timeout_s=60)
-        Path(folder, "kept").write_text(f"{keeper.n_kept} {keeper.processor_s}")
+        Path(folder, "kept").write_text(f"{snapshot_writer.n_snapshots} {snapshot_writer.processor_s}")
         return 0
 
     get_ready()
-    os._exit(ForkSupervisor(live, lambda: has_kept(Path(folder))).run())
+    os._exit(ForkSupervisor(live, lambda: has_snapshot(Path(folder))).run())
 
 
 def measure(n_elements: int, *, n_deaths: int, every_s: float) -> dict[str, float]:
@@ -126,7 +129,7 @@ def journal_s() -> float:
         assembly.leases = Leases(BatchLease(steps=10**9, steps_per_epoch=10**9), 1)
         if journal is not None:
             assembly.keep(journal)
-        assembly.attend(0)
+        assembly.wait_at_barrier(0)
         began = resource.getrusage(resource.RUSAGE_SELF)
         for number in range(1, N_ASKS + 1):
             assembly.ask(0, number, stop=False, checkpoint=False, n_under_way=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FakeBackend: gangs in memory that run until a test says otherwise. For tests of everything above the backend."""
+"""FakeBackend: gangs in memory that run until a test ends them. For tests of everything above the backend."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class FakeBackend:
                 self.fail(attempt_id, Cause.NODE_LOST, f"Node {name} went down.")
 
     def forget_everything(self) -> None:
-        """As if every gang had vanished behind the platform's back."""
+        """Drops every gang without a report, as if the cluster had lost them."""
         self._gangs.clear()
 
     def print(self, attempt_id: str, line: str, *, role: PodRole = PodRole.WORKER, index: int = 0) -> None:

@@ -31,7 +31,7 @@ class GangPhase(StrEnum):
 
 
 def words_on_lost_workers(n: int, cause: Cause, message: str) -> str:
-    """Of a gang that goes on without them; "" while nobody was lost. cause, message: of the first."""
+    """Of a gang that goes on without them; "" while no pod was lost. cause, message: of the first."""
     if n == 0:
         return ""
     return f"{n} {'worker was' if n == 1 else 'workers were'} lost, and the others go on: {cause}: {message}"
@@ -89,7 +89,7 @@ class NodeStatus:
 
 
 class LaunchError(Exception):
-    """The gang could not be started and never will be as specified. cause says why."""
+    """The gang could not be started and never will be as specified. cause: why."""
 
     def __init__(self, message: str, *, cause: Cause) -> None:
         super().__init__(message)

@@ -17,7 +17,7 @@ Progress = Callable[[str], object]
 
 
 class Refused(Exception):  # noqa: N818 (it reads as what happened)
-    """The platform said no. field: what of the request it is about; remedy: what helps; "" where it does not say."""
+    """The platform refused the request. field: the part of it that is wrong; remedy: what helps; "" where not given."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         first = next(iter(problem.get("errors") or [{}]))
@@ -98,20 +98,20 @@ class Api:
 
     def wait_for_job(self, job_id: str, progress: Progress | None) -> dict[str, Any]:
         """The job, once it has succeeded. Raises Refused with the platform's words when it failed, Unfinished."""
-        said, pause_s = "", POLL_S
+        reported, pause_s = "", POLL_S
         while True:
             job: dict[str, Any] = self.get(f"/jobs/{job_id}")
             state = job["state"]
-            told = f"{job['name']}: {state}" + (f", {job['progress']:.0%}" if state == "running" else "")
-            if told != said and progress is not None:
-                progress(told)
+            status = f"{job['name']}: {state}" + (f", {job['progress']:.0%}" if state == "running" else "")
+            if status != reported and progress is not None:
+                progress(status)
             if state == "succeeded":
                 return job
             if state == "failed":
                 raise Refused(job["failure"])
             if state in ("cancelled", "paused"):
                 raise Unfinished(f"The job {job_id} was {state}.")
-            said = told
+            reported = status
             time.sleep(pause_s)
             pause_s = min(MOST_POLL_S, 1.2 * pause_s)
 

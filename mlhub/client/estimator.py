@@ -61,7 +61,7 @@ class Estimator:
         api = Api(self.url, self.token)
         project = self._project(api)
         version = kept(api, upload, project=project)
-        job = api.submit(dataset_version=version["id"], project=project, **self._model(api), **self._wishes())
+        job = api.submit(dataset_version=version["id"], project=project, **self._model(api), **self._training_options())
         done = api.wait_for_job(job["id"], self.progress)
         if done["result_version"] is None:
             raise Refused({"detail": f"The job {done['id']} handed in no weights.", "remedy": "Does the model train?"})
@@ -80,10 +80,10 @@ class Estimator:
 
     def config(self) -> dict[str, Any]:
         """All that was asked for, without the token."""
-        told = {name: value for name, value in asdict(self).items() if name not in ("token", "progress")}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        chosen = {name: value for name, value in asdict(self).items() if name not in ("token", "progress")}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
 
-    def _wishes(self) -> dict[str, Any]:
+    def _training_options(self) -> dict[str, Any]:
         given = {n: v for n, v in self.config().items() if n not in LEFT_OUT and v is not None}
         if isinstance(self.strategy, str):
             given["strategy"] = {"name": self.strategy}
@@ -113,7 +113,7 @@ class Estimator:
 
 
 def _columns(version: Mapping[str, Any]) -> list[str] | None:
-    """What a table's version was learnt from; None of arrays."""
+    """The columns of a table's version; None of arrays."""
     columns = version["schema"].get("columns")
     return None if columns is None else [str(column["name"]) for column in columns]
 

@@ -93,13 +93,15 @@ def coded(y: Any, classes: Sequence[Any] | None) -> tuple[FrameArray, list[Any] 
     known = sorted(set(words)) if classes is None else list(classes)
     unknown = sorted(set(words) - set(known))
     if unknown:
-        raise ValueError(f"The class {unknown[0]!r} is new; the model learnt {', '.join(map(str, known[:30]))}.")
+        raise ValueError(
+            f"The class {unknown[0]!r} is new; the model was trained on {', '.join(map(str, known[:30]))}."
+        )
     number = {word: i for i, word in enumerate(known)}
     return np.array([number[word] for word in words], dtype=np.int64), known
 
 
 def _without_row_labels(table: pa.Table) -> pa.Table:
     """pandas' index comes along as a column, and a model would learn from it."""
-    told = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-    labels = [name for name in told.get("index_columns", []) if isinstance(name, str)]
+    pandas_metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+    labels = [name for name in pandas_metadata.get("index_columns", []) if isinstance(name, str)]
     return table.drop_columns([name for name in labels if name in table.column_names])

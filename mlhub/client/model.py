@@ -78,18 +78,18 @@ class TrainedModel:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         self._api.download(f"/model-versions/{self.asked.model_version}/download", folder / WEIGHTS, what="weights")
-        told = {"version": VERSION, "url": self._api.url, **asdict(self.asked)}
-        (folder / CONFIG).write_text(json.dumps(told, indent=1))
+        stored = {"version": VERSION, "url": self._api.url, **asdict(self.asked)}
+        (folder / CONFIG).write_text(json.dumps(stored, indent=1))
 
     @classmethod
     def load(
         cls, path: str | Path, *, token: str, url: str | None = None, progress: Progress | None = None
     ) -> TrainedModel:
         """What save() left; it answers on the platform that trained it. Raises OSError, ValueError for another file."""
-        told = json.loads((Path(path) / CONFIG).read_text())
-        if told.pop("version", None) != VERSION:
+        stored = json.loads((Path(path) / CONFIG).read_text())
+        if stored.pop("version", None) != VERSION:
             raise ValueError(f"{Path(path) / CONFIG} is not of a model that this client saved.")
-        return cls(Api(url or told.pop("url"), token), _asked(told), progress=progress)
+        return cls(Api(url or stored.pop("url"), token), _asked(stored), progress=progress)
 
     def _answers(self, data: Any) -> tuple[AnswerArray, AnswerArray | None]:
         found = self._asked_for(data, output="npz")
@@ -131,8 +131,8 @@ def kept(api: Api, upload: Upload, *, project: str) -> dict[str, Any]:
     return api.wait_for_dataset(found["id"])
 
 
-def _asked(told: dict[str, Any]) -> Asked:
+def _asked(stored: dict[str, Any]) -> Asked:
     try:
-        return Asked(**{name: told[name] for name in Asked.__dataclass_fields__})
+        return Asked(**{name: stored[name] for name in Asked.__dataclass_fields__})
     except KeyError as error:
         raise ValueError(f"{CONFIG} lacks {error.args[0]}.") from error

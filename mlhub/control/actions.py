@@ -32,7 +32,7 @@ def set_scheduler(*, actor: User, version: int | None = None, **changes: Any) ->
         chosen = SchedulerSettings.objects.select_for_update().get(pk=1)
         if version is not None and version != chosen.version:
             raise ConflictError(
-                "Somebody else changed the scheduler meanwhile.",
+                "Another administrator changed the scheduler meanwhile.",
                 code="stale",
                 remedy="Look again.",
                 version=chosen.version,

@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
-from mlhub.control.explanations import ExplanationWriter, kind_of, moment, tell
+from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
 from mlhub.control.reconcile import ask_to_stop, start
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
@@ -33,22 +33,22 @@ class Applied:
 
     actions: list[dict[str, str]]
     jobs: Mapping[str, Job]
-    teller: ExplanationWriter
+    writer: ExplanationWriter
 
 
 def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
     found = Job.objects.select_related("project").only(*READ).filter(id__in=[UUID(d.job) for d in plan.decisions])
     rows = {str(job.id): job for job in found}
-    teller = ExplanationWriter.of(rows)
-    tell([(rows[d.job], d) for d in plan.decisions if d.job in rows], teller, now=now)
+    writer = ExplanationWriter.of(rows)
+    write_explanations([(rows[d.job], d) for d in plan.decisions if d.job in rows], writer, now=now)
     actions = []
     for decision in plan.decisions:
         job = rows.get(decision.job)
         if job is not None and isinstance(decision, Launch | Resize | Preempt):
             with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
-                outcome = _act(backend, job, decision, teller, now=now)
+                outcome = _act(backend, job, decision, writer, now=now)
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
-    return Applied(actions, rows, teller)
+    return Applied(actions, rows, writer)
 
 
 def _organisation(job: Job) -> str:
@@ -56,11 +56,11 @@ def _organisation(job: Job) -> str:
 
 
 def _act(
-    backend: Backend, job: Job, decision: Launch | Resize | Preempt, teller: ExplanationWriter, *, now: datetime
+    backend: Backend, job: Job, decision: Launch | Resize | Preempt, writer: ExplanationWriter, *, now: datetime
 ) -> str:
     try:
         if isinstance(decision, Launch):
-            return _launch(backend, job, decision, teller, now=now)
+            return _launch(backend, job, decision, writer, now=now)
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -71,7 +71,7 @@ def _act(
         return "delayed"
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, teller: ExplanationWriter, *, now: datetime) -> str:
+def _launch(backend: Backend, job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> str:
     allocation = decision.allocation
     attempt = attempts.open_attempt(
         job,
@@ -82,7 +82,7 @@ def _launch(backend: Backend, job: Job, decision: Launch, teller: ExplanationWri
         predicted_step_s=decision.prediction.step_s,
         reason=decision.explanations[0].reason,
         now=now,
-        explanations=teller.tell(job, decision.explanations),
+        explanations=writer.for_job(job, decision.explanations),
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
@@ -90,7 +90,7 @@ def _launch(backend: Backend, job: Job, decision: Launch, teller: ExplanationWri
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:
-    """The finish foretold at the first launch is kept, to be held against the truth."""
+    """Returns the columns to write. The finish predicted at the first launch is stored, to be compared later."""
     changes = {
         "predicted_finish_at": moment(prediction.finish_p50_s),
         "predicted_finish_p90_at": moment(prediction.finish_p90_s),

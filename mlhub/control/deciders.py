@@ -33,7 +33,7 @@ class Decider(Protocol):
         """Whether submit() would not have to wait; starts what has to be started."""
 
     def submit(self, task: DecisionRequest) -> None:
-        """Hands the task over; task.limit_s counts from here. Raises DecisionError when nobody takes it."""
+        """Hands the task over; task.limit_s counts from here. Raises DecisionError when no process takes it."""
 
     def result(self, *, waits: bool) -> DecisionResult | None:
         """The plan. Without waits: None while it is being made. Raises DecisionError."""
@@ -68,8 +68,8 @@ class InProcessDecider:
 
 
 class SubprocessDecider:
-    """In a process of its own, kept from round to round. One that does not answer in time is killed; the next task
-    gets another. niceness: how far it steps back for other processes."""
+    """Decides in a process of its own, reused from round to round. One that does not answer in time is killed; the next
+    task gets another. niceness: how far it steps back for other processes."""
 
     def __init__(self, *, niceness: int = 0) -> None:
         self._niceness = niceness

@@ -15,7 +15,7 @@ from typing import Any
 
 from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
 
-ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: whoever asked may be gone
+ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: the caller may be gone
 MAX_MESSAGE = 2000
 
 
@@ -44,7 +44,7 @@ DecisionAnswer = DecisionResult | DecisionFailure
 
 
 def answer_to(task: DecisionRequest, cache: RoundCache) -> DecisionAnswer:
-    """A policy's bug is an answer too: it must not end whoever asked. cache: kept from one request to the next."""
+    """Returns a policy's bug as an answer too: it must not end the caller. cache: reused from request to request."""
     began = time.perf_counter()
     try:
         plan = decide(task.snapshot, policy=task.policy, memory=task.memory, cache=cache)
@@ -60,7 +60,7 @@ def main(file_number: int, niceness: int) -> None:
     os.nice(niceness)
     connection.send("ready")
     cache = RoundCache()
-    with contextlib.suppress(EOFError, OSError):  # whoever asked has gone
+    with contextlib.suppress(EOFError, OSError):  # the caller has gone
         while True:
             connection.send(_next_answer(connection, cache))
 

@@ -16,17 +16,17 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
 
-SOMEBODY_ELSE = "another organisation's job"
+ANOTHER_ORGANISATION = "another organisation's job"
 NOTICEABLE_S = 1.0  # predictions that move by less are not written,
 NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
-# one statement for all jobs; what somebody else moved meanwhile is left alone
+# one statement for all jobs; rows whose state another transaction changed meanwhile are left alone
 WRITE = """
 UPDATE jobs_job AS job
-SET explanations = told.explanations::jsonb, reason = told.reason, predicted_start_at = told.start_at,
-    predicted_finish_at = told.finish_at, predicted_finish_p90_at = told.finish_p90_at
+SET explanations = changed.explanations::jsonb, reason = changed.reason, predicted_start_at = changed.start_at,
+    predicted_finish_at = changed.finish_at, predicted_finish_p90_at = changed.finish_p90_at
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
-    AS told (id, state, explanations, reason, start_at, finish_at, finish_p90_at)
-WHERE job.id = told.id AND job.state = told.state
+    AS changed (id, state, explanations, reason, start_at, finish_at, finish_p90_at)
+WHERE job.id = changed.id AND job.state = changed.state
 RETURNING job.id
 """
 
@@ -41,30 +41,30 @@ class ExplanationWriter:
     def of(cls, jobs: Mapping[str, Job]) -> ExplanationWriter:
         return cls({id: (job.name, str(job.project.organisation_id)) for id, job in jobs.items()})
 
-    def tell(self, job: Job, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-        """[{reason, sentence, facts}] as the API shows them."""
-        return self.told(str(job.project.organisation_id), explanations)
+    def for_job(self, job: Job, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
+        """Returns [{reason, sentence, facts}] as the API shows them to the job's organisation."""
+        return self.for_organisation(str(job.project.organisation_id), explanations)
 
-    def told(self, organisation: str, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-        """As its members may read them."""
-        told = []
+    def for_organisation(self, organisation: str, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
+        """Returns [{reason, sentence, facts}] as its members may read them, without the names of others' jobs."""
+        found = []
         for explanation in explanations:
             facts = {key: self._named(value, organisation) for key, value in explanation.facts.items()}
             shown = replace(explanation, facts=facts)
             plain = json.loads(json.dumps(facts, default=str))
-            told.append({"reason": str(shown.reason), "sentence": shown.sentence, "facts": plain})
-        return told
+            found.append({"reason": str(shown.reason), "sentence": shown.sentence, "facts": plain})
+        return found
 
     def _named(self, value: Any, organisation: str) -> Any:
         if not isinstance(value, str) or value not in self.names:
             return value
         name, owner = self.names[value]
-        return name if owner == organisation else SOMEBODY_ELSE
+        return name if owner == organisation else ANOTHER_ORGANISATION
 
 
-def tell(decided: Iterable[tuple[Job, Decision]], teller: ExplanationWriter, *, now: datetime) -> None:
+def write_explanations(decided: Iterable[tuple[Job, Decision]], writer: ExplanationWriter, *, now: datetime) -> None:
     """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
-    changed = [job for job, decision in decided if _note(job, decision, teller, now=now)]
+    changed = [job for job, decision in decided if _update_row(job, decision, writer, now=now)]
     if not changed:
         return
     columns = (
@@ -94,11 +94,11 @@ def moment(seconds: float | None) -> datetime | None:
         return None  # beyond the calendar
 
 
-def _note(job: Job, decision: Decision, teller: ExplanationWriter, *, now: datetime) -> bool:
-    """Takes reasons and predictions over into the row in memory; whether anything changed."""
+def _update_row(job: Job, decision: Decision, writer: ExplanationWriter, *, now: datetime) -> bool:
+    """Copies reasons and predictions into the row in memory; returns whether anything changed."""
     changes = _predictions(job, decision.prediction, now=now)
     if isinstance(decision, Keep | Wait) or job.state != JobState.QUEUED:
-        explanations = teller.tell(job, decision.explanations)
+        explanations = writer.for_job(job, decision.explanations)
         if explanations != job.explanations:
             changes["explanations"] = explanations
     reason = str(decision.explanations[0].reason) if decision.explanations else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /metrics: the platform's figures for Prometheus, read from the database when they are asked for.
 
-Counters count rows, so all replicas of the web server tell the same; they shrink only when projects are deleted.
+Counters count rows, so all replicas of the web server report the same; they shrink only when projects are deleted.
 Labels are few: no job and no user is named.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts kept to be held against the truth: when a job was expected to end, when it did, and how good that is."""
+"""Forecasts, stored to be compared with the truth: when a job was expected to end, when it did, and the error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Forecasts:
 
 
 def close_forecasts() -> None:
-    """Writes down how it came, for jobs that have ended. Level-triggered: it does not matter who ended them."""
+    """Records the outcome of jobs that have ended. Level-triggered: it does not matter who ended them."""
     with connection.cursor() as cursor:
         cursor.execute(CLOSE)
 
@@ -74,7 +74,7 @@ class ForecastCalibration:
     """How forecasts of one moment came true. error: of the time from the forecast to the end, (actual - P50) / P50.
 
     within_p90: the share that ended by the P90; 0.85 to 0.95 is good. median_error: of its absolute value;
-    median_bias: of itself, positive where jobs took longer than foretold. None where nothing has ended yet.
+    median_bias: of itself, positive where jobs took longer than predicted. None where nothing has ended yet.
     """
 
     moment: str
@@ -90,7 +90,7 @@ def calibration() -> list[ForecastCalibration]:
 
 
 def newest_ends(n: int) -> list[dict[str, Any]]:
-    """The newest forecasts that came to their end: job, moment, foretold and actual seconds, within_p90."""
+    """The newest forecasts that came to their end: job, moment, predicted and actual seconds, within_p90."""
     rows = _ended().select_related("job")[:n]
     return [
         {
@@ -98,7 +98,7 @@ def newest_ends(n: int) -> list[dict[str, Any]]:
             "moment": row.moment,
             "policy": row.policy,
             "made_at": row.made_at,
-            "foretold_s": (row.finish_at - row.made_at).total_seconds(),
+            "predicted_s": (row.finish_at - row.made_at).total_seconds(),
             "actual_s": (row.finished_at - row.made_at).total_seconds(),
             "within_p90": _is_within(row),
         }
@@ -132,5 +132,5 @@ def _judged(at: str, rows: Sequence[Forecast]) -> ForecastCalibration:
 
 
 def _error(row: Forecast, finished_at: datetime) -> float:
-    foretold_s = max(1.0, (row.finish_at - row.made_at).total_seconds())
-    return ((finished_at - row.made_at).total_seconds() - foretold_s) / foretold_s
+    predicted_s = max(1.0, (row.finish_at - row.made_at).total_seconds())
+    return ((finished_at - row.made_at).total_seconds() - predicted_s) / predicted_s

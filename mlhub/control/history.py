@@ -76,7 +76,7 @@ def _row(decision: Decision, applied: Applied, *, policy: str, round_id: int | N
         round_id=round_id,
         policy=policy,
         decision=kind_of(decision),
-        explanations=applied.teller.tell(job, decision.explanations),
+        explanations=applied.writer.for_job(job, decision.explanations),
         predicted_start_at=moment(decision.prediction.start_p50_s),
         predicted_finish_at=moment(decision.prediction.finish_p50_s),
         **shape,

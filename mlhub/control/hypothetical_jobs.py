@@ -12,7 +12,7 @@ from mlhub.jobs.admission import check_request, check_versions
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import JobState
-from mlhub.jobs.training_defaults import with_usual_course
+from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.metrics.models import SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
@@ -33,7 +33,7 @@ def suppose_job(
 ) -> HypotheticalJob:
     """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
     check_versions(project, dataset_version, model_version)
-    request = with_usual_course(dataset_version, request)
+    request = with_training_defaults(dataset_version, request)
     request = check_request(project.organisation, dataset_version, model_version, request)
     name = request.pop("name", "") or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100]
     job = Job(
@@ -57,7 +57,7 @@ def suppose_job(
 def _alike(job: Job) -> Job | None:
     """The newest job with this code and dataset that was tried out, best one with the same hyperparameters.
 
-    Jobs of the same organisation only: nobody learns from another's.
+    It is of the same organisation: no tenant learns from another's jobs.
     """
     tried = Job.objects.filter(
         dataset_version=job.dataset_version,
@@ -70,7 +70,7 @@ def _alike(job: Job) -> Job | None:
 
 
 def _steps(job: Job, alike: Job | None) -> int:
-    """Of the whole training; a job alike says how many batches an epoch has."""
+    """Returns the steps of the whole training; a similar job shows how many batches an epoch has."""
     examples: float
     if alike is not None and alike.profile.get("steps_total"):
         examples = alike.profile["steps_total"] / alike.epochs * alike.batch_size

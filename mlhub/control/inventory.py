@@ -17,8 +17,8 @@ from mlhub.events.actions import append
 logger = structlog.stdlib.get_logger(__name__)
 
 
-def note_away(state: SchedulerState, message: str, *, now: datetime) -> None:
-    """Shown until the backend is back; told once."""
+def record_backend_away(state: SchedulerState, message: str, *, now: datetime) -> None:
+    """Records since when the backend is away, until it is back; appends one event."""
     logger.warning("round.backend_away", error=message)
     if state.backend_away_since is None:
         state.backend_away_since = now
@@ -27,7 +27,7 @@ def note_away(state: SchedulerState, message: str, *, now: datetime) -> None:
     state.save()
 
 
-def note_back(state: SchedulerState) -> None:
+def record_backend_back(state: SchedulerState) -> None:
     """In the row in memory; it is saved with the round."""
     if state.backend_away_since is not None:
         away_since, state.backend_away_since, state.backend_message = state.backend_away_since, None, ""

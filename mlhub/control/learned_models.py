@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was learnt of families of jobs, read from rows that outlive every process: speeds, costs, stages."""
+"""What was learned of families of jobs, read from rows that outlive every process: speeds, costs, stages."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class LearnedModels:
     costs: CostModel
 
 
-def learnt_of(families: Collection[str]) -> LearnedModels:
-    """What is known of these families."""
+def learned_models_of(families: Collection[str]) -> LearnedModels:
+    """Returns what is known of these families."""
     observations, profiles, noise_scales = _speeds(families)
-    return LearnedModels(observations, profiles, noise_scales, learnt_costs())
+    return LearnedModels(observations, profiles, noise_scales, learned_costs())
 
 
 def _speeds(
@@ -64,7 +64,7 @@ def _speeds(
     return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
 
 
-def learnt_costs() -> CostModel:
+def learned_costs() -> CostModel:
     """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost."""
     newest = (
         Attempt.objects.exclude(training_at=None)

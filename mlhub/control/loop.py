@@ -22,11 +22,11 @@ from mlhub.control.decision_process import DecisionRequest, DecisionResult
 from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
-from mlhub.control.inventory import note_away, note_back, record_inventory
+from mlhub.control.inventory import record_backend_away, record_backend_back, record_inventory
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.memory import MemoryOwner, store_memory
 from mlhub.control.models import Round, SchedulerSettings, SchedulerState
-from mlhub.control.policy_selection import SelectedPolicy, choose, note_failure, note_success
+from mlhub.control.policy_selection import SelectedPolicy, choose, record_failure, record_success
 from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
@@ -99,9 +99,9 @@ class Loop:
             evict(self.backend, now=now)
             watch_stalls(self.backend, now=now)
         except BackendUnavailableError as error:
-            note_away(state, str(error), now=now)
+            record_backend_away(state, str(error), now=now)
             return None
-        note_back(state)
+        record_backend_back(state)
         record_inventory(nodes, now=now)
         chosen_by_admin, _ = SchedulerSettings.objects.get_or_create(pk=1)
         chosen = choose(chosen_by_admin, state, now=now)
@@ -115,11 +115,11 @@ class Loop:
         except DecisionError as error:
             record.error = str(error)
             self._store(record, snapshot, None, began=began, is_worth_it=state.n_failures < FAILURES_STORED)
-            note_failure(state, chosen, kind=error.kind, message=str(error), round_id=record.pk, now=now)
+            record_failure(state, chosen, kind=error.kind, message=str(error), round_id=record.pk, now=now)
             state.save()
             return record
         self.plan = plan = decided.plan
-        note_success(state, chosen)
+        record_success(state, chosen)
         applied = apply_plan(plan, backend=self.backend, now=now)
         record.decide_ms, record.applied = 1000 * decided.took_s, applied.actions
         if plan.memory != chosen.memory:
@@ -166,7 +166,7 @@ class Loop:
 
 
 class _WakeupListener:
-    """Hears Redis say that something happened; without Redis it just waits."""
+    """Waits until Redis reports that something happened; without Redis, until the time has passed."""
 
     def __init__(self) -> None:
         self._subscription: Any = None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cordon, drain, uncordon: an administrator closes a node to MLHub's jobs, on every backend alike.
 
-It is MLHub's own word and changes nothing at the cluster; what the cluster says of a node (a cordon there, a taint)
-holds besides. A drain gives jobs until its deadline: those that are expected to be done by then finish, all others are
-asked at once to save and leave, and at the deadline whoever is still there. They go back into the queue, with that
-reason, and the scheduler finds them other nodes.
+It is MLHub's own record and changes nothing at the cluster; what the cluster reports of a node (a cordon there, a
+taint) holds as well. A drain gives jobs until its deadline: those that are expected to be done by then finish, all
+others are asked at once to save and leave, and at the deadline those that are still there. They go back into the
+queue, with that reason, and the scheduler finds them other nodes.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _close(node: str, *, actor: User | None, reason: str, drain_by: datetime | N
 
 def _closed(node: NodeStatus, closed: Maintenance) -> NodeStatus:
     what = "Cordoned" if closed.drain_by is None else f"Draining until {closed.drain_by:%Y-%m-%d %H:%M} UTC"
-    told = f"{what} by an administrator{': ' + closed.reason if closed.reason else '.'}"
-    return replace(node, is_schedulable=False, message=f"{node.message} {told}".strip())
+    message = f"{what} by an administrator{': ' + closed.reason if closed.reason else '.'}"
+    return replace(node, is_schedulable=False, message=f"{node.message} {message}".strip())
 
 
 def _is_done_by(job: Job, by: datetime, *, now: datetime) -> bool:

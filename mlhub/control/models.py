@@ -14,7 +14,7 @@ class SchedulerSettings(models.Model):
     """One row, an administrator's. A change takes effect in the next round. shadow_policy: "" = none.
 
     budget_s: how long a policy may take for a round. shares_fairly, half_life_s: how organisations share what none of
-    them is guaranteed, as QuotaRules says for their parts.
+    them is guaranteed, as QuotaRules does for their parts.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -32,7 +32,7 @@ class SchedulerSettings(models.Model):
 class SchedulerState(models.Model):
     """One row, the loop's: how it goes. failure: {at, policy, kind, message, round}, the newest one.
 
-    stands_in_since: since when the stand-in decides, because the chosen policy failed again and again.
+    stands_in_since: since when the fallback policy decides, because the chosen policy failed again and again.
     order: waiting jobs, the one that gets the next GPUs first. backend_away_since: None = it can be reached.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which policy decides a round: the administrator's, or its stand-in while that one fails again and again."""
+"""Which policy decides a round: the administrator's, or the fallback policy while that one fails again and again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mlhub.events.actions import append
 from scheduler import Policy, RoundMemory, policy_named
 
 logger = structlog.stdlib.get_logger(__name__)
-STAND_IN = "fifo"  # takes nothing away from running jobs, and has nothing that could go wrong
-FAILURES_UNTIL_STAND_IN = 3  # in a row
+FALLBACK_POLICY = "fifo"  # takes nothing away from running jobs, and has nothing that could go wrong
+FAILURES_UNTIL_FALLBACK = 3  # in a row
 TRIED_AGAIN_AFTER = timedelta(minutes=10)
 
 
@@ -29,7 +29,7 @@ class SelectedPolicy:
     parameters: Mapping[str, Any]
     memory: RoundMemory
     limit_s: float
-    stands_in: bool = False
+    is_fallback: bool = False
 
     def policy(self) -> Policy:
         """Raises ValueError that names what does not exist (any more)."""
@@ -37,40 +37,40 @@ class SelectedPolicy:
 
 
 def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime) -> SelectedPolicy:
-    """The stand-in for TRIED_AGAIN_AFTER after the last of several failures; then the chosen policy is tried again.
+    """Returns the fallback policy for TRIED_AGAIN_AFTER after the last of several failures, then the chosen one again.
 
     Other settings than those that failed are given a chance at once.
     """
     if state.settings_version != settings.version:
         state.settings_version, state.n_failures, state.stands_in_since = settings.version, 0, None
     since = state.stands_in_since
-    stands_in = since is not None and now - since < TRIED_AGAIN_AFTER
-    name, parameters = (STAND_IN, {}) if stands_in else (settings.policy, settings.parameters)
-    return SelectedPolicy(name, parameters, load_memory(MemoryOwner.POLICY), settings.budget_s, stands_in)
+    is_fallback = since is not None and now - since < TRIED_AGAIN_AFTER
+    name, parameters = (FALLBACK_POLICY, {}) if is_fallback else (settings.policy, settings.parameters)
+    return SelectedPolicy(name, parameters, load_memory(MemoryOwner.POLICY), settings.budget_s, is_fallback)
 
 
-def note_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
+def record_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
     """The chosen policy answered: its failures are forgotten."""
-    if chosen.stands_in or not (state.n_failures or state.stands_in_since):
+    if chosen.is_fallback or not (state.n_failures or state.stands_in_since):
         return
     if state.stands_in_since is not None:
-        _tell("scheduler.recovered", policy=chosen.name)
+        _publish("scheduler.recovered", policy=chosen.name)
     state.n_failures, state.stands_in_since = 0, None
 
 
-def note_failure(
+def record_failure(
     state: SchedulerState, chosen: SelectedPolicy, *, kind: str, message: str, round_id: int, now: datetime
 ) -> None:
-    """Writes down the failure for administrators; after several in a row the stand-in takes over."""
+    """Records the failure for administrators; after several in a row the fallback policy takes over."""
     logger.error("round.failed", policy=chosen.name, kind=kind, error=message)
     state.failure = {"at": now.isoformat(), "policy": chosen.name, "kind": kind, "message": message, "round": round_id}
     state.n_failures += 1
     facts = {"failure": kind, "message": message, "round": round_id, "n_failures": state.n_failures}
-    _tell("scheduler.failed", policy=chosen.name, **facts)
-    if state.n_failures >= FAILURES_UNTIL_STAND_IN and not chosen.stands_in and chosen.name != STAND_IN:
+    _publish("scheduler.failed", policy=chosen.name, **facts)
+    if state.n_failures >= FAILURES_UNTIL_FALLBACK and not chosen.is_fallback and chosen.name != FALLBACK_POLICY:
         state.stands_in_since = now
-        _tell("scheduler.stands_in", policy=STAND_IN, instead_of=chosen.name, n_failures=state.n_failures)
+        _publish("scheduler.stands_in", policy=FALLBACK_POLICY, instead_of=chosen.name, n_failures=state.n_failures)
 
 
-def _tell(kind: str, **facts: Any) -> None:
+def _publish(kind: str, **facts: Any) -> None:
     append(kind, organisation=None, subject_kind="scheduler", subject_id=None, **facts)

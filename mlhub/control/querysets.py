@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of what the scheduler wrote about jobs: visible to whoever sees the job."""
+"""Reads of what the scheduler wrote about jobs: visible to users who may see the job."""
 
 from __future__ import annotations
 

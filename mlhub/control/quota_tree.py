@@ -71,7 +71,7 @@ def _tree_above(organisations: Iterable[Organisation]) -> QuotaTree:
 
 
 def _place(tree: QuotaTree, owner: Team | Project, above: str, *, whole: bool) -> str:
-    """Under which tenant's name it stands: its own, or what lies above."""
+    """Returns the tenant under whose name it is listed: its own, or the one above."""
     if not whole and getattr(owner, "quota", None) is None:
         return above
     tree.add(_tenant(owner, above))

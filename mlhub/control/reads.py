@@ -25,7 +25,7 @@ def used_by(organisation: Organisation) -> dict[str, int]:
 
 
 def cluster_as_seen_by(user: User) -> dict[str, Any]:
-    """Racks, nodes and slots; a slot of somebody else's job shows that it is taken, and no more."""
+    """Racks, nodes and slots; a slot of another organisation's job shows that it is taken, and no more."""
     held = Allocation.objects.filter(released_at=None, attempt__ended_at=None)
     held = held.select_related("attempt__job__project__organisation").order_by("id")
     visible = set(Job.objects.visible_to(user).filter(state__in=HOLDING_GPUS).values_list("id", flat=True))

@@ -24,7 +24,7 @@ ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
 
 
 def reconcile(backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime) -> None:
-    """Moves jobs to where their gangs are, repeats launches and stops that were cut short, ends what nobody knows.
+    """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends orphaned gangs.
 
     Raises BackendUnavailableError.
     """
@@ -59,7 +59,7 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
 
 def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetime) -> bool:
     """STOPPING first, then the backend: if we die in between, the next round asks the backend again."""
-    if not attempts.note_stop(attempt, reason=reason, now=now):
+    if not attempts.record_stop(attempt, reason=reason, now=now):
         return False
     backend.stop(AttemptId(str(attempt.id)), grace_s=settings.STOP_GRACE_S)
     return True
@@ -83,10 +83,10 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: d
         backend.stop(status.attempt_id, grace_s=0.0)
         return
     if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
-        attempts.note_running(attempt, now=status.started_at or now)
+        attempts.record_running(attempt, now=status.started_at or now)
         state = JobState.RUNNING
     if status.phase is GangPhase.RUNNING and status.message:
-        attempts.note_lost_workers(attempt, message=status.message, now=now)
+        attempts.record_lost_workers(attempt, message=status.message, now=now)
     if state is JobState.STOPPING:
         if status.phase is not GangPhase.STOPPING:
             backend.stop(status.attempt_id, grace_s=settings.STOP_GRACE_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.control.learned_models import learnt_costs
+from mlhub.control.learned_models import learned_costs
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from scheduler.models.cost import CostModel, Estimate
@@ -14,13 +14,13 @@ LOOKED_AT = 200  # attempts, the newest ones, for the families that ran last
 
 
 def costs_of(job: Job) -> dict[str, Any]:
-    """As the next round will reckon with them."""
-    return _shown(learnt_costs(), family_of(job))
+    """Returns the costs that the next round will assume."""
+    return _shown(learned_costs(), family_of(job))
 
 
 def costs_of_newest(n: int) -> list[dict[str, Any]]:
     """Of the n families that trained last, each with its newest job."""
-    model, found = learnt_costs(), dict[str, dict[str, Any]]()
+    model, found = learned_costs(), dict[str, dict[str, Any]]()
     newest = Attempt.objects.exclude(speed_sample=None).select_related("speed_sample", "job").order_by("-id")
     for attempt in newest[:LOOKED_AT]:
         family = attempt.speed_sample.family
@@ -37,5 +37,5 @@ def _shown(model: CostModel, family: str) -> dict[str, Any]:
 
 
 def _estimate(found: Estimate) -> dict[str, Any]:
-    told = {"seconds": found.seconds, "error_s": found.error_s, "n": found.n, "basis": found.basis.value}
-    return {**told, "sentence": found.short}
+    shown = {"seconds": found.seconds, "error_s": found.error_s, "n": found.n, "basis": found.basis.value}
+    return {**shown, "sentence": found.short}

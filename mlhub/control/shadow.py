@@ -99,7 +99,9 @@ def compared(real: Plan, shadow: Plan, *, now_s: float) -> dict[str, Any]:
     return {
         "n_jobs": len(pairs),
         "n_different": len(different),
-        "differences": [{"job": mine.job, "real": _told(mine), "shadow": _told(other)} for mine, other in shown],
+        "differences": [
+            {"job": mine.job, "real": _summary_of(mine), "shadow": _summary_of(other)} for mine, other in shown
+        ],
         "mean_finish_s": sum(s for _, s in both) / len(both) - now_s if both else None,
         "real_mean_finish_s": sum(r for r, _ in both) / len(both) - now_s if both else None,
     }
@@ -113,14 +115,14 @@ def _outcome(decision: Decision) -> tuple[object, ...]:
     return (type(decision).__name__,)
 
 
-def _told(decision: Decision) -> dict[str, Any]:
-    told: dict[str, Any] = {"decision": type(decision).__name__.lower()}
+def _summary_of(decision: Decision) -> dict[str, Any]:
+    found: dict[str, Any] = {"decision": type(decision).__name__.lower()}
     if isinstance(decision, Launch | Resize):
         a = decision.allocation
-        told |= {"mode": str(a.mode), "n_workers": a.n_workers, "n_servers": a.n_servers}
+        found |= {"mode": str(a.mode), "n_workers": a.n_workers, "n_servers": a.n_servers}
     if decision.explanations:
-        told["reason"] = str(decision.explanations[0].reason)
-    return told
+        found["reason"] = str(decision.explanations[0].reason)
+    return found
 
 
 def _store_failure(asked: _Asked, message: str) -> None:

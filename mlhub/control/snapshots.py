@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import NodeStatus
-from mlhub.control.learned_models import LearnedModels, learnt_of
+from mlhub.control.learned_models import LearnedModels, learned_models_of
 from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
 from mlhub.control.quota_tree import tree_of
 from mlhub.control.target_prediction import expected_steps
@@ -47,15 +47,15 @@ def take_snapshot(
     *,
     now: datetime,
     round_number: int,
-    supposed: Sequence[Job] = (),
+    hypothetical: Sequence[Job] = (),
     whole_tree: bool = False,
     remembered: Collection[str] = (),
 ) -> ClusterSnapshot:
     """Everything that wants GPUs or holds some, with what was measured of it and its family.
 
-    supposed: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants of
-    their own even where they have no quota yet. remembered: jobs of earlier rounds; of those that are gone it is told
-    which did not end.
+    hypothetical: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants
+    of their own even where they have no quota yet. remembered: jobs of earlier rounds; `withdrawn` names those that are
+    gone and did not succeed.
     """
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
@@ -65,10 +65,10 @@ def take_snapshot(
         .prefetch_related(Prefetch("attempts", Attempt.objects.only(*READ_OF_ATTEMPTS).order_by("number")))
         .order_by("id")
     )
-    jobs += supposed
+    jobs += hypothetical
     held = _held()
     families = {job.id: family_of(job) for job in jobs}
-    learnt = learnt_of(set(families.values()))
+    learned = learned_models_of(set(families.values()))
     steps = expected_steps(jobs)
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
@@ -84,7 +84,7 @@ def take_snapshot(
                 j,
                 tenant=tree.tenant_of[j.project_id],
                 family=families[j.id],
-                learnt=learnt,
+                learned=learned,
                 held=held.get(j.id),
                 now=now,
                 steps_total=steps.get(j.id),
@@ -136,7 +136,7 @@ def job_snapshot(
     *,
     tenant: str,
     family: str,
-    learnt: LearnedModels,
+    learned: LearnedModels,
     held: tuple[NodeAllocation, ...] | None,
     now: datetime,
     steps_total: int | None = None,
@@ -144,12 +144,12 @@ def job_snapshot(
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
-    steps_total: where its curve says that it ends before what was declared.
+    steps_total: where its curve predicts an end before the declared one.
     """
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
-    costs = learnt.costs.of(family)
+    costs = learned.costs.of(family)
     return JobSnapshot(
         id=str(job.id),
         name=job.name,
@@ -177,14 +177,14 @@ def job_snapshot(
         start_s=costs.start.seconds,
         checkpoint_s=costs.leave.seconds,
         lost_s=costs.loss.seconds,
-        observations=learnt.observations.get(family, ()),
+        observations=learned.observations.get(family, ()),
         executed_gpu_s=sum(_gpu_s(a, now) for a in attempts),
         last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,
         n_preemptions=sum(a.outcome == "stopped" for a in attempts),
         hold=_hold(job, now),
         hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
-        profile=learnt.profiles.get(family),
-        noise_scale=learnt.noise_scales.get(family),
+        profile=learned.profiles.get(family),
+        noise_scale=learned.noise_scales.get(family),
         shares_within=shares_within,
         requested_servers=requested_servers(job),
     )

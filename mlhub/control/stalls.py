@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs that stand still: told after a minute, with the workers that are waited for; ended when it lasts too long.
+"""Stalled gangs: reported after a minute, with the workers that are waited for; ended when it lasts too long.
 
-What a gang says of itself counts, not what it fails to say: while the ingest API is away, nobody stalls.
+What a gang reports of itself counts, not what it fails to report: while the ingest API is away, no gang stalls.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId
 
 logger = structlog.stdlib.get_logger(__name__)
-FRESH = timedelta(seconds=180)  # launchers tell every minute while it lasts
-TOLD = "attempt.stalled"
+FRESH = timedelta(seconds=180)  # launchers report every minute while it lasts
+STALL_EVENT = "attempt.stalled"
 
 
 def watch_stalls(backend: Backend, *, now: datetime) -> None:
-    """Looks at every running gang of which a worker said that it stands still."""
+    """Looks at every running gang of which a worker reported that it makes no step."""
     rows = Standstill.objects.filter(
         attempt__ended_at=None, attempt__job__state=JobState.RUNNING, told_at__gte=now - FRESH
     )
@@ -40,11 +40,11 @@ def watch_stalls(backend: Backend, *, now: datetime) -> None:
         by_attempt[str(row.attempt_id)].append(row)
     for attempt_id, still in by_attempt.items():
         attempt = Attempt.objects.select_related("job__project__organisation", "job__model_version").get(pk=attempt_id)
-        _judge(backend, attempt, still, now=now)
+        _handle(backend, attempt, still, now=now)
 
 
 def limit_s(job: Job) -> float:
-    """Seconds that the job may stand still."""
+    """Returns the seconds for which the job may make no step."""
     asked = job.limits.get("stall_s")
     if asked is not None:
         return float(asked)
@@ -52,7 +52,7 @@ def limit_s(job: Job) -> float:
     return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)
 
 
-def _judge(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, now: datetime) -> None:
+def _handle(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, now: datetime) -> None:
     is_script = attempt.job.model_version.kind == Kind.SCRIPT
     since = min(row.since for row in still)
     still_s, most_s = (now - since).total_seconds(), limit_s(attempt.job)
@@ -63,11 +63,11 @@ def _judge(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, n
         attempts.close_failed(attempt, cause=_cause(waited), message=_words(waited, still_s, is_script), now=now)
         backend.stop(AttemptId(str(attempt.id)), grace_s=0.0)
     elif not is_script or still_s >= most_s / 2:  # a script may well be silent for some minutes
-        _tell(attempt, waited, step=step, since=since, still_s=still_s, limit=most_s, now=now)
+        _publish_stall(attempt, waited, step=step, since=since, still_s=still_s, limit=most_s, now=now)
 
 
 def _cause(waited: Waited) -> Cause:
-    """Who is stuck in code of its own will be so again; who vanished, or was cut off, may be well elsewhere."""
+    """A worker stuck in its own code will be so again; one that vanished, or was cut off, may work elsewhere."""
     return Cause.STALLED if waited.busy else Cause.TIMEOUT
 
 
@@ -77,16 +77,16 @@ def _words(waited: Waited, still_s: float, is_script: bool) -> str:
     return f"No step for {still_s:.0f} s: the gang waits for {waited}."
 
 
-def _tell(
+def _publish_stall(
     attempt: Attempt, waited: Waited, *, step: int, since: datetime, still_s: float, limit: float, now: datetime
 ) -> None:
-    """Once for each step that it stands still at and each one it waits for."""
+    """Appends an event, once for each step at which it stalls and each set of workers that it waits for."""
     whom = str(waited)
-    about = {"kind": TOLD, "subject_id": attempt.job_id, "facts__attempt_id": str(attempt.id)}
+    about = {"kind": STALL_EVENT, "subject_id": attempt.job_id, "facts__attempt_id": str(attempt.id)}
     if Event.objects.filter(**about, facts__step=step, facts__waited_for=whom).exists():
         return
     append(
-        TOLD,
+        STALL_EVENT,
         organisation=attempt.job.project.organisation,
         subject_kind="job",
         subject_id=attempt.job_id,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
-from mlhub.control.policy_selection import STAND_IN
+from mlhub.control.policy_selection import FALLBACK_POLICY
 from mlhub.control.restart_costs import costs_of
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -19,13 +19,13 @@ N_SHADOWED = 500  # rounds that the shadow's summary looks at
 
 
 def status(user: User) -> dict[str, Any]:
-    """How the scheduler does. What a failure says is for administrators: it may name machines and code."""
+    """Returns how the scheduler does. Messages of failures are for administrators: they may name machines and code."""
     chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     is_fresh = state.settings_version == chosen.version
     stands_in_since = state.stands_in_since if is_fresh else None
     return {
-        "policy": STAND_IN if stands_in_since else chosen.policy,
+        "policy": FALLBACK_POLICY if stands_in_since else chosen.policy,
         "chosen_policy": chosen.policy,
         "stands_in_since": stands_in_since,
         "n_failures": state.n_failures if is_fresh else 0,

@@ -27,7 +27,7 @@ from scheduler.api.topology import NodeSnapshot
 
 LIMIT_S = 10.0  # of each of the two decisions
 NOTICEABLE_S, NOTICEABLE_PART = 1.0, 0.01  # a finish that moves by less counts as unmoved
-NODE_CPUS, NODE_MEMORY_BYTES = 64.0, 512 * 2**30  # of a supposed node where no node can be taken as a pattern
+NODE_CPUS, NODE_MEMORY_BYTES = 64.0, 512 * 2**30  # of a hypothetical node where no node can be taken as a pattern
 WIRE_BPS = 1e10
 
 Change = Callable[[ClusterSnapshot], ClusterSnapshot]
@@ -35,12 +35,12 @@ Change = Callable[[ClusterSnapshot], ClusterSnapshot]
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """supposed: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now.
+    """hypothetical: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now.
 
     whole_tree: changes are about quotas of teams or projects, which may have none yet.
     """
 
-    supposed: tuple[Job, ...] = ()
+    hypothetical: tuple[Job, ...] = ()
     cancelled: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -97,7 +97,7 @@ class WhatIfAnswer:
 
 
 def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[str]], now: datetime) -> WhatIfAnswer:
-    """visible: which of these jobs the caller may see; the others take part, and are not told of.
+    """visible: which of these jobs the caller may see; the others take part, and are not shown.
 
     Raises InvalidInputError when the policy cannot answer.
     """
@@ -105,9 +105,9 @@ def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[s
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     chosen = choose(settings, state, now=now)
     real = take_snapshot(
-        nodes_as_recorded(), now=now, round_number=0, supposed=question.supposed, whole_tree=question.whole_tree
+        nodes_as_recorded(), now=now, round_number=0, hypothetical=question.hypothetical, whole_tree=question.whole_tree
     )
-    new = {str(job.id) for job in question.supposed}
+    new = {str(job.id) for job in question.hypothetical}
     before = replace(real, jobs=tuple(job for job in real.jobs if job.id not in new))
     after = replace(real, jobs=tuple(job for job in real.jobs if job.id not in question.cancelled))
     for change in question.changes:
@@ -146,7 +146,7 @@ def nodes_as_recorded() -> list[NodeStatus]:
 
 
 def with_job(job_id: str, **changes: Any) -> Change:
-    """Other wishes of one job."""
+    """Changes what one job requests."""
     return lambda s: replace(s, jobs=tuple(_changed(j, changes) if j.id == job_id else j for j in s.jobs))
 
 
@@ -196,19 +196,21 @@ def _effects(
     shown: set[str],
 ) -> list[WhatIfEffect]:
     organisation = _organisations(real)
-    names = ExplanationWriter({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
+    writer = ExplanationWriter({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
     sides = [({job.id: job for job in s.jobs}, {d.job: d for d in plan.decisions}) for s, plan in (before, after)]
     roles = {
         **dict.fromkeys(question.changed, "changed"),
         **dict.fromkeys(question.cancelled, "cancelled"),
-        **{str(job.id): "submitted" for job in question.supposed},
+        **{str(job.id): "submitted" for job in question.hypothetical},
     }
     found = []
     for job in real.jobs:
         if job.id not in shown:
             continue
         was, would_be = (
-            _prospect(jobs[job.id], decisions[job.id], names, organisation[job.tenant]) if job.id in decisions else None
+            _prospect(jobs[job.id], decisions[job.id], writer, organisation[job.tenant])
+            if job.id in decisions
+            else None
             for jobs, decisions in sides
         )
         effect = WhatIfEffect(job.id, job.name, roles.get(job.id, "other"), was, would_be)
@@ -238,7 +240,7 @@ def _organisations(snapshot: ClusterSnapshot) -> dict[str, str]:
     return found
 
 
-def _prospect(job: JobSnapshot, decision: Decision, names: ExplanationWriter, organisation: str) -> Prospect:
+def _prospect(job: JobSnapshot, decision: Decision, writer: ExplanationWriter, organisation: str) -> Prospect:
     held = job.allocation if job.phase is not Phase.WAITING else None
     allocation = decision.allocation if isinstance(decision, Launch | Resize) else held
     return Prospect(
@@ -249,7 +251,7 @@ def _prospect(job: JobSnapshot, decision: Decision, names: ExplanationWriter, or
         start_at=moment(decision.prediction.start_p50_s),
         finish_at=moment(decision.prediction.finish_p50_s),
         finish_p90_at=moment(decision.prediction.finish_p90_s),
-        explanations=names.told(organisation, decision.explanations),
+        explanations=writer.for_organisation(organisation, decision.explanations),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class DomainError(Exception):
-    """Something a caller can understand and mend. field: the input that is wrong; remedy: what to do about it."""
+    """An error that the caller can correct. field: the input that is wrong; remedy: what to do about it."""
 
     code = "error"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What browsers may do with MLHub's pages, beyond what Django's own middleware says.
+"""What browsers may do with MLHub's pages, beyond what Django's own middleware sets.
 
 The Content-Security-Policy is a literal that the settings pass to django-csp: everything comes from MLHub itself,
 scripts only from files, and <style> elements only with the nonce of their page (the dashboard's components make some).

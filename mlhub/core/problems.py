@@ -47,7 +47,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
 
 
 def describe(exception: BaseException | None) -> Described | None:
-    """Status, body and headers; None for an exception that nobody planned."""
+    """Status, body and headers; None for an unexpected exception."""
     if isinstance(exception, Http404):
         exception = exceptions.NotFound()
     elif isinstance(exception, PermissionDenied):
@@ -102,13 +102,13 @@ def problem_of(exception: BaseException) -> JsonResponse:
 
 
 def unexpected_problem(exception: BaseException | None, *, where: str) -> JsonResponse:
-    """503 when a planned error says so; else 500 with an id under which the log has the traceback."""
+    """503 for a planned error with that status; else 500 with an id under which the log has the traceback."""
     if exception is not None and describe(exception) is not None:
         return problem_of(exception)
     error_id = str(new_id())
     logger.error("api.unexpected_error id=%s at=%s", error_id, where, exc_info=exception)
     detail = f"MLHub failed to answer this. The platform's log has the cause under the id {error_id}."
-    remedy = "Try again; tell your administrator the id if it fails again."
+    remedy = "Try again; give your administrator the id if it fails again."
     return problem(500, "internal_error", detail, id=error_id, remedy=remedy)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guessing a file's format from its name, or from its first bytes. Only inspection says whether the file is sound."""
+"""Guessing a file's format from its name, or from its first bytes. Only inspection proves that the file is sound."""
 
 from __future__ import annotations
 

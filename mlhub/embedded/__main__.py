@@ -99,9 +99,9 @@ def _env(home: Home, console: Console) -> int:
     if platform is None:
         console.print(f"No platform has run in {home.path} yet.")
         return NOT_RUNNING
-    told = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
-    for name in sorted(set(told) - set(os.environ) | {n for n in told if n.startswith("MLHUB_")}):
-        print(f"export {name}={shlex.quote(told[name])}")
+    variables = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
+    for name in sorted(set(variables) - set(os.environ) | {n for n in variables if n.startswith("MLHUB_")}):
+        print(f"export {name}={shlex.quote(variables[name])}")
     return 0
 
 

@@ -78,12 +78,12 @@ class Home:
         temporary.rename(self.path / "platform.json")
 
     def platform(self) -> Platform | None:
-        """As last written; its processes may be gone."""
+        """Returns the platform as last written; its processes may have ended."""
         path = self.path / "platform.json"
         return Platform(**json.loads(path.read_text())) if path.exists() else None
 
     def environment(self, *, url: str, database_url: str, redis_url: str) -> dict[str, str]:
-        """What Django's processes are told, on top of the environment that there is."""
+        """The variables of Django's processes, on top of the environment that there is."""
         return {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "mlhub.settings",

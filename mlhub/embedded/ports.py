@@ -7,7 +7,7 @@ import socket
 
 
 def free_port() -> int:
-    """A port that nobody listens on now; ask late, use soon."""
+    """A port that no process listens on now; ask late, use soon."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

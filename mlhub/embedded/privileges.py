@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting servers that refuse to run as root, and that must not outlive whoever started them."""
+"""Starting servers that refuse to run as root, and that must not outlive the process that started them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ UNPRIVILEGED = "nobody"
 def prefix(*, death_signal: str, drop: bool) -> list[str]:
     """The command (setpriv, of util-linux) to put before a server's own.
 
-    death_signal: what the kernel sends it when the thread that started it ends. drop: as root, become nobody with
-    the one capability that reads folders of root's (never writes them); the securebit keeps it over the change of user.
+    death_signal: what the kernel sends it when the thread that started it ends. drop: as root, become the user
+    nobody with the one capability that reads folders of root's (never writes them); the securebit keeps it over the
+    change of user.
     """
     command = ["setpriv", f"--pdeathsig={death_signal}"]
     if drop and os.geteuid() == 0:

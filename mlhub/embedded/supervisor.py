@@ -41,7 +41,7 @@ class AlreadyRunningError(RuntimeError):
 
 
 class StartError(RuntimeError):
-    """The platform could not be started; the message says what and shows its last words."""
+    """The platform could not be started; the message names what failed and shows its last words."""
 
 
 Commands = Callable[[int], dict[str, Sequence[str]]]
@@ -121,14 +121,14 @@ class Supervisor:
         self.url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 (compared, not bound)
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
         self.migrate(self.environment)
-        self._say("database is up to date")
+        self._report("database is up to date")
         for name, argv in self.commands(port).items():
             child = Child(name, list(argv), self.environment, PROJECT, self.home.logs / f"{name}.log")
             child.start()
             self.children.append(child)
         self._note(database_url, redis_url)
         self._wait_until_ready()
-        self._say(f"platform is up: [bold]{self.url}[/]")
+        self._report(f"platform is up: [bold]{self.url}[/]")
 
     def watch(self, companion: subprocess.Popen[bytes] | None = None) -> int:
         """Looks after the processes until a signal asks to stop (0), or until the companion ends (its status)."""
@@ -137,11 +137,11 @@ class Supervisor:
                 return companion.returncode
             for child in self.children:
                 if news := child.look_after():
-                    self._say(news)
+                    self._report(news)
                     self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
             for server in self.servers:
                 if server.process is not None and server.process.poll() is not None:
-                    self._say(f"{type(server).__name__} ended; starting it again (see {server.log})")
+                    self._report(f"{type(server).__name__} ended; starting it again (see {server.log})")
                     server.start()
             time.sleep(0.2)
         if companion is not None and companion.poll() is None:
@@ -166,7 +166,7 @@ class Supervisor:
             self.servers.append(valkey)
             valkey.start()
             redis_url = valkey.url
-        self._say("PostgreSQL and Valkey are up")
+        self._report("PostgreSQL and Valkey are up")
         return database_url, redis_url
 
     def _wait_until_ready(self) -> None:
@@ -180,7 +180,7 @@ class Supervisor:
                     return
             for child in self.children:
                 if news := child.look_after():
-                    self._say(news)
+                    self._report(news)
                     self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
             failing = next((c for c in self.children if c.n_restarts >= N_START_TRIES), None)
             if failing or time.monotonic() > until:
@@ -191,7 +191,7 @@ class Supervisor:
     def _stop(self) -> None:
         """Control first, so that nothing is launched; pods save while the API still answers; databases last."""
         if self.children or self.servers:
-            self._say("stopping")
+            self._report("stopping")
         by_name = {child.name: child for child in self.children}
         order = [by_name[n] for n in ("control", "beat", "worker", "web") if n in by_name]
         for child in order[:3]:
@@ -210,7 +210,7 @@ class Supervisor:
         for server in reversed(self.servers):
             server.stop()
         if self.children or self.servers:
-            self._say("stopped")
+            self._report("stopped")
 
     def _stop_pods(self) -> None:
         cluster_file = os.environ.get("MLHUB_CLUSTER_FILE") or _installation.default_cluster_file()
@@ -218,7 +218,7 @@ class Supervisor:
         running = [s.attempt_id for s in backend.observe() if not s.phase.is_ended]
         if not running:
             return
-        self._say(f"{len(running)} running jobs save a checkpoint")
+        self._report(f"{len(running)} running jobs save a checkpoint")
         for attempt_id in running:
             backend.stop(attempt_id, grace_s=POD_GRACE_S)
         until = time.monotonic() + POD_GRACE_S + 5
@@ -230,7 +230,7 @@ class Supervisor:
         pids |= {type(s).__name__.lower(): s.process.pid for s in self.servers if s.process}
         self.home.write_platform(Platform(self.url, database_url, redis_url, {"supervisor": os.getpid(), **pids}))
 
-    def _say(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         self.console.print(f"[dim]{time.monotonic() - self._began:6.1f} s[/]  {line}")
 
 
@@ -251,7 +251,7 @@ def _take_lock(home: Home) -> TextIO:
 
 
 def _wait_for_old_postgres(data: Path, *, seconds: float = 20.0) -> None:
-    """A killed supervisor's PostgreSQL is told by the kernel to shut down, which takes a moment."""
+    """A killed supervisor's PostgreSQL is signalled by the kernel to shut down, which takes a moment."""
     pid_file = data / "postmaster.pid"
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -28,7 +28,7 @@ def append(
     at: datetime | None = None,
     **facts: Any,
 ) -> Event:
-    """Appends an event in the present transaction, and tells listeners once that commits.
+    """Appends an event in the present transaction, and wakes listeners once that commits.
 
     organisation: who may see it; None = platform administrators. actor: None = the platform itself.
     A lock is held from here to the commit, so that ids rise in the order of commits and a cursor passes over nothing:

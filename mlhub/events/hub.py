@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One ear a process: a single Redis subscription wakes all streams of this event loop that listen to a topic.
 
-Redis only says "look again"; while it is away, listeners look every POLL_S.
+Redis only notifies, without content; while it is away, listeners look every POLL_S.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Listener:
-    """Wakes when one of its topics was told; what is told while nobody waits is not forgotten."""
+    """Wakes when something was published to one of its topics, also when that was before it waited."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -40,12 +40,12 @@ class Listener:
         self._event.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Whether something was told, or may have been while Redis was away."""
-        is_deaf = not self._hub.is_connected
+        """Returns whether something was published, or may have been while Redis was away."""
+        is_polling = not self._hub.is_connected
         try:
-            await asyncio.wait_for(self._event.wait(), min(timeout_s, POLL_S) if is_deaf else timeout_s)
+            await asyncio.wait_for(self._event.wait(), min(timeout_s, POLL_S) if is_polling else timeout_s)
         except TimeoutError:
-            return is_deaf
+            return is_polling
         self._event.clear()
         return True
 
@@ -60,7 +60,7 @@ class _Reader:
         try:
             return query()
         except (OperationalError, InterfaceError):
-            connection.close()  # the server was restarted, say; if it is not there, the second try tells
+            connection.close()  # the server may have been restarted; if it is not there, the second try raises
             return query()
 
     def rest(self) -> None:
@@ -81,7 +81,7 @@ class Hub:
         for topic in topics:
             self._listeners.setdefault(topic, set()).add(listener)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._hear())
+            self._task = asyncio.create_task(self._receive())
         try:
             yield listener
         finally:
@@ -97,16 +97,16 @@ class Hub:
                     next(self._readers).rest()
 
     async def read(self, query: Callable[[], T]) -> T:
-        """Runs a database query beside the event loop, on one of a few connections that stay open while one listens."""
+        """Runs a database query outside the event loop, on one of a few connections that stay open for listeners."""
         reader = next(self._readers)
         found = await asyncio.get_running_loop().run_in_executor(reader.thread, reader.run, query)
         if not self._listeners:
             reader.rest()
         return found
 
-    async def _hear(self) -> None:
-        """Until it is cancelled. redis-py loses a cancellation that comes together with an answer: whoever was
-        replaced, or has nobody left to wake, therefore ends by itself at the next step."""
+    async def _receive(self) -> None:
+        """Until it is cancelled. redis-py loses a cancellation that comes together with an answer: a task that
+        was replaced, or has no listener left to wake, therefore ends by itself at the next step."""
         while self._is_wanted():
             client = redis.asyncio.Redis.from_url(self._url)
             try:
@@ -115,7 +115,7 @@ class Hub:
                     if not self._is_wanted():
                         return
                     self.is_connected = True
-                    self._wake_all()  # what was told before this moment went unheard
+                    self._wake_all()  # what was published before this moment was not received
                     async for message in subscription.listen():
                         if not self._is_wanted():
                             return

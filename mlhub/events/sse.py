@@ -53,10 +53,10 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
 
     events: the name of each kind of event, with its meaning and the JSON schema of its `data`.
     """
-    told = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
+    listed = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
     about = (
         f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
-        f"\n\n{told}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
+        f"\n\n{listed}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
         f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
         " nothing that happened between is lost."
     )
@@ -86,8 +86,8 @@ def respond(frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(frames, content_type="text/event-stream", headers=headers)
 
 
-def asker(request: HttpRequest) -> User | AnonymousUser:
-    """Reads the database. Nobody, for a wrong token or one that may not read."""
+def authenticated_user(request: HttpRequest) -> User | AnonymousUser:
+    """Reads the database. Returns AnonymousUser for a wrong token or one that may not read."""
     try:
         found = ApiTokenAuthentication().authenticate(request)  # type: ignore[arg-type]
     except exceptions.AuthenticationFailed:

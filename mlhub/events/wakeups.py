@@ -17,7 +17,7 @@ logger = structlog.stdlib.get_logger(__name__)
 PREFIX = "mlhub:wake:"
 EVENTS = "events"  # an event was appended: the organisation-wide streams and the control loop look
 TIMEOUT_S = 0.5
-PAUSE_S = 3.0  # after a failure, nobody waits for Redis again before this
+PAUSE_S = 3.0  # after a failure, no request waits for Redis again before this
 
 
 def job_topic(job_id: UUID | str) -> str:
@@ -30,7 +30,7 @@ def channel(topic: str) -> str:
 
 
 def wake_on_commit(*topics: str) -> None:
-    """Tells whoever listens to these topics once the present transaction commits; never raises."""
+    """Wakes the listeners of these topics once the present transaction commits; never raises."""
     transaction.on_commit(lambda: wake(*topics), robust=True)
 
 

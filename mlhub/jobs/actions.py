@@ -18,7 +18,7 @@ from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
-from mlhub.jobs.training_defaults import with_usual_course
+from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
@@ -45,7 +45,7 @@ def submit_job(
 ) -> Job:
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
-    request: kind, epochs, batch_size and what else Job has of the user's wishes; what is left out is MLHub's choice.
+    request: kind, epochs, batch_size and the other fields of Job that users set; MLHub chooses what is left out.
     With another kind than train, model_version has weights, and request features, output, examples instead of epochs.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
@@ -57,7 +57,7 @@ def submit_job(
     check_versions(project, dataset_version, model_version)
     kind = request.pop("kind", JobKind.TRAIN)
     if kind == JobKind.TRAIN:
-        request = with_usual_course(dataset_version, request)
+        request = with_training_defaults(dataset_version, request)
         request = check_request(project.organisation, dataset_version, model_version, request)
     else:
         request = check_prediction(kind, dataset_version, model_version, request)
@@ -87,7 +87,7 @@ def submit_job(
 
 
 def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job:
-    """A new job with the same wishes, but for those that are overridden. Raises what submit_job raises."""
+    """Submits a new job with the same request, but for the overrides. Raises what submit_job raises."""
     if job.kind == JobKind.TRAIN:
         request = {field: getattr(job, field) for field in CLONED} | overrides
     else:
@@ -120,7 +120,7 @@ def resume_job(job: Job, *, actor: User) -> Job:
 
 
 def pass_preflight(job: Job, *, profile: dict[str, Any]) -> None:
-    """It may be scheduled. Nothing happens when another trial was first, or the job has ended."""
+    """Lets the job be scheduled. Does nothing when another dry run was first, or the job has ended."""
     with transaction.atomic():
         changed = Job.objects.filter(pk=job.pk, preflight=Preflight.PENDING).update(
             preflight=Preflight.PASSED, profile=profile, steps_total=profile.get("steps_total", 0)
@@ -130,7 +130,7 @@ def pass_preflight(job: Job, *, profile: dict[str, Any]) -> None:
 
 
 def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:
-    """It cannot work: FAILED, unless somebody moved it meanwhile."""
+    """Fails a job that cannot work, unless another transaction moved it meanwhile."""
     with transaction.atomic():
         changed = Job.objects.filter(pk=job.pk, preflight=Preflight.PENDING).update(preflight=Preflight.FAILED)
         found = Job.objects.select_for_update().get(pk=job.pk)

@@ -61,7 +61,7 @@ def open_attempt(
     now: datetime,
     **changes: Any,
 ) -> Attempt | None:
-    """QUEUED becomes STARTING with an attempt and its allocations. None when somebody moved the job first."""
+    """QUEUED becomes STARTING with an attempt and its allocations. Returns None when the job was moved first."""
     with transaction.atomic():
         number = (job.attempts.aggregate(newest=Max("number"))["newest"] or 0) + 1
         attempt = Attempt(
@@ -95,17 +95,17 @@ def open_attempt(
     return attempt
 
 
-def note_running(attempt: Attempt, *, now: datetime) -> bool:
+def record_running(attempt: Attempt, *, now: datetime) -> bool:
     """Every pod runs: STARTING becomes RUNNING."""
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=now)
         return advance(attempt.job_id, trigger=Trigger.PODS_RUN, attempt_id=attempt.id, now=now) is not None
 
 
-def note_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
-    """The gang goes on without some of its workers: told once for each message."""
-    told = {"kind": "attempt.workers_lost", "subject_id": attempt.job_id}
-    if Event.objects.filter(**told, facts__attempt_id=str(attempt.id), facts__message=message).exists():
+def record_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
+    """Appends an event, once for each message: the gang goes on without some of its workers."""
+    about = {"kind": "attempt.workers_lost", "subject_id": attempt.job_id}
+    if Event.objects.filter(**about, facts__attempt_id=str(attempt.id), facts__message=message).exists():
         return
     job = Job.objects.select_related("project__organisation").get(pk=attempt.job_id)
     append(
@@ -120,7 +120,7 @@ def note_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> None:
     )
 
 
-def note_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
+def record_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
     """The gang is asked to save and leave: STOPPING."""
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk).update(stop_asked_at=now)
@@ -167,17 +167,17 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
         if last_words and not attempt.traceback:
             attempt.traceback = last_words
             Attempt.objects.filter(pk=attempt.pk).update(traceback=last_words)
-        told = _more_telling(attempt, cause, message)
-        job = _close(attempt, outcome="failed", cause=told.cause, message=told.message, now=now)
+        ended = _most_specific(attempt, cause, message)
+        job = _close(attempt, outcome="failed", cause=ended.cause, message=ended.message, now=now)
         if job.intent == Intent.CANCEL:
             advance(job.id, trigger=Trigger.GANG_STOPPED_FOR_CANCEL, reason="cancelled", attempt_id=attempt.id, now=now)
             return
         n_failures = 1 if attempt.last_step > attempt.first_step else job.n_platform_failures + 1
         changes: dict[str, Any]
-        verdict = judge_failure(told.cause, n_failures=n_failures, max_retries=settings.MAX_PLATFORM_RETRIES)
+        verdict = judge_failure(ended.cause, n_failures=n_failures, max_retries=settings.MAX_PLATFORM_RETRIES)
         if verdict.is_final:
-            n_tried = n_failures if told.cause.fault is Fault.PLATFORM else 1
-            found = failure(told.cause, message=told.message, traceback=attempt.traceback, n_attempts=n_tried)
+            n_tried = n_failures if ended.cause.fault is Fault.PLATFORM else 1
+            found = failure(ended.cause, message=ended.message, traceback=attempt.traceback, n_attempts=n_tried)
             trigger, changes = Trigger.GANG_FAILED, {"failure": found}
         else:
             trigger = Trigger.GANG_STOPPED_FOR_PAUSE if job.intent == Intent.PAUSE else Trigger.GANG_LOST
@@ -185,27 +185,27 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
         advance(
             job.id,
             trigger=trigger,
-            reason=told.cause,
+            reason=ended.cause,
             attempt_id=attempt.id,
             now=now,
-            facts={"message": told.message},
+            facts={"message": ended.message},
             **changes,
         )
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ReportedFailure:
     cause: Cause
     message: str
 
 
-def _more_telling(attempt: Attempt, cause: Cause, message: str) -> _Told:
-    """What a pod reported itself says more than its exit status, unless it only noticed that another had gone."""
-    told = _Told(cause, message)
+def _most_specific(attempt: Attempt, cause: Cause, message: str) -> _ReportedFailure:
+    """Returns what a pod reported itself rather than its exit status, unless it only noticed that another had gone."""
+    found = _ReportedFailure(cause, message)
     reported = attempt.cause
     if reported and (cause in _VAGUE or cause == reported):
-        told = _Told(Cause(reported), attempt.message or message)
-    return told
+        found = _ReportedFailure(Cause(reported), attempt.message or message)
+    return found
 
 
 def _close(attempt: Attempt, *, outcome: str, now: datetime, cause: Cause | None = None, message: str = "") -> Job:
@@ -238,7 +238,7 @@ def _register(job: Job, attempt: Attempt) -> Any:
 
 
 def live_attempts() -> list[Attempt]:
-    """Attempts that hold GPUs, with what of their jobs says where they stand."""
+    """Returns the attempts that hold GPUs, with the state of their jobs."""
     found = Attempt.objects.live().select_related("job").only(*_STANDING).order_by("id")
     return list(found)
 

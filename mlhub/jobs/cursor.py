@@ -33,7 +33,7 @@ class Cursor:
 
 
 def cursor_of(job_id: UUID) -> Cursor:
-    """Now: what comes after it has not been seen by anybody who reads the job from here on."""
+    """Now: what comes after it has not been seen by any client that reads the job from here on."""
     event_id = Event.objects.filter(subject_id=job_id).aggregate(newest=Max("id"))["newest"]
     seq = Job.objects.filter(pk=job_id).values_list("stream_cursor__last_seq", flat=True).first()
     return Cursor(event_id or 0, seq or 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The family of a job: what step times, start costs and stage profiles are learnt for. This is the only definition.
+"""The family of a job: what step times, start costs and stage profiles are learned for. This is the only definition.
 
 A family is the version of the code, the version of the dataset, and what changes the shape of a step: the strategy and
 those hyperparameters that may change what a step computes (precision, accumulation, sizes of layers). A learning rate
@@ -14,7 +14,7 @@ import json
 
 from mlhub.jobs.models import Job, JobKind
 
-# They change what is learnt, never how long a step takes; the second line: what scripts usually call them.
+# They change what is learned, never how long a step takes; the second line: what scripts usually call them.
 WITHOUT_EFFECT_ON_STEPS = frozenset({
     "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from", "final_learning_rate",
     "lr", "wd", "betas", "eps", "gamma", "dropout", "label_smoothing", "seed",

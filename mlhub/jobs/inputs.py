@@ -42,11 +42,11 @@ def inputs_on_disk(job: Job) -> Iterator[tuple[Input, ...]]:
 
 
 def dataset_spec(job: Job) -> DatasetSpec:
-    """For a model that has learnt: read as what it learnt from was."""
+    """Returns how the dataset is read; for a trained model, as the dataset that it was trained on was."""
     version, schema = job.dataset_version, job.dataset_version.schema
-    learnt = job.model_version.dataset_version
-    if job.kind != JobKind.TRAIN and learnt is not None:
-        known = TrainedSchema(learnt.format, learnt.schema), TrainedSchema(version.format, schema)
+    trained_on = job.model_version.dataset_version
+    if job.kind != JobKind.TRAIN and trained_on is not None:
+        known = TrainedSchema(trained_on.format, trained_on.schema), TrainedSchema(version.format, schema)
         schema = schema_for_model(*known, needs_targets=job.kind == JobKind.EVALUATE)
     return DatasetSpec(version.format, tuple(f["name"] for f in version.files), schema)
 

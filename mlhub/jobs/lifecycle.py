@@ -20,7 +20,7 @@ from mlhub.tenants.models import User
 
 
 class IllegalTransitionError(Exception):
-    """A trigger in a state that does not admit it: a bug. The message tells what happened to the job before."""
+    """A trigger in a state that does not admit it: a bug. The message names what happened to the job before."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def advance(
 ) -> Transition | None:
     """Moves the job along states.TRANSITIONS, with other columns in `changes`, and appends the event "job.state".
 
-    seen_version: the version that the caller decided upon. None is returned when somebody moved the job first.
+    seen_version: the version that the caller decided upon. Returns None when another transaction moved the job first.
     Raises IllegalTransitionError.
     """
     now = now or timezone.now()
@@ -86,5 +86,5 @@ def advance(
 
 def _story(job: Job, trigger: Trigger) -> str:
     past = Event.objects.filter(subject_id=job.pk, kind="job.state").order_by("-id")[:10]
-    told = [f"{e.at:%H:%M:%S} {e.facts['before']} -> {e.facts['after']} ({e.facts['trigger']})" for e in past]
-    return f"{trigger} came to job {job.pk} in state {job.state}; before: {'; '.join(reversed(told)) or 'nothing'}"
+    moves = [f"{e.at:%H:%M:%S} {e.facts['before']} -> {e.facts['after']} ({e.facts['trigger']})" for e in past]
+    return f"{trigger} came to job {job.pk} in state {job.state}; before: {'; '.join(reversed(moves)) or 'nothing'}"

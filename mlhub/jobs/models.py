@@ -31,7 +31,7 @@ class JobKind(models.TextChoices):
 
 
 class Preflight(models.TextChoices):
-    """The trial of model and data that Celery makes before a job may be scheduled."""
+    """The dry run of model and data that Celery makes before a job may be scheduled."""
 
     PENDING = "pending"
     PASSED = "passed"
@@ -96,7 +96,7 @@ class Job(models.Model):
     predicted_start_at = models.DateTimeField(null=True, blank=True)
     predicted_finish_at = models.DateTimeField(null=True, blank=True)  # P50
     predicted_finish_p90_at = models.DateTimeField(null=True, blank=True)
-    first_predicted_finish_at = models.DateTimeField(null=True, blank=True)  # kept, to be held against the truth
+    first_predicted_finish_at = models.DateTimeField(null=True, blank=True)  # stored, to be compared with the truth
 
     objects = JobQuerySet.as_manager()
 
@@ -129,7 +129,7 @@ class Attempt(models.Model):
     training_at = models.DateTimeField(null=True, blank=True)  # first step
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    is_fenced = models.BooleanField(default=False)  # nothing it says counts any more
+    is_fenced = models.BooleanField(default=False)  # nothing it reports counts any more
     outcome = models.CharField(max_length=12, blank=True)  # succeeded | preempted | failed | stopped
     cause = models.CharField(max_length=30, blank=True)
     message = models.TextField(blank=True)

@@ -52,16 +52,16 @@ def check_prediction(
     """
     trained = _trained_by(model)
     _check_model(model)
-    learnt = model.dataset_version
-    if learnt is None:
+    trained_on = model.dataset_version
+    if trained_on is None:
         raise InvalidInputError(
-            f"The dataset that {model.model.name} learnt from is gone, and with it how inputs are read.",
+            f"The dataset that {model.model.name} was trained on is gone, and with it how inputs are read.",
             field="model_of",
             remedy="Train the model again.",
         )
     try:
         schema = schema_for_model(
-            TrainedSchema(learnt.format, learnt.schema or {}),
+            TrainedSchema(trained_on.format, trained_on.schema or {}),
             TrainedSchema(dataset.format, dataset.schema or {}),
             needs_targets=kind == JobKind.EVALUATE,
         )
@@ -97,15 +97,15 @@ def check_prediction(
 
 
 def _trained_by(model: ModelVersion) -> dict[str, Any]:
-    """What the training was asked for: by its job, or by what it wrote down of itself."""
+    """What the training was asked for: by its job, or by the metadata of its version."""
     job = Job.objects.filter(pk=model.job_id).first() if model.job_id else None
     if job is not None:
         return {"hyperparameters": job.hyperparameters, "strategy": job.strategy, "seed": job.seed}
-    told = model.metadata
+    metadata = model.metadata
     return {
-        "hyperparameters": told.get("hyperparameters") or {},
-        "strategy": told.get("strategy") or {},
-        "seed": told.get("seed") or 0,
+        "hyperparameters": metadata.get("hyperparameters") or {},
+        "strategy": metadata.get("strategy") or {},
+        "seed": metadata.get("seed") or 0,
     }
 
 

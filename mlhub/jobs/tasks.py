@@ -54,7 +54,7 @@ def hand_off_job(job_id: str) -> None:
 
 @shared_task
 def sweep_not_handed_off() -> int:
-    """Sends again what has waited too long for its trial; returns how many."""
+    """Sends again what has waited too long for its dry run; returns how many."""
     before = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
     stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before)
     return sum(send(actions.HAND_OFF, str(job_id)) for job_id in stuck.values_list("id", flat=True)[:500])
@@ -62,20 +62,26 @@ def sweep_not_handed_off() -> int:
 
 @shared_task
 def collect_checkpoints() -> int:
-    """Removes the checkpoints of jobs that ended a day ago, or that there is no row of; returns how many folders."""
-    n_removed = 0
+    """Removes the checkpoints of jobs that ended a day ago; returns how many folders.
+
+    Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
+    work.
+    """
     before = timezone.now() - CHECKPOINTS_KEPT_FOR
-    for folder in Path(settings.CHECKPOINT_ROOT).glob("*"):
-        job = Job.objects.filter(pk=folder.name).first() if _is_id(folder.name) else None
-        if job is None or (job.state in ENDED and job.finished_at is not None and job.finished_at < before):
-            shutil.rmtree(folder, ignore_errors=True)
-            n_removed += 1
-    return n_removed
+    folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
+    ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=before)
+    removable = [folders[str(job_id)] for job_id in ended.values_list("id", flat=True)]
+    for folder in removable:
+        shutil.rmtree(folder, ignore_errors=True)
+    n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count()
+    if n_unknown:
+        logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
+    return len(removable)
 
 
 def _try_out(job: Job) -> None:
     with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(_trial(job, there).to_json())
+        file.write(_dry_run_spec(job, there).to_json())
         file.flush()
         files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
         verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
@@ -83,14 +89,14 @@ def _try_out(job: Job) -> None:
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
-    told = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
-    told |= {
+    found = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
+    found |= {
         "message": error["message"],
-        "remedy": error["remedy"] or told["remedy"],
+        "remedy": error["remedy"] or found["remedy"],
         "traceback": error.get("traceback") or None,
     }
     logger.info("job.preflight_failed", job=job.id, error=json.dumps(error)[:500])
-    actions.fail_preflight(job, failure={**told, "field": error["field"]})
+    actions.fail_preflight(job, failure={**found, "field": error["field"]})
 
 
 def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
@@ -106,7 +112,7 @@ def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _trial(job: Job, there: tuple[Input, ...]) -> PodSpec:
+def _dry_run_spec(job: Job, there: tuple[Input, ...]) -> PodSpec:
     return PodSpec(
         attempt_id=AttemptId(f"preflight-{job.id}"),
         job_id=str(job.id),

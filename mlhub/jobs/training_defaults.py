@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to train, and on how many examples a step, where nobody says: by the size of the dataset alone."""
+"""How long to train, and on how many examples a step, by default: from the size of the dataset alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:  # what benchmarks measure needs no database
     from mlhub.datasets.models import DatasetVersion
 
 LEAST_EPOCHS, MOST_EPOCHS = 10, 60
-LEAST_STEPS = 200  # fewer, and not even a small model has learnt what there is
+LEAST_STEPS = 200  # fewer are not enough even for a small model
 BATCH_SIZES = ((2000, 64), (300, 32), (64, 16), (0, 4))  # from so many examples on
 
 
-def with_usual_course(version: DatasetVersion, request: dict[str, Any]) -> dict[str, Any]:
+def with_training_defaults(version: DatasetVersion, request: dict[str, Any]) -> dict[str, Any]:
     """The request, with what was left out of epochs and batch_size."""
-    return {**request, **usual_course(version.schema or {}, request)}
+    return {**request, **training_defaults(version.schema or {}, request)}
 
 
-def usual_course(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def training_defaults(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """epochs and batch_size: those of the request, or by the number of examples in the dataset's schema."""
     n_examples = int(schema.get("n_examples") or 0)
     usual = next(size for least, size in BATCH_SIZES if n_examples >= least)

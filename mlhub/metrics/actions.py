@@ -18,9 +18,9 @@ from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
 from mlhub.metrics.reports import at, read_report
-from mlhub.metrics.server_restarts import tell_return
+from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
-from mlhub.metrics.stalls import note_standstill
+from mlhub.metrics.stalls import record_standstill
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -39,12 +39,12 @@ from mlhub.wire.report import (
 )
 
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
-TOLD_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
+PUBLISHED_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
 
 @dataclass(frozen=True)
 class ReportingPod:
-    """Who is speaking, as the launch specification numbers it."""
+    """The pod that reports, as the launch specification numbers it."""
 
     role: str
     index: int
@@ -54,7 +54,7 @@ class ReportingPod:
         return (self.role, self.index) == ("worker", 0)
 
     def may_send(self, report: Report) -> bool:
-        """Everybody tells of itself; only worker 0 tells of the gang, and only servers of staleness."""
+        """Every pod reports of itself; only worker 0 reports of the gang, and only servers report staleness."""
         if isinstance(report, StalenessReport):
             return self.role == "server"
         return self.speaks_for_gang or isinstance(report, FailureReport | PhaseReport)
@@ -64,7 +64,7 @@ def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
     """The attempt that the token belongs to; None for a wrong one. Raises GoneError once it is fenced."""
     attempt = Attempt.objects.filter(pk=attempt_id, token_hash=hash_token(token)).select_related("job").first()
     if attempt is not None and attempt.is_fenced:
-        raise GoneError("This attempt has ended; nothing it says counts any more.", code="fenced")
+        raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
     return attempt
 
 
@@ -79,7 +79,7 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
         StreamCursor.objects.get_or_create(job_id=attempt.job_id)
         cursor = StreamCursor.objects.select_for_update().get(job_id=attempt.job_id)
         if Attempt.objects.values_list("is_fenced", flat=True).get(pk=attempt.pk):
-            raise GoneError("This attempt has ended; nothing it says counts any more.", code="fenced")
+            raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
         place, _ = PodStream.objects.get_or_create(attempt=attempt, role=pod.role, index=pod.index, stream=stream)
         if first > place.next:
             raise ConflictError(
@@ -195,9 +195,9 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                     },
                 )
             case PhaseReport(phase="stalled" | "moving"):
-                note_standstill(attempt, report, worker=pod.index)
+                record_standstill(attempt, report, worker=pod.index)
             case PhaseReport(phase="server_returned") if pod.role == "server":
-                tell_return(attempt, report, server=pod.index)
+                record_server_return(attempt, report, server=pod.index)
             case PhaseReport():
                 if pod.speaks_for_gang:
                     _store_phase(attempt, report)
@@ -237,7 +237,7 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
         step = int(report.detail.get("step") or 0)
         Attempt.objects.filter(pk=attempt.pk, training_at=None).update(training_at=now, first_step=step)
         Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)
-    if report.phase in TOLD_PHASES:
+    if report.phase in PUBLISHED_PHASES:
         append(
             "attempt.phase",
             organisation=attempt.job.project.organisation,

@@ -105,7 +105,7 @@ class Staleness(models.Model):
 
 
 class Standstill(models.Model):
-    """A worker that has made no step for a while, as its launcher told; gone when it moves again."""
+    """A worker that has made no step for a while, as its launcher reported; deleted when it moves again."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="standstills")
@@ -113,7 +113,7 @@ class Standstill(models.Model):
     step = models.PositiveBigIntegerField()
     doing = models.CharField(max_length=10)  # input | compute | sync (it waits for others) | start
     since = models.DateTimeField()
-    told_at = models.DateTimeField()  # lately: told again every minute
+    told_at = models.DateTimeField()  # lately: reported again every minute
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="standstill_of_worker")]

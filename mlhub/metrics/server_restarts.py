@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter servers that died and came back: told in the job's events, with what was lost."""
+"""Parameter servers that died and came back: recorded in the job's events, with what was lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mlhub.jobs.models import Attempt
 from mlhub.wire.report import PhaseReport
 
 MOST = 10**9
-MAX_RETURNS = 100  # of one server that are told: what a pod says is not trusted
+MAX_RETURNS = 100  # of one server that are recorded: what a pod reports is not trusted
 
 
-def tell_return(attempt: Attempt, report: PhaseReport, *, server: int) -> None:
-    """report: phase "server_returned" (mlhub/wire/report.py)."""
+def record_server_return(attempt: Attempt, report: PhaseReport, *, server: int) -> None:
+    """Appends an event. report: phase "server_returned" (mlhub/wire/report.py)."""
     detail = report.detail
     if _number(detail.get("returns")) > MAX_RETURNS:
         return

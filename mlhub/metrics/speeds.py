@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attempts measured of themselves, kept for the scheduler and for people: one row an attempt, one a shard."""
+"""What attempts measured of themselves, stored for the scheduler and for people: one row an attempt, one a shard."""
 
 from __future__ import annotations
 

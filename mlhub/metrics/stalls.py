@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that stand still: what their launchers told, and whom that leaves for the others to wait for."""
+"""Stalled workers: what their launchers reported, and which workers that leaves for the others to wait for."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DOINGS = ("start", "input", "compute", "sync")
 MAX_STILL_S = 10**7
 
 
-def note_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
-    """stalled: kept until the worker is moving again."""
+def record_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
+    """Stores the report of a stalled worker; deletes it when the worker is moving again."""
     if report.phase == "moving":
         Standstill.objects.filter(attempt=attempt, worker=worker).delete()
         return
@@ -35,23 +35,23 @@ def note_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> No
 
 @dataclass(frozen=True)
 class Waited:
-    """Whom a gang that stands still waits for. busy: workers that say they are not waiting, but reading or computing;
-    silent: workers that say nothing, because their machine or network is gone, or because it is too early."""
+    """The workers that a stalled gang waits for. busy: they report that they do not wait, but read or compute;
+    silent: they report nothing, because their machine or network is gone, or because it is too early."""
 
     busy: tuple[int, ...]
     silent: tuple[int, ...]
 
     def __str__(self) -> str:
         parts = [f"{_workers(self.busy)} in its own code"] if self.busy else []
-        parts += [f"{_workers(self.silent)}, which says nothing"] if self.silent else []
+        parts += [f"{_workers(self.silent)}, which reports nothing"] if self.silent else []
         return " and ".join(parts) or "the parameter servers, or the network between the workers"
 
 
 def waited_for(attempt: Attempt) -> Waited:
-    told = dict(Standstill.objects.filter(attempt=attempt).values_list("worker", "doing"))
+    reported = dict(Standstill.objects.filter(attempt=attempt).values_list("worker", "doing"))
     return Waited(
-        busy=tuple(sorted(worker for worker, doing in told.items() if doing != "sync")),
-        silent=tuple(worker for worker in range(attempt.n_workers) if worker not in told),
+        busy=tuple(sorted(worker for worker, doing in reported.items() if doing != "sync")),
+        silent=tuple(worker for worker in range(attempt.n_workers) if worker not in reported),
     )
 
 

@@ -152,7 +152,7 @@ def register_trained(
     """The result of a job as a model version with its lineage. Registering the same job again returns the same.
 
     It joins the line of its code's model when that is in `project`'s organisation (by default: the dataset's project).
-    Otherwise, and for built-in models, which everybody sees, it begins a line of its own there. Never refused for
+    Otherwise, and for built-in models, which all users see, it begins a line of its own there. Never refused for
     storage: the bytes are there, and a finished training must not be lost.
     """
     project = project or dataset_version.dataset.project
@@ -250,7 +250,7 @@ def _own_project(model: Model) -> Project:
 
 def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any) -> bool:
     with transaction.atomic():
-        # a refused version lets go of its zip, which nobody holds from now on
+        # a refused version releases its zip, which no owner holds from now on
         let_go = {"package": None} if state == VersionState.REFUSED else {}
         moved = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).update(
             state=state, **let_go, **found

@@ -21,7 +21,7 @@ class Kind(models.TextChoices):
 
 
 class Model(models.Model):
-    """A line of versions. Built-in models have no project and are visible to everybody."""
+    """A line of versions. Built-in models have no project and are visible to all users."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="models")

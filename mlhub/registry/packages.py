@@ -85,7 +85,7 @@ def _store(path: Path, into: Staging, *, name: str) -> None:
 
 
 def is_zip(filename: str, path: Path) -> bool:
-    """By its name or its first bytes; whether the zip is sound, validation says."""
+    """Decides by its name or its first bytes; only validation proves that the zip is sound."""
     if Path(filename).suffix.lower() == ".zip":
         return True
     with path.open("rb") as file:

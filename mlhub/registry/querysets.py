@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of models; built-ins belong to nobody and everybody."""
+"""Reads of models; built-ins belong to no project and are visible to all."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Pod:
         return Path(unquote(urlparse(self.spec.checkpoint_uri).path))
 
     def write_inputs(self, paths: Mapping[str, Path]) -> None:
-        """Records for the main process where each input lies, by name."""
+        """Records for the main process where each input is, by name."""
         (self.work / "inputs.json").write_text(json.dumps({name: str(path) for name, path in paths.items()}))
 
     def input(self, name: str) -> Path:

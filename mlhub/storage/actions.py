@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to storage: an organisation holds a blob, within its quota, or releases it; what nobody holds is collected.
+"""Writes to storage: an organisation holds a blob, within its quota, or releases it; what no owner holds is collected.
 
-Whoever names or removes the bytes of a blob does so under that blob's lock, so that the collector never takes what an
-upload is about to hold. Order of locks: the organisation's quota row, then the blob, then (in events) the event log.
+A transaction that names or removes the bytes of a blob does so under that blob's lock, so that the collector never
+removes what an upload is about to hold. Order of locks: the organisation's quota row, then the blob, then (in events)
+the event log.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def keep(
     """Stores staged bytes and holds them. Raises QuotaExceededError, as a rule before anything is stored.
 
     Bytes are stored before any lock is taken, since a bucket may take minutes. When uploads at the same time pass the
-    quota only together, the last ones are refused then; what they stored is held by nobody, and collected.
+    quota only together, the last ones are refused then; what they stored is held by no owner, and collected.
     Call it inside the transaction that makes the owner. within_quota: as for hold().
     """
     sha256, size_bytes = staging.finish()
@@ -79,12 +80,12 @@ def hold(
 
 
 def release(*, owner_kind: str, owner_id: UUID) -> int:
-    """Ends all that the owner holds; returns how many. Bytes that nobody holds are collected when a day old."""
+    """Releases all that the owner holds; returns how many. Bytes that no owner holds are collected when a day old."""
     return Holding.objects.filter(owner_kind=owner_kind, owner_id=owner_id).delete()[0]
 
 
 def collect(sha256: str) -> bool:
-    """Removes a blob, row and bytes, if nobody holds it and nobody brought it lately. Whether it did."""
+    """Removes a blob, row and bytes, if no owner holds it and no upload stored it lately. Returns whether it did."""
     store = blob_store()
     with transaction.atomic():
         lock_until_commit(f"blob:{sha256}")

@@ -40,7 +40,7 @@ class StoreAwayError(UnavailableError):
 
 
 class BucketStore:
-    """Staging lies on this machine's disk; a blob is there once all of it is, and never half.
+    """Staging is on this machine's disk; a blob is there once all of it is, and never half.
 
     endpoint: "" = Amazon's. pod_endpoint: where pods reach the same bucket; "" = they do not, and the web brings them
     what they read.

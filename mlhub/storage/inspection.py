@@ -86,7 +86,7 @@ def inspect(
 
 
 def refusal_of_weak_sandbox() -> dict[str, str] | None:
-    """The error of work that this machine cannot keep apart from other organisations' work; None when it may go on."""
+    """The error of work that this machine cannot isolate from other organisations' work; None when it may go on."""
     if settings.ALLOW_WEAK_SANDBOX:
         return None
     report = capabilities()
@@ -94,8 +94,8 @@ def refusal_of_weak_sandbox() -> dict[str, str] | None:
         return None
     return _error(
         "sandbox_too_weak",
-        f"This machine cannot keep the code of several organisations apart: {' '.join(report.missing_to_separate)}",
-        "Ask an administrator to mend that, or to set MLHUB_ALLOW_WEAK_SANDBOX=1 where all of them trust each other.",
+        f"This machine cannot isolate the code of several organisations: {' '.join(report.missing_to_separate)}",
+        "Ask an administrator to fix that, or to set MLHUB_ALLOW_WEAK_SANDBOX=1 where all of them trust each other.",
     )
 
 
@@ -113,19 +113,19 @@ def _of_answer(answer: Any) -> Verdict:
     if isinstance(answer, dict) and answer.get("ok") is True:
         found = {key: value for key, value in answer.items() if key != "ok"}
         if len(json.dumps(found)) > MAX_STORED_CHARACTERS:
-            return _refused("answer_too_large", "There is more to tell about this file than can be kept.", LARGE)
+            return _refused("answer_too_large", "There is more to store about this file than the limit allows.", LARGE)
         return Verdict(found=found)
-    told = answer.get("error") if isinstance(answer, dict) else None
-    if not isinstance(told, dict) or not isinstance(told.get("message"), str):
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
         return _refused("no_answer", "What came out of looking into it was no answer.", ENDED)
     known = {"code": "invalid_file", "field": "file", "remedy": ENDED}
     limits = {"code": 50, "field": 200, "message": 2_000, "remedy": 2_000, "traceback": 16_000}
-    said = {key: told[key][-most:] for key, most in limits.items() if isinstance(told.get(key), str)}
-    return Verdict(error={**known, **said})
+    shown = {key: error[key][-most:] for key, most in limits.items() if isinstance(error.get(key), str)}
+    return Verdict(error={**known, **shown})
 
 
 def _of_early_end(ended: Ended, *, timeout_s: float) -> Verdict:
-    """What is proven of the end; of the rest only its exit status or signal, with what the interpreter said."""
+    """What is proven of the end; of the rest only its exit status or signal, with what the interpreter printed."""
     tail = storable(ended.errors[-4_000:])
     if ended.end is End.TIME:
         return _refused("too_slow", f"Looking into it took longer than {timeout_s:,.0f} seconds.", LATE)

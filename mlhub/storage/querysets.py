@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class BlobQuerySet(models.QuerySet[Any]):
     def unheld_since(self, at: datetime) -> Self:
-        """Made before that time, and held by nobody now."""
+        """Selects blobs that were made before that time and that no owner holds now."""
         return self.filter(created_at__lt=at, holdings=None)
 
 

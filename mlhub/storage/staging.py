@@ -24,9 +24,9 @@ class Stored(NamedTuple):
 
 
 class Staging:
-    """Bytes on their way in, in a file of their own: hashed as they come, gone unless they are kept.
+    """Bytes on their way in, in a file of their own: hashed as they come, removed unless they are stored.
 
-    A context manager: what was not kept when it ends is removed.
+    A context manager: what was not stored when it ends is removed.
     """
 
     def __init__(self, folder: Path, *, limit_bytes: int) -> None:
@@ -61,7 +61,7 @@ class Staging:
         return Stored(self._hash.hexdigest(), self.size_bytes)
 
     def discard(self) -> None:
-        """Removes the bytes if they were not kept."""
+        """Removes the bytes if they were not stored."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 

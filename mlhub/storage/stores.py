@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where blobs lie: a small protocol, and folders on a disk. Bytes are named by their SHA-256 and never change.
+"""Where blobs are stored: a small protocol, and folders on a disk. Bytes are named by their SHA-256 and never change.
 
 The other place is buckets.py. Writing has two steps, so that a refused upload leaves nothing: stage() takes bytes in,
 keep() names them by content.
@@ -30,7 +30,7 @@ class BlobStore(Protocol):
         """A place to write an upload to."""
 
     def keep(self, staging: Staging) -> Stored:
-        """Gives the staged bytes their name, at once or not at all. The same bytes kept twice are one blob."""
+        """Gives the staged bytes their name, at once or not at all. The same bytes stored twice are one blob."""
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
         """stage and keep in one. Raises TooLargeError."""
@@ -39,7 +39,7 @@ class BlobStore(Protocol):
         """Where pods of this machine read those bytes in place; "" when they cannot."""
 
     def lend(self, sha256: str) -> str:
-        """An address at which whoever has it may read those bytes for a while; "" when there is none."""
+        """An address at which any client that has it may read those bytes for a while; "" when there is none."""
 
     def local_file(self, sha256: str) -> AbstractContextManager[Path]:
         """A file of this machine with those bytes, to be read while the context lasts. Raises FileNotFoundError."""
@@ -55,17 +55,17 @@ class BlobStore(Protocol):
         """Reads all of it: whether the bytes still have the hash that names them."""
 
     def age_s(self, sha256: str) -> float:
-        """Seconds since the bytes were last kept; infinite when they are not there."""
+        """Seconds since the bytes were last stored; infinite when they are not there."""
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """The names of blobs that were kept longer ago than that."""
+        """The names of blobs that were stored longer ago than that."""
 
     def sweep_staging(self, *, older_than_s: float) -> int:
         """Removes what processes that died left half written; returns how many."""
 
 
 class DiskStore:
-    """Blobs as files in two levels of 256 folders: ab/cd/abcd... Staging lies beside them, on the same file system."""
+    """Blobs as files in two levels of 256 folders: ab/cd/abcd... Staging is next to them, on the same file system."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of storage: collecting what nobody holds."""
+"""Celery's part of storage: collecting what no owner holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = structlog.stdlib.get_logger(__name__)
 
 @shared_task
 def collect_unheld_blobs() -> int:
-    """Removes blobs that nobody has held for a day, and what dead uploads left; returns how many blobs."""
+    """Removes blobs that no owner has held for a day, and what dead uploads left; returns how many blobs."""
     found = actions.collectable()
     removed = sum(actions.collect(sha256) for sha256 in found)
     stale = blob_store().sweep_staging(older_than_s=actions.UNHELD_FOR.total_seconds())

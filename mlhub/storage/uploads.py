@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multipart uploads straight into the store: hashed while they arrive, never whole in memory, gone unless kept."""
+"""Multipart uploads straight into the store: hashed while they arrive, never whole in memory, removed unless stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 
 class StagedFile(UploadedFile):
-    """An uploaded file that lies in staging. Django closes it with the request, which removes what was not kept."""
+    """An uploaded file in staging. Django closes it with the request, which removes what was not stored."""
 
     def __init__(self, staging: Staging, *, name: str, content_type: str | None) -> None:
         super().__init__(file=None, name=name, content_type=content_type, size=0)

@@ -133,7 +133,7 @@ class ProjectQuota(QuotaRules):
 
 
 class ApiToken(models.Model):
-    """A bearer token; only its SHA-256 is kept. scopes: "read", "write", "admin"."""
+    """A bearer token; only its SHA-256 is stored. scopes: "read", "write", "admin"."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")

@@ -39,7 +39,7 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
 
 
 def require_administrator(request: Request, view: APIView) -> None:
-    """Raises PermissionDenied for everybody but platform administrators."""
+    """Raises PermissionDenied for all users but platform administrators."""
     if not IsPlatformAdministrator().has_permission(request, view):
         raise PermissionDenied("Only platform administrators may do this.")
 

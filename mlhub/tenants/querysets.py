@@ -78,7 +78,7 @@ class TeamOwnedQuerySet(TenantOwnedQuerySet):
 
 class TokenQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Tokens are personal: nobody sees another's, not even an administrator."""
+        """Tokens are personal: no user sees another's, not even an administrator."""
         return self.filter(user=user) if user.is_authenticated else self.none()
 
     def usable(self) -> Self:

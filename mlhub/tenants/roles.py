@@ -8,7 +8,7 @@ from enum import StrEnum
 
 class Role(StrEnum):
     OWNER = "owner"  # everything, members' roles and deletion included
-    ADMIN = "admin"  # members, tokens of others, everybody's jobs
+    ADMIN = "admin"  # members, tokens of others, all members' jobs
     MEMBER = "member"  # uploads, submits, changes own jobs
     VIEWER = "viewer"  # reads
 

@@ -98,7 +98,7 @@ class Cause(StrEnum):
     IMAGE = "image", _P, "The container image could not be started.", "Ask an administrator to check the image."
     VOLUME = (
         "volume", _P, "A volume could not be mounted into a pod.",
-        "Ask an administrator to check the project's volumes and its storage class; what the cluster said is above.",
+        "Ask an administrator to check the project's volumes and its storage class; the cluster's message is above.",
     )  # fmt: skip
     QUOTA = (
         "quota", _P, "The cluster's own quota for the project is used up.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LaunchSpec: all that a backend needs to start a gang; PodSpec: what one pod is told. Immutable, JSON both ways."""
+"""LaunchSpec: all that a backend needs to start a gang; PodSpec: what one pod receives. Immutable, JSON both ways."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class LaunchSpec:
     token: str
     gang_secret: str
     checkpoint_uri: str  # file:///dir shared by the job's attempts
-    # organisation, project, job: names, for people. project_id: where a backend keeps projects apart
+    # organisation, project, job: names, for people. project_id: where a backend isolates projects
     labels: dict[str, str] = field(default_factory=dict)
     start_timeout_s: float = 120.0
     survives_lost_workers: bool = False

@@ -83,7 +83,7 @@ class StalenessReport:
 
 @dataclass(frozen=True)
 class CheckpointReport:
-    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training stood still."""
+    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training was stalled."""
 
     type: ClassVar[str] = "checkpoint"
     at: float
@@ -98,8 +98,8 @@ class CheckpointReport:
 class PhaseReport:
     """A mark in the pod's life: inputs_ready, gang_ready, resumed, training, evaluating, saving, done.
 
-    stalled and moving: a worker's, told by its launcher: it has stood still at `step` for `still_s` seconds, `doing`
-    "input", "compute" or "sync" (waiting for others); and it goes on.
+    stalled and moving: a worker's, reported by its launcher: it has made no step since `step` for `still_s` seconds,
+    `doing` "input", "compute" or "sync" (waiting for others); and it goes on.
     server_returned: a parameter server's, which died by `signal` and was replaced alone, `away_s` seconds later; of its
     shard the last `updates_lost` versions are gone, of `lost_s` seconds. returns: how often that has happened.
     """

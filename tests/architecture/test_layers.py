@@ -57,8 +57,8 @@ def test_the_scheduler_has_few_levels() -> None:
     assert len(layering_of("scheduler").levels) <= MOST_LEVELS
 
 
-def test_layer_contracts_name_every_module_of_the_scheduler() -> None:
-    assert not layering_of("scheduler").unnamed
+def test_layer_contracts_name_every_module(layering: Layering) -> None:
+    assert not layering.unnamed, report(layering)
 
 
 def test_cycles_and_levels_of_a_package_are_found(package: Path) -> None:

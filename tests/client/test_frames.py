@@ -73,6 +73,6 @@ def test_words_are_numbered_in_order_and_new_ones_are_refused() -> None:
     numbers, classes = coded(np.array(["cat", "ant", "cat"]), None)
     assert (numbers.tolist(), classes) == ([1, 0, 1], ["ant", "cat"])
     assert coded(["cat"], classes)[0].tolist() == [1]
-    with pytest.raises(ValueError, match="'dog' is new; the model learnt ant, cat"):
+    with pytest.raises(ValueError, match="'dog' is new; the model was trained on ant, cat"):
         coded(["dog"], classes)
     assert coded(np.array([1.5, 2.5]), None)[1] is None

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from mlhub.control.learned_models import learnt_of
+from mlhub.control.learned_models import learned_models_of
 from mlhub.control.restart_costs import costs_of, costs_of_newest
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.target_prediction import expected_steps
@@ -45,7 +45,7 @@ def trained(world: World, job: Job, *, start_s: float, leave_s: float | None = N
 
 
 def test_without_attempts_there_are_priors(world: World) -> None:
-    costs = learnt_of({"unheard-of"}).costs.of("unheard-of")
+    costs = learned_models_of({"unheard-of"}).costs.of("unheard-of")
     assert (costs.start.basis, costs.start.seconds) == ("prior", pytest.approx(15.0))
     assert (costs.leave.seconds, costs.loss.seconds) == (pytest.approx(2.0), pytest.approx(0.0))
 
@@ -56,7 +56,7 @@ def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran
     world.rounds(2)
     trained(world, slow, start_s=40, leave_s=9)
     trained(world, quick, start_s=4)
-    costs = learnt_of({family_of(slow), family_of(quick), "new"}).costs
+    costs = learned_models_of({family_of(slow), family_of(quick), "new"}).costs
     assert costs.of(family_of(slow)).start.seconds > 30
     assert costs.of(family_of(slow)).start.basis == "few"
     assert costs.of(family_of(quick)).start.seconds < 6
@@ -72,7 +72,7 @@ def test_work_after_the_last_checkpoint_is_a_loss_in_seconds(world: World) -> No
     Attempt.objects.filter(pk=first.pk).update(last_step=1000)
     later = {"mode": "all_reduce", "n_workers": 1, "token_hash": "x", "training_at": first.ended_at}
     Attempt.objects.create(job=one, number=9, first_step=900, **later)
-    costs = learnt_of({family_of(one)}).costs.of(family_of(one))
+    costs = learned_models_of({family_of(one)}).costs.of(family_of(one))
     assert costs.loss.high_s > costs.loss.seconds > 15  # 100 steps of 0.3 s, drawn to what is usual: nothing
 
 
@@ -80,7 +80,7 @@ def test_stages_of_a_family_become_its_profile(world: World) -> None:
     job = world.job(max_workers=1)
     world.rounds(2)
     trained(world, job, start_s=4)
-    profile = learnt_of({family_of(job)}).profiles[family_of(job)]
+    profile = learned_models_of({family_of(job)}).profiles[family_of(job)]
     assert (profile.cpu_io_s, profile.gpu_s, profile.network_s) == (0.04, 0.2, 0.06)
     world.round()
     snapshot = take_snapshot([], now=world.now, round_number=9)

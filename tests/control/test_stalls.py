@@ -56,7 +56,7 @@ def test_a_worker_that_says_nothing_is_the_one_waited_for(world: World) -> None:
     for worker in range(attempt.n_workers - 1):
         still(world, attempt, worker=worker, doing="sync", since_s=61)
     world.round()
-    assert reported_stalls(job) == [f"worker {attempt.n_workers - 1}, which says nothing"]
+    assert reported_stalls(job) == [f"worker {attempt.n_workers - 1}, which reports nothing"]
 
 
 def test_code_that_hangs_ends_the_job_with_cause_and_remedy_and_keeps_its_checkpoint(world: World) -> None:

@@ -23,7 +23,7 @@ class _Worker:
     clock: int = 0
     waits: bool = False
     is_back: bool = True
-    is_resting: bool = False
+    is_idle: bool = False
     due: list[Callable[[], None]] = field(default_factory=list)  # what it wants to say once it is back
 
 
@@ -87,7 +87,7 @@ class ReturningGang:
         if worker.is_back:
             return
         worker.is_back = True
-        effects = self.rule.come_back(index, clock=worker.clock, is_resting=worker.is_resting, version=worker.version)
+        effects = self.rule.come_back(index, clock=worker.clock, is_idle=worker.is_idle, version=worker.version)
         self._carry_out(effects)
         if worker.waits:
             self._push_again(index)
@@ -112,8 +112,8 @@ class ReturningGang:
     def _start(self, index: int) -> None:
         worker = self._workers[index]
         if self._n_started >= self._n_pushes:
-            worker.is_resting = True
-            self._say(index, lambda: self._carry_out(self.rule.rest(index)))
+            worker.is_idle = True
+            self._say(index, lambda: self._carry_out(self.rule.idle(index)))
             return
         self._n_started += 1
         self.leads.append(worker.n_done - min(self._n_finished(i) for i in range(len(self._workers))))
@@ -123,7 +123,7 @@ class ReturningGang:
     def _n_finished(self, index: int) -> int:
         """Pushes that the weights hold, whether or not the worker has heard of it; all, of one that rests."""
         worker = self._workers[index]
-        if worker.is_resting:
+        if worker.is_idle:
             return self._n_pushes
         return worker.n_done + (worker.waits and (index, worker.n_done) in self.used)
 

@@ -77,10 +77,10 @@ class VirtualGang:
 
     def _start(self, worker: int) -> None:
         if self._n_started >= self.max_pushes:
-            self._carry_out(self.rule.rest(worker))
+            self._carry_out(self.rule.idle(worker))
             return
         self._n_started += 1
-        clocks = [self.rule.clock(w) for w in self.rule.members if not self.rule._members[w].is_resting]
+        clocks = [self.rule.clock(w) for w in self.rule.members if not self.rule._members[w].is_idle]
         self.leads.append(self.rule.clock(worker) - min(clocks, default=self.rule.clock(worker)))
         self.at(self.now + self.delay(worker, self.n_pushes(worker)), lambda: self._push(worker))
 

@@ -264,7 +264,7 @@ export interface paths {
         /**
          * @description An input of this very attempt, for pods that do not share a disk with the platform.
          *
-         *     307: it lies in an object store that pods reach; the address is good for an hour.
+         *     307: it is in an object store that pods reach; the address is good for an hour.
          */
         get: operations["ingest_attempts_blobs_retrieve"];
         put?: never;
@@ -353,7 +353,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description A new job with the same wishes, but for those in the body. */
+        /** @description A new job with the same request, but for the fields in the body. */
         post: operations["jobs_clone_create"];
         delete?: never;
         options?: never;
@@ -770,7 +770,7 @@ export interface paths {
         /**
          * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
          *
-         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
         patch: operations["projects_quota_partial_update"];
         trace?: never;
@@ -800,7 +800,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What the scheduler decided, newest first. Rounds name everybody's jobs, so others than platform administrators
+         * @description What the scheduler decided, newest first. Rounds name all tenants' jobs, so others than platform administrators
          *     must name a job of theirs, and see only what was done to it.
          */
         get: operations["rounds_list"];
@@ -957,7 +957,7 @@ export interface paths {
         /**
          * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
          *
-         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+         *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
         patch: operations["teams_quota_partial_update"];
         trace?: never;
@@ -1033,7 +1033,7 @@ export interface components {
             job: string;
             /** @description What was decided on it. */
             decision: string;
-            /** @description launched, resized, preempted, moved (somebody was first), delayed, failed */
+            /** @description launched, resized, preempted, moved (another change was first), delayed, failed */
             outcome: string;
         };
         Attempt: {
@@ -1177,7 +1177,7 @@ export interface components {
         ClosingRequest: {
             /** @description Why, for people who look at the cluster. */
             reason?: string;
-            /** @description Of a drain; 600 when nothing is said. */
+            /** @description Of a drain; 600 by default. */
             deadline_s?: number;
         };
         Cluster: {
@@ -1302,7 +1302,7 @@ export interface components {
              */
             targets?: components["schemas"]["TargetsEnum"];
             /**
-             * @description Of text: what becomes one token; by default learnt byte pairs.
+             * @description Of text: what becomes one token; by default learned byte pairs.
              *
              *     * `byte` - byte
              *     * `word` - word
@@ -1551,7 +1551,7 @@ export interface components {
              * Format: double
              * @description The predicted time to the end, in seconds from made_at.
              */
-            foretold_s: number;
+            predicted_s: number;
             /**
              * Format: double
              * @description The actual time to the end, in seconds from made_at.
@@ -1712,7 +1712,7 @@ export interface components {
          * @enum {string}
          */
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
-        /** @description How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done. */
+        /** @description How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do. */
         Insight: {
             /** @description How well forecasts matched, by the moment at which they were made. */
             calibration: components["schemas"]["CalibrationMoment"][];
@@ -1825,7 +1825,7 @@ export interface components {
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
             /**
-             * @description Whether the trial run before scheduling has passed.
+             * @description Whether the dry run before scheduling has passed.
              *
              *     * `pending` - Pending
              *     * `passed` - Passed
@@ -1840,7 +1840,7 @@ export interface components {
             readonly failure: components["schemas"]["Failure"] | null;
             /** @description Steps made so far. */
             readonly steps_done: number;
-            /** @description Steps of the whole training; 0 before the trial run. */
+            /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
             /**
              * Format: double
@@ -2051,7 +2051,7 @@ export interface components {
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
             /**
-             * @description Whether the trial run before scheduling has passed.
+             * @description Whether the dry run before scheduling has passed.
              *
              *     * `pending` - Pending
              *     * `passed` - Passed
@@ -2066,7 +2066,7 @@ export interface components {
             readonly failure: components["schemas"]["Failure"] | null;
             /** @description Steps made so far. */
             readonly steps_done: number;
-            /** @description Steps of the whole training; 0 before the trial run. */
+            /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
             /**
              * Format: double
@@ -2186,7 +2186,7 @@ export interface components {
         /**
          * @description Dataset and model; all else is MLHub's choice unless it is given.
          *
-         *     To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
+         *     To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
          */
         JobSubmitRequest: {
             /** @description The job's name; by default those of model and dataset. */
@@ -3383,7 +3383,7 @@ export interface components {
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
             /**
-             * @description Whether the trial run before scheduling has passed.
+             * @description Whether the dry run before scheduling has passed.
              *
              *     * `pending` - Pending
              *     * `passed` - Passed
@@ -3398,7 +3398,7 @@ export interface components {
             readonly failure: components["schemas"]["Failure"] | null;
             /** @description Steps made so far. */
             readonly steps_done: number;
-            /** @description Steps of the whole training; 0 before the trial run. */
+            /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
             /**
              * Format: double
@@ -3874,7 +3874,7 @@ export interface components {
             /** @description The policies that there are, with their parameters. */
             readonly known: components["schemas"]["Policy"][];
         };
-        /** @description policy: what decides now; another than chosen_policy while that one's stand-in does. n_failures: in a row. */
+        /** @description policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row. */
         SchedulerStatus: {
             /** @description The policy that decides now. */
             policy: string;
@@ -4047,7 +4047,7 @@ export interface components {
             /** @description Jobs that share it with that one. */
             beside: components["schemas"]["SlotJob"][];
         };
-        /** @description All null: somebody else's. */
+        /** @description All fields are null for another organisation's job. */
         SlotJob: {
             /**
              * Format: uuid
@@ -4446,7 +4446,7 @@ export interface components {
              */
             targets?: components["schemas"]["TargetsEnum"];
             /**
-             * @description Of text: what becomes one token; by default learnt byte pairs.
+             * @description Of text: what becomes one token; by default learned byte pairs.
              *
              *     * `byte` - byte
              *     * `word` - word
@@ -4467,7 +4467,7 @@ export interface components {
             documents?: components["schemas"]["DocumentsEnum"];
         };
         /**
-         * @description basis: what the prediction of a supposed job rests on: measured, tried_out (its speed was), guessed, or blank.
+         * @description basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
          *
          *     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
          */
@@ -4565,7 +4565,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody is signed in, or the token is unknown, revoked or expired. */
+        /** @description No user is signed in, or the token is unknown, revoked or expired. */
         Unauthorized: {
             headers: {
                 [name: string]: unknown;

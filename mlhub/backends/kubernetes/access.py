@@ -28,7 +28,7 @@ RULES = (
     AccessRule(
         "", "services", ("create", "get", "list", "watch", "patch", "delete"), "gangs' records and their pods' names"
     ),
-    AccessRule("", "configmaps", ("create", "delete"), "what a gang is told; never read back"),
+    AccessRule("", "configmaps", ("create", "delete"), "a gang's specification; never read back"),
     AccessRule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
     AccessRule("", "events", ("list",), "why a pod does not start"),
     AccessRule("", "namespaces", ("create",), "one for each project"),

@@ -25,7 +25,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class ApiError(Exception):
-    """The API server said no. Final for this request."""
+    """The API server refused the request. Final for this request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class KubeNotFoundError(ApiError):
 
 
 class KubeConflictError(ApiError):
-    """The object exists already, or was changed by somebody else in between."""
+    """The object exists already, or was changed by another client in between."""
 
 
 class ForbiddenError(ApiError):
@@ -137,7 +137,7 @@ class KubernetesApi:
     ) -> Iterator[Object]:
         """Events from a resourceVersion on, until the server ends the watch. on_open: called when it is accepted.
 
-        Raises ExpiredError, ApiError, BackendUnavailableError (also when nothing was heard for too long).
+        Raises ExpiredError, ApiError, BackendUnavailableError (also when no event or reply arrived for too long).
         """
         asked = {
             "watch": "true",
@@ -243,7 +243,7 @@ class KubernetesApi:
 
 
 def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClient:
-    """By kubeconfig, or as the pod that this runs in. token: somebody else's, instead of the one found there.
+    """By kubeconfig, or as the pod that this runs in. token: of another account, instead of the one found there.
 
     Raises BackendUnavailableError saying what to set.
     """
@@ -254,9 +254,9 @@ def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClie
         else:
             config.load_incluster_config(found)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError) as error:
-        tried, said = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
+        tried, problem = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
         raise BackendUnavailableError(
-            f"No way to a Kubernetes API by {tried}: {said}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
+            f"No way to a Kubernetes API by {tried}: {problem}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
         ) from error
     if token:
         found.api_key = {"BearerToken": token}

@@ -92,7 +92,7 @@ class KubernetesBackend:
     def connect(
         cls, options: KubernetesOptions, *, gpu_limit_of: Callable[[Mapping[str, str]], int | None] = _no_limit
     ) -> KubernetesBackend:
-        """Nothing is asked yet: a cluster that cannot be reached is told by the first verb, and may come later."""
+        """Sends no request yet: a cluster that cannot be reached is reported by the first verb, and may come later."""
         api = KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s)
         return cls(api, options, gpu_limit_of=gpu_limit_of)
 
@@ -146,7 +146,7 @@ class KubernetesBackend:
             status = self._asked(partial(self._look_at, raw, record, pods, nodes))
             if status is not None:
                 found.append(status)
-        message = "The gang's record is lost; its pods belong to nobody."
+        message = "The gang's record is lost; its pods belong to no gang."
         for attempt_id in pods_of:
             found.append(AttemptStatus(AttemptId(attempt_id), GangPhase.FAILED, (), Cause.LAUNCH_FAILED, message))
         return sorted(found, key=lambda status: status.attempt_id)
@@ -198,7 +198,7 @@ class KubernetesBackend:
         if state.wanted is not None:
             self._remover.ask_to_stop(raw, live, state.wanted)
         elif record.stop is not None:
-            # asked, but whoever asked did not get to all pods
+            # asked, but the caller did not reach all pods
             rest = [pod for pod in live if not pod["metadata"].get("deletionTimestamp")]
             self._remover.terminate(rest, grace_s=record.stop.grace_s)
         return state.status
@@ -232,7 +232,7 @@ class KubernetesBackend:
         return gang_state(record, states, now=now)
 
     def _events(self, pod: Object, now: datetime) -> list[Object]:
-        """The pod's events, asked for only when it takes long and its status does not tell why."""
+        """The pod's events, asked for only when it takes long and its status does not show why."""
         created_at = datetime.fromisoformat(pod["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
         if not needs_events(pod) or (now - created_at).total_seconds() < EVENTS_AFTER_S:
             return []

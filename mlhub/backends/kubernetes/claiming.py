@@ -23,11 +23,11 @@ Slot = tuple[str, int]  # node, index
 
 ASKED_AGAIN_S = 300.0  # whether the API server serves claims
 DEVICES_EVERY_S = 15.0
-N_TRIES = 5  # of a change that somebody else's comes before
+N_TRIES = 5  # of a change that another client's precedes
 
 
 class ClaimRequests:
-    """Nothing is asked where the API server does not serve claims."""
+    """Makes and removes ResourceClaims; sends no request where the API server does not serve them."""
 
     def __init__(self, api: KubernetesApi, options: KubernetesOptions) -> None:
         self._api, self._options = api, options
@@ -74,7 +74,7 @@ class ClaimRequests:
         return {slot: self._one(slot, found.get(claims.slot_key(*slot), []), gang, record) for slot in wanted}
 
     def release(self, gang_name: str, namespace: str) -> None:
-        """The gang holds none of its claims any more; those that nobody holds then are removed."""
+        """The gang holds none of its claims any more; those that no gang holds then are removed."""
         if not self.version():
             return
         path = self._collection(namespace)
@@ -152,5 +152,5 @@ class ClaimRequests:
 
 
 def _owners(owners: list[Object], seen: Object) -> Object:
-    """A change that holds only if nobody changed the claim since it was seen."""
+    """A change that holds only if the claim has not changed since it was seen."""
     return {"metadata": {"ownerReferences": owners, "resourceVersion": seen["metadata"]["resourceVersion"]}}

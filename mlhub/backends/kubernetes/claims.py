@@ -94,7 +94,7 @@ def _is_whole(raw: Object) -> bool:
 
 
 def _device(raw: Object) -> Device:
-    """v1beta1 has what is told of a device one level deeper."""
+    """v1beta1 has the fields of a device one level deeper."""
     body = raw.get("basic") or raw
     product = _attribute(body, "productName") or "gpu"
     memory = (body.get("capacity") or {}).get("memory") or {}

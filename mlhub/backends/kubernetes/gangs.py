@@ -37,8 +37,8 @@ class Stop:
     message: str = ""
 
     def to_json(self) -> str:
-        told = {"why": self.why, "at": self.at.isoformat(), "grace_s": self.grace_s}
-        return json.dumps({**told, "cause": self.cause, "message": self.message})
+        fields = {"why": self.why, "at": self.at.isoformat(), "grace_s": self.grace_s}
+        return json.dumps({**fields, "cause": self.cause, "message": self.message})
 
     @classmethod
     def from_json(cls, text: str) -> Stop:
@@ -147,7 +147,7 @@ def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -
         phase = GangPhase.FAILED if has_ended else GangPhase.STOPPING
         cause, message = first_failure(pods)
         wanted = Stop("failed", now, FAILURE_GRACE_S, cause, message)
-        # once all were asked to leave, a pod that somebody deleted looks like the others
+        # once all were asked to leave, a pod that a user deleted looks like the others
         if stop is not None and stop.cause and (stop.why == "start" or cause is Cause.PREEMPTED):
             cause, message = stop.cause, stop.message
     elif all(p.has_started for p in pods):
@@ -211,7 +211,7 @@ def _pod_status(pod: KubePodState) -> PodStatus:
 
 
 def is_record(service: Object) -> bool:
-    """Whether it is one of ours, and not somebody's that bears our label."""
+    """Whether it is one of ours, and not another owner's that bears our label."""
     return names.GANG in (service["metadata"].get("annotations") or {})
 
 

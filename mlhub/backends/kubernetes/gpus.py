@@ -2,7 +2,7 @@
 """How a node offers its GPUs, and how many jobs may hold one of them at once. Pure.
 
 Three ways, in this order: devices that a driver lists (dynamic resource allocation), which jobs of a project share by
-one ResourceClaim; time-sliced shares of the device plugin; whole GPUs of the device plugin, which nobody shares.
+one ResourceClaim; time-sliced shares of the device plugin; whole GPUs of the device plugin, which are not shared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Device:
-    """A whole GPU as its driver's ResourceSlice shows it. memory_bytes: 0 = not told."""
+    """A whole GPU as its driver's ResourceSlice shows it. memory_bytes: 0 = not reported."""
 
     name: str
     product: str
@@ -92,7 +92,7 @@ def _sliced(
 ) -> GpuOffer:
     product, memory_bytes = _product(labels).removesuffix("-shared"), _memory_bytes(labels)
     if n_shares < 2:  # renamed by the device plugin, which does not say how many make a GPU
-        words = f"Each share is a slot: the label {REPLICAS} is missing, which says how many make a GPU."
+        words = f"Each share is a slot: the label {REPLICAS} is missing, which declares how many make a GPU."
         return GpuOffer(Way.WHOLE, n_offered, f"{product}-shared", 0, 1, resource, words, words)
     if labels.get(STRATEGY) == "mps":
         words = f"Each share is a slot: a fixed part, 1/{n_shares}, of a GPU (MPS)."

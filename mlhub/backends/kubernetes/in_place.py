@@ -18,7 +18,7 @@ VOLUME = "store"
 
 
 def is_in_place(item: Input, options: KubernetesOptions) -> bool:
-    """Whether it lies on the store's volume, which pods can mount, and is large enough to be worth it."""
+    """Whether it is on the store's volume, which pods can mount, and is large enough to be worth it."""
     has_volume = bool(options.store_claim or options.store_csi)
     return has_volume and item.uri.startswith("file:") and item.size_bytes >= options.in_place_from_bytes
 

@@ -90,7 +90,7 @@ class GangLauncher:
                 self._pods.drop(pod["metadata"]["uid"])
 
     def ensure_project(self, spec: LaunchSpec, namespace: str) -> None:
-        """The namespace with all that keeps it apart; looked after once in this process's life, and at a new quota."""
+        """The namespace with all that isolates it; looked after once in this process's life, and at a new quota."""
         max_gpus = self._gpu_limit_of(spec.labels)
         if namespace in self._limits and self._limits[namespace] == max_gpus:
             return

@@ -63,7 +63,7 @@ def secret(spec: LaunchSpec, gang: GangNames) -> Manifest:
 
 
 def instructions(spec: LaunchSpec, gang: GangNames, options: KubernetesOptions) -> Manifest:
-    """What the pods are told, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
+    """What the pods read, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
     addresses = {
         "master": names.master_address(gang),
         "servers": list(names.server_addresses(spec, gang)),
@@ -173,7 +173,7 @@ def _as_pods_see_it(spec: LaunchSpec, options: KubernetesOptions) -> LaunchSpec:
 
 
 def _metadata(spec: LaunchSpec, gang: GangNames, name: str) -> Manifest:
-    told = {
+    tenant_names = {
         f"mlhub.dev/{key}-name": spec.labels[key] for key in ("organisation", "project", "job") if key in spec.labels
     }
     return {
@@ -185,7 +185,7 @@ def _metadata(spec: LaunchSpec, gang: GangNames, name: str) -> Manifest:
             names.ATTEMPT: str(spec.attempt_id),
             names.JOB: spec.job_id,
         },
-        "annotations": {**told, "mlhub.dev/attempt-number": str(spec.attempt_number)},
+        "annotations": {**tenant_names, "mlhub.dev/attempt-number": str(spec.attempt_number)},
     }
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A local copy of one kind of object: listed, followed by a watch, listed anew when the watch is too old, and now and
-then: a database that was put back to an earlier state says nothing to watches from later on."""
+then: a database that was put back to an earlier state sends no events to watches from later on."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def gang_name(attempt_id: AttemptId) -> str:
 
 
 def project_key(labels: Mapping[str, str]) -> str:
-    """What tells projects apart: the id where the platform gives one, or else the names."""
+    """What identifies a project: the id where the platform gives one, or else the names."""
     return labels.get("project_id") or f"{labels.get('organisation', '')}/{labels.get('project', '')}"
 
 
@@ -86,7 +86,7 @@ def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
 def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
     """Whether an object is in a project's namespace of this installation, and not of another MLHub on the cluster.
 
-    Without the project's id among its labels, prefixes that begin alike cannot be told apart.
+    Without the project's id among its labels, prefixes that begin alike cannot be distinguished.
     """
     metadata = found["metadata"]
     namespace, project = str(metadata.get("namespace", "")), (metadata.get("labels") or {}).get(PROJECT_ID)

@@ -40,7 +40,7 @@ def node_status(
     ready = condition(node, "Ready")
     is_ready = ready.get("status") == "True"
     if not is_ready:
-        remarks.append(f"NotReady: {ready.get('message') or ready.get('reason') or 'the kubelet has said nothing'}")
+        remarks.append(f"NotReady: {ready.get('message') or ready.get('reason') or 'the kubelet has not reported'}")
     is_open = not spec.get("unschedulable", False)
     if not is_open:
         remarks.append("It is cordoned.")
@@ -126,7 +126,7 @@ def _request(container: Object, resource: str) -> float:
 
 
 def _shutting(spec: Object, options: KubernetesOptions) -> list[Object]:
-    """Taints that keep our pods away; cordon and sickness show by themselves and are not told twice."""
+    """Taints that keep our pods away; cordon and sickness show by themselves and are not reported twice."""
     own = {options.gpu_resource, "node.kubernetes.io/unschedulable"}
     sick = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     return [

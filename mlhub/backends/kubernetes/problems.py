@@ -13,7 +13,7 @@ from mlhub.backends.kubernetes.objects import Object
 from mlhub.wire.exits import Cause, cause_of
 
 KILLED_CODE, TERMINATED_CODE = 137, 143
-NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this nobody will confirm the end
+NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this no kubelet will confirm the end
 NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "no such host")
 IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
@@ -60,7 +60,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Ending:
-    """code: as shells write it. is_confirmed: whether a kubelet said so; else the processes may still run."""
+    """code: as shells write it. is_confirmed: whether a kubelet reported it; else the processes may still run."""
 
     code: int
     cause: Cause | None
@@ -110,7 +110,7 @@ def obstacle(
 
 
 def _n_times(event: Object) -> int:
-    """How often it happened; newer kubelets tell it as a series."""
+    """How often it happened; newer kubelets report it as a series."""
     return int((event.get("series") or {}).get("count") or event.get("count") or 1)
 
 
@@ -121,7 +121,7 @@ def _waits_s(pod: Object, now: datetime) -> float:
 
 
 def needs_events(pod: Object) -> bool:
-    """On its node, and nothing of it has started: only events tell why."""
+    """On its node, and nothing of it has started: only events show why."""
     status = pod.get("status", {})
     states = [c.get("state", {}) for c in status.get("initContainerStatuses", [])]
     is_begun = any("running" in s or "terminated" in s for s in states)
@@ -140,12 +140,12 @@ def ending(pod: Object, *, lost_node: str | None, now: datetime) -> Ending | Non
         if container["name"] != MAIN and code == 0:
             continue
         at = when(done.get("finishedAt")) or now
-        said = (done.get("message") or "").strip().rpartition("\n")[2]
+        last_line = (done.get("message") or "").strip().rpartition("\n")[2]
         if disruption.get("status") == "True" and code != 0:
             return Ending(code, Cause.NODE_LOST, f"It was evicted: {disruption.get('message', '')}", at)
         if done.get("reason") == "OOMKilled":
             return Ending(code, Cause.OUT_OF_MEMORY, "It needed more memory than its limit.", at)
-        return Ending(code, cause_of(code), said, at)
+        return Ending(code, cause_of(code), last_line, at)
     if status.get("phase") == "Failed":
         reason, message = status.get("reason", ""), status.get("message", "")
         cause = Cause.KILLED

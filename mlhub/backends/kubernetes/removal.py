@@ -52,7 +52,7 @@ class Remover:
             with contextlib.suppress(KubeNotFoundError):
                 self._api.patch(path, {"metadata": {"finalizers": None}})
             if pod["metadata"].get("deletionTimestamp"):
-                self._api.delete(path, grace_s=0)  # of a node that is gone nobody else will
+                self._api.delete(path, grace_s=0)  # of a node that is gone no kubelet will
             self._pods.drop(pod["metadata"]["uid"])
         for kind in ("NetworkPolicy", "ConfigMap", "Secret"):
             self._api.delete(paths.one(kind, namespace, name))

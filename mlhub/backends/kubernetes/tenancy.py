@@ -23,7 +23,7 @@ def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest
         for mode in ("enforce", "warn", "audit")
         for suffix, value in (("", "restricted"), ("-version", "latest"))
     }
-    told = {f"mlhub.dev/{key}-name": labels[key] for key in ("organisation", "project") if key in labels}
+    annotations = {f"mlhub.dev/{key}-name": labels[key] for key in ("organisation", "project") if key in labels}
     name = names.namespace_of(labels, prefix=options.namespace_prefix)
     return {
         "apiVersion": "v1",
@@ -31,7 +31,7 @@ def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest
         "metadata": {
             "name": name,
             "labels": {**names.MANAGED_BY, names.PROJECT: name, **names.project_labels(labels), **security},
-            "annotations": told,
+            "annotations": annotations,
         },
     }
 

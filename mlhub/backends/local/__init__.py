@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods as processes of this machine, on a virtual cluster read from a file. All state lies on disk.
+"""Pods as processes of this machine, on a virtual cluster read from a file. All state is on disk.
 
-backend.py: the five verbs. shim.py: one small process a pod, which outlives whoever launched it. folders.py: the layout
+backend.py: the five verbs. shim.py: one small process a pod, which outlives its launcher. folders.py: the layout
 on disk. gangs.py: from pods' states to a gang's. cluster.py: the cluster file.
 """
 

@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
+from mlhub.backends.local.quarantine import DAMAGES, end_processes, quarantined
 from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
@@ -76,7 +77,7 @@ class LocalBackend:
         self._remove(gang)  # half a launch that was interrupted
         gang.path.mkdir(mode=0o700)
         try:
-            # secrets stay in the pods' own files; the launcher's identity tells an interrupted launch from a slow one
+            # secrets stay in the pods' own files; the launcher's identity marks an interrupted launch, not a slow one
             kept = replace(spec, token="", gang_secret="")
             me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
             write_json(gang.launch, me)
@@ -91,10 +92,10 @@ class LocalBackend:
                 for pod, port in zip(spec.workers, ports[1 + len(spec.servers) :], strict=True)
             )
             for pod in spec.pods:
-                told = PodSpec.of(
+                pod_spec = PodSpec.of(
                     spec, pod, master_address=f"{first}:{ports[0]}", server_addresses=servers, worker_addresses=workers
                 )
-                self._start(gang.pod(pod.role, pod.index), spec, pod, told)
+                self._start(gang.pod(pod.role, pod.index), spec, pod, pod_spec)
             for pod in spec.pods:
                 _wait_for_shim(gang.pod(pod.role, pod.index))
             write_json(gang.launched, {"at": time.time()})
@@ -106,18 +107,18 @@ class LocalBackend:
         gang = self._gang(attempt_id)
         if not gang.path.exists():
             return
-        status = self._status(gang)
+        status = self._observed(gang)
         if status.phase.is_ended:
             self._remove(gang)
-        else:
+            return
+        try:
             asked = read_json(gang.stop)
-            if asked is None:
-                gang.ask_to_stop(grace_s=grace_s, why="asked")
-            else:
-                gang.ask_to_stop(grace_s=grace_s, why=asked["why"])
+            gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
+        except DAMAGES as error:
+            quarantined(gang, error)
 
     def observe(self) -> Sequence[AttemptStatus]:
-        return [self._status(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
+        return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def inventory(self) -> Sequence[NodeStatus]:
         return [
@@ -142,7 +143,7 @@ class LocalBackend:
                 yield line.rstrip("\n")
 
     def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
-        """Nothing: they lie on the platform's own disk, where it collects them itself."""
+        """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
@@ -159,6 +160,13 @@ class LocalBackend:
             if any(not 0 <= slot < node.n_slots for slot in pod.slots):
                 raise LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
 
+    def _observed(self, gang: GangFolder) -> AttemptStatus:
+        """The gang's status; a gang whose files are damaged costs itself, and no other gang's observation."""
+        try:
+            return self._status(gang)
+        except DAMAGES as error:
+            return quarantined(gang, error)
+
     def _status(self, gang: GangFolder) -> AttemptStatus:
         launch = read_json(gang.launch)
         if launch is None or not gang.launched.exists():
@@ -174,15 +182,15 @@ class LocalBackend:
             _end_shims(gang)
             shutil.rmtree(gang.path, ignore_errors=True)
 
-    def _start(self, folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec) -> None:
+    def _start(self, folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, pod_spec: PodSpec) -> None:
         work = folder.path / "work"
         work.mkdir(parents=True, mode=0o700)
-        (folder.path / "spec.json").write_text(told.to_json())
+        (folder.path / "spec.json").write_text(pod_spec.to_json())
         for name, secret in (("token", spec.token), ("secret", spec.gang_secret)):
             (folder.path / name).touch(mode=0o600)
             (folder.path / name).write_text(secret)
         place = self.cluster.place(pod.node)
-        argv, environment = self.argv, _environment(folder, spec, pod, told, interface=place.interface)
+        argv, environment = self.argv, _environment(folder, spec, pod, pod_spec, interface=place.interface)
         if self.enclose is not None:
             argv, environment = self.enclose(spec, argv, environment, folder.path)
         write_json(
@@ -213,10 +221,10 @@ class LocalBackend:
 
 
 def _environment(
-    folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, told: PodSpec, *, interface: str
+    folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, pod_spec: PodSpec, *, interface: str
 ) -> dict[str, str]:
     """All that a pod sees: nothing of the platform's own environment leaks through."""
-    host, _, port = told.master_address.rpartition(":")
+    host, _, port = pod_spec.master_address.rpartition(":")
     variables = {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONPATH": str(PROJECT),
@@ -238,13 +246,13 @@ def _environment(
         names.INDEX: str(pod.index),
         names.ATTEMPT_ID: spec.attempt_id,
         names.JOB_ID: spec.job_id,
-        names.SERVER_ADDRESSES: ",".join(told.server_addresses),
+        names.SERVER_ADDRESSES: ",".join(pod_spec.server_addresses),
     }
     if pod.role is PodRole.WORKER:
         variables |= {
             names.RANK: str(pod.index),
             names.LOCAL_RANK: "0",
-            names.WORLD_SIZE: str(told.n_workers),
+            names.WORLD_SIZE: str(pod_spec.n_workers),
             names.MASTER_ADDR: host,
             names.MASTER_PORT: port,
         }
@@ -256,20 +264,25 @@ def _wait_for_shim(folder: PodFolder) -> None:
     until = time.monotonic() + SHIM_START_S
     while not folder.shim.exists():
         if time.monotonic() > until:
-            said = (folder.path / "shim.log").read_text(errors="replace").strip().rpartition("\n")[2]
-            raise OSError(f"{folder.path.name} did not start: {said or 'no answer from its shim'}")
+            last_line = (folder.path / "shim.log").read_text(errors="replace").strip().rpartition("\n")[2]
+            raise OSError(f"{folder.path.name} did not start: {last_line or 'no answer from its shim'}")
         time.sleep(0.02)
 
 
 def _end_shims(gang: GangFolder) -> None:
     for path in gang.path.glob("*/shim.json"):
-        shim = read_json(path)
-        if shim is None:
-            continue
-        for pid, started in ((shim["pid"], shim["started"]), (shim["child"], shim["child_started"])):
-            if is_alive(pid, started):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+        try:
+            _end_shim(read_json(path) or {})
+        except DAMAGES:
+            end_processes(path.parent)
+
+
+def _end_shim(shim: Mapping[str, Any]) -> None:
+    """shim: what shim.json holds; empty when it is not there. Raises what reading a damaged one may raise."""
+    for pid, started in ((shim["pid"], shim["started"]), (shim["child"], shim["child_started"])) if shim else ():
+        if is_alive(pid, started):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def _free_ports(n: int) -> list[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies on disk for a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
+"""The files on disk of a gang: <home>/pods/<attempt>/{launch,launched,stop}.json and a folder for each pod.
 
 Files appear whole (written aside, then renamed). A process is known by its id and its start time, since ids are reused.
 """
@@ -25,11 +25,16 @@ def write_json(path: Path, value: Any, *, mode: int = 0o644) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """None when it is not there. Files are renamed into place, so what is there is whole."""
+    """None when it is not there. Files are renamed into place, so what is there is whole, unless a pod wrote it.
+
+    Raises ValueError for a file that holds no JSON object, RecursionError for one that nests too deep.
+    """
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        found = json.loads(path.read_text())
     except FileNotFoundError:
         return None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} holds no JSON object")
     return found
 
 
@@ -43,6 +48,12 @@ def start_time(pid: int) -> int | None:
 
 
 def is_alive(pid: int, started: int) -> bool:
+    """Whether that very process still runs. Raises ValueError for what is no process of a pod, such as 0 or null.
+
+    They come from files that a pod may have written, and process groups are killed by them; 0 is the caller's group.
+    """
+    if type(pid) is not int or type(started) is not int or pid < 2:
+        raise ValueError(f"{pid!r} started at {started!r} is no process of a pod")
     return start_time(pid) == started
 
 
@@ -89,7 +100,7 @@ class GangFolder:
         return PodFolder(self.path / f"{role}-{index}", role, index)
 
     def ask_to_stop(self, *, grace_s: float, why: str) -> None:
-        """Tells the gang's shims to end their pods. A later call can only bring the deadline nearer."""
+        """Asks the gang's shims to end their pods. A later call can only bring the deadline nearer."""
         deadline = time.time() + grace_s
         asked = read_json(self.stop)
         if asked is None:

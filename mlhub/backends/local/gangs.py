@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what lies on disk to a gang's status: the rules by which pods' ends make a gang's end."""
+"""From the files on disk to a gang's status: the rules by which pods' ends make a gang's end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process between the platform and one pod: starts it, limits it, ends it, and writes down how it went.
 
-Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives whoever
-launched it. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left.
+Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives its
+launcher. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def memory_of(ancestor: int) -> int:
-    """Bytes of private memory in use by the pod's processes (shared library pages are counted for nobody)."""
+    """Bytes of private memory in use by the pod's processes (shared library pages are not counted)."""
     page = os.sysconf("SC_PAGE_SIZE")
     total = 0
     for pid in descendants(ancestor):

@@ -65,7 +65,7 @@ class EndSerializer(serializers.Serializer[Any]):
     )
     policy = serializers.CharField(help_text="The policy that was in use.")
     made_at = serializers.DateTimeField(help_text="When the forecast was made.")
-    foretold_s = serializers.FloatField(help_text="The predicted time to the end, in seconds from made_at.")
+    predicted_s = serializers.FloatField(help_text="The predicted time to the end, in seconds from made_at.")
     actual_s = serializers.FloatField(help_text="The actual time to the end, in seconds from made_at.")
     within_p90 = serializers.BooleanField(
         allow_null=True, help_text="Whether the job ended by its P90; null when the forecast had none."
@@ -79,7 +79,7 @@ class FamilyCostsSerializer(CostsSerializer):
 
 
 class InsightSerializer(serializers.Serializer[Any]):
-    """How well the scheduler foretells, what it reckons restarts cost, and what its shadow would have done."""
+    """How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do."""
 
     calibration = CalibrationMomentSerializer(
         many=True, help_text="How well forecasts matched, by the moment at which they were made."

@@ -196,7 +196,7 @@ class AppliedSerializer(serializers.Serializer[Any]):
     job = serializers.UUIDField(help_text="The job's id.")
     decision = serializers.CharField(help_text="What was decided on it.")
     outcome = serializers.CharField(
-        help_text="launched, resized, preempted, moved (somebody was first), delayed, failed"
+        help_text="launched, resized, preempted, moved (another change was first), delayed, failed"
     )
 
 
@@ -335,7 +335,7 @@ class SchedulerFailureSerializer(serializers.Serializer[Any]):
 
 
 class SchedulerStatusSerializer(serializers.Serializer[Any]):
-    """policy: what decides now; another than chosen_policy while that one's stand-in does. n_failures: in a row."""
+    """policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row."""
 
     policy = serializers.CharField(help_text="The policy that decides now.")
     chosen_policy = serializers.CharField(help_text="The policy of the settings.")

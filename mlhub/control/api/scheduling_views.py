@@ -66,7 +66,7 @@ class QueueView(APIView):
 
 
 class RoundsView(generics.ListAPIView[Round]):
-    """What the scheduler decided, newest first. Rounds name everybody's jobs, so others than platform administrators
+    """What the scheduler decided, newest first. Rounds name all tenants' jobs, so others than platform administrators
     must name a job of theirs, and see only what was done to it."""
 
     serializer_class = s.RoundSerializer

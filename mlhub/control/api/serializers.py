@@ -18,7 +18,7 @@ MAX_HALF_LIFE_S = 366 * 86400
 
 
 class SlotJobSerializer(serializers.Serializer[Any]):
-    """All null: somebody else's."""
+    """All fields are null for another organisation's job."""
 
     id = serializers.UUIDField(allow_null=True, help_text="The job's id; null: a job of another organisation.")
     name = serializers.CharField(allow_null=True, help_text="The job's name; null: a job of another organisation.")
@@ -54,7 +54,7 @@ class ClosingSerializer(StrictSerializer):
         required=False, allow_blank=True, max_length=500, help_text="Why, for people who look at the cluster."
     )
     deadline_s = serializers.IntegerField(
-        required=False, min_value=0, max_value=30 * 86400, help_text="Of a drain; 600 when nothing is said."
+        required=False, min_value=0, max_value=30 * 86400, help_text="Of a drain; 600 by default."
     )
 
 

@@ -89,7 +89,7 @@ class PartQuotaView(APIView):
     def patch(self, request: Request, id: str) -> Response:
         """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
 
-        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer tells.
+        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
         """
         owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
         set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What if: the question's and the answer's JSON, and the view. Whoever asks names and sees their own jobs only."""
+"""What if: the question's and the answer's JSON, and the view. The caller names and sees visible jobs only."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class EffectSerializer(serializers.Serializer[Any]):
 
 
 class WhatIfAnswerSerializer(serializers.Serializer[Any]):
-    """basis: what the prediction of a supposed job rests on: measured, tried_out (its speed was), guessed, or blank.
+    """basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
 
     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
     """
@@ -181,28 +181,31 @@ class WhatIfView(APIView):
         user = caller(request)
         if any(name in body for name in ("add_nodes", "remove_nodes", "policy")):
             require_administrator(request, self)
-        supposed = _supposed(user, body.get("submit"))
+        hypothetical = _hypothetical_job(user, body.get("submit"))
         question = whatif.WhatIfQuestion(
-            supposed=(supposed.job,) if supposed else (),
+            hypothetical=(hypothetical.job,) if hypothetical else (),
             cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
-            changed=tuple(str(wish["job"]) for wish in body.get("jobs", ())),
+            changed=tuple(str(change["job"]) for change in body.get("jobs", ())),
             changes=tuple(_changes(user, body)),
             policy=_policy(body.get("policy")),
-            whole_tree=any("organisation" not in wish for wish in body.get("quotas", ())),
+            whole_tree=any("organisation" not in change for change in body.get("quotas", ())),
         )
         found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
-        shown = {"basis": supposed.basis if supposed else "", **{k: getattr(found, k) for k in found.__annotations__}}
+        shown = {
+            "basis": hypothetical.basis if hypothetical else "",
+            **{k: getattr(found, k) for k in found.__annotations__},
+        }
         return Response(WhatIfAnswerSerializer(shown).data)
 
 
-def _supposed(user: User, raw: dict[str, Any] | None) -> HypotheticalJob | None:
+def _hypothetical_job(user: User, raw: dict[str, Any] | None) -> HypotheticalJob | None:
     if raw is None:
         return None
     body = dict(raw)
     dataset_version = dataset_version_of(user, body)
     if body.get("kind", JobKind.TRAIN) != JobKind.TRAIN:
         raise InvalidInputError(
-            "Only trainings are foretold.", field="submit.kind", remedy="Leave kind out, or submit the job."
+            "Only trainings are predicted.", field="submit.kind", remedy="Leave kind out, or submit the job."
         )
     model_version = model_version_of(user, body)
     project = project_of(user, body, dataset_version)
@@ -211,12 +214,13 @@ def _supposed(user: User, raw: dict[str, Any] | None) -> HypotheticalJob | None:
 
 def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     found = []
-    for number, wish in enumerate(body.get("jobs", ())):
-        found.append(whatif.with_job(str(_job(user, wish["job"], field=f"jobs.{number}.job").id), **_wishes(wish)))
-    for number, wish in enumerate(body.get("quotas", ())):
-        kind = next(name for name in OWNERS if name in wish)
-        owner = OWNERS[kind].objects.get_visible(user, wish[kind], field=f"quotas.{number}.{kind}")
-        rules = {name: wish[name] for name in RULES if name in wish}
+    for number, request in enumerate(body.get("jobs", ())):
+        job = _job(user, request["job"], field=f"jobs.{number}.job")
+        found.append(whatif.with_job(str(job.id), **_requested(request)))
+    for number, request in enumerate(body.get("quotas", ())):
+        kind = next(name for name in OWNERS if name in request)
+        owner = OWNERS[kind].objects.get_visible(user, request[kind], field=f"quotas.{number}.{kind}")
+        rules = {name: request[name] for name in RULES if name in request}
         found.append(whatif.with_quota(str(owner.id), **rules))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
@@ -229,9 +233,11 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     return found
 
 
-def _wishes(wish: dict[str, Any]) -> dict[str, Any]:
-    changes: dict[str, Any] = {name: wish[name] for name in ("priority", "min_workers", "max_workers") if name in wish}
-    if (exactly := wish.get("n_workers")) is not None:
+def _requested(request: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {
+        name: request[name] for name in ("priority", "min_workers", "max_workers") if name in request
+    }
+    if (exactly := request.get("n_workers")) is not None:
         changes |= {"min_workers": exactly, "max_workers": exactly}
     if changes.get("min_workers", 1) > changes.get("max_workers", MAX_WORKERS):
         raise InvalidInputError("min_workers is above max_workers.", field="jobs", remedy="Give at most max_workers.")

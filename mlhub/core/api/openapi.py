@@ -44,7 +44,7 @@ FIELD_PROBLEM: dict[str, Any] = {
 }
 MEANINGS = {
     400: "The request cannot be read: malformed JSON, or a query parameter that the route does not know.",
-    401: "Nobody is signed in, or the token is unknown, revoked or expired.",
+    401: "No user is signed in, or the token is unknown, revoked or expired.",
     403: "The caller may not do this, or the CSRF token is missing.",
     404: "There is no such object that the caller may see.",
     406: "The answer has another media type than the header Accept takes.",

@@ -26,7 +26,7 @@ class ApiOperation:
 def operation_of(route: str, method: str) -> ApiOperation | None:
     """The operation of a resolved Django route; HEAD and OPTIONS count as GET. None where the route has no such method.
 
-    route: as ResolverMatch.route says it, such as "api/v1/jobs/<uuid:id>".
+    route: as in ResolverMatch.route, such as "api/v1/jobs/<uuid:id>".
     """
     path = "/" + CONVERTER.sub(r"{\1}", route)
     if path in UNDESCRIBED:

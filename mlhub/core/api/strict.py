@@ -10,7 +10,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-MAX_SHOWN_NAME = 100  # of a name that somebody made up, in an error message
+MAX_SHOWN_NAME = 100  # of an unknown name, in an error message
 
 
 class StrictSerializer(serializers.Serializer[Any]):

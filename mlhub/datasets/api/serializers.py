@@ -124,7 +124,7 @@ class VersionUploadSerializer(StrictSerializer):
     tokenizer = serializers.ChoiceField(
         choices=["byte", "word", "bpe"],
         required=False,
-        help_text="Of text: what becomes one token; by default learnt byte pairs.",
+        help_text="Of text: what becomes one token; by default learned byte pairs.",
     )
     vocabulary_size = serializers.IntegerField(
         min_value=300,

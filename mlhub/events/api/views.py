@@ -73,7 +73,7 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
 )
 class EventsStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest) -> HttpResponseBase:
-        user = await hub().read(lambda: sse.asker(request))
+        user = await hub().read(lambda: sse.authenticated_user(request))
         if not user.is_authenticated:
             raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
         seen = sse.last_event_id(request)

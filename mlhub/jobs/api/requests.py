@@ -55,7 +55,7 @@ class LimitsSerializer(StrictSerializer):
 class JobSubmitSerializer(StrictSerializer):
     """Dataset and model; all else is MLHub's choice unless it is given.
 
-    To predict or evaluate: model_of or a model_version with weights; what a training may be told, it may not.
+    To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
     """
 
     name = serializers.CharField(

@@ -142,7 +142,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         choices=INTENTS, read_only=True, help_text="What its user wants: run, pause or cancel."
     )
     preflight = serializers.ChoiceField(
-        choices=Preflight.choices, read_only=True, help_text="Whether the trial run before scheduling has passed."
+        choices=Preflight.choices, read_only=True, help_text="Whether the dry run before scheduling has passed."
     )
     hyperparameters = serializers.DictField(
         read_only=True, help_text="Hyperparameters of the training loop and of the model, by name."
@@ -189,7 +189,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             target_value="The value of the metric to reach; null: none.",
             reason="The code of the reason for its state.",
             steps_done="Steps made so far.",
-            steps_total="Steps of the whole training; 0 before the trial run.",
+            steps_total="Steps of the whole training; 0 before the dry run.",
             epoch="Epochs made so far.",
             step_s="The measured time of a step, in seconds; null before.",
             result_version="The id of the model version with the trained weights; null before.",

@@ -136,7 +136,7 @@ class ResumeView(JobActionView):
 class CloneView(JobActionView):
     @extend_schema(request=JobCloneSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """A new job with the same wishes, but for those in the body."""
+        """A new job with the same request, but for the fields in the body."""
         overrides = read_body(JobCloneSerializer, request)
         job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
         return Response(_shown(job), status=status.HTTP_201_CREATED)
@@ -153,12 +153,12 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
         job = self.get_object()
         found = Artifact.objects.of_result(job).first()
         if found is None:
-            told = {
+            reasons = {
                 JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",
                 JobKind.EVALUATE: "it gives metrics",
                 JobKind.PREDICT: f"it is {job.state}",
             }
-            raise NotFoundError(f"{job.name} has no file of predictions: {told[JobKind(job.kind)]}.")
+            raise NotFoundError(f"{job.name} has no file of predictions: {reasons[JobKind(job.kind)]}.")
         return blob_response(request._request, found.blob, filename=f"{job.name}.{found.name.rpartition('.')[2]}")
 
 

@@ -104,14 +104,14 @@ class InputView(PodView):
     def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
         """An input of this very attempt, for pods that do not share a disk with the platform.
 
-        307: it lies in an object store that pods reach; the address is good for an hour.
+        307: it is in an object store that pods reach; the address is good for an hour.
         """
         attempt = self.attempt(request)
         for blob in readable_blobs(attempt.job):
             if blob.sha256 == sha256:
                 lent = blob_store().lend(sha256)
                 if lent:
-                    # the token stays here: pods send it to nobody else (runtime/launcher/api.py)
+                    # the token stays here: pods send it to no other server (runtime/launcher/api.py)
                     return HttpResponse(status=307, headers={"Location": lent, "Cache-Control": "no-store"})
                 return blob_response(request._request, blob, filename=sha256)
         raise NotFoundError("This is no input of the attempt.")

@@ -96,7 +96,7 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
 class JobStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
         def is_visible() -> bool | None:
-            user = sse.asker(request)
+            user = sse.authenticated_user(request)
             return Job.objects.visible_to(user).filter(pk=id).exists() if user.is_authenticated else None
 
         visible = await hub().read(is_visible)

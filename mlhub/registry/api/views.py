@@ -160,8 +160,8 @@ def _metadata(request: Request, version: ModelVersion, filename: str) -> HttpRes
         "weights_sha256": version.weights_id,
     }
     lineage = {name: None if value is None else str(value) for name, value in ids.items()}
-    told = {**version.metadata, "metrics": version.metrics, "lineage": lineage}
-    content = json.dumps(told, indent=2, sort_keys=True).encode()
+    metadata = {**version.metadata, "metrics": version.metrics, "lineage": lineage}
+    content = json.dumps(metadata, indent=2, sort_keys=True).encode()
     return bytes_response(
         request._request,
         content,

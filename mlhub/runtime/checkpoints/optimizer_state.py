@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-RESIDUAL_STATE = "owed-by-"  # of the format of files: older checkpoints have it
+RESIDUAL_STATE = "owed-by-"  # part of the file format: older checkpoints contain it
 EMPTY_STATE = "nothing"  # key of a file without state: plain SGD has none, and a file must hold a tensor
 
 

@@ -14,7 +14,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.importers.graph import Blueprint, Step, module_of
 from mlhub.runtime.importers.layers import Affine, ApplyFunction, TwoClasses
 
-# what the job may say beside the loop's own words; None takes a number or a list
+# what the job may set in addition to the training loop's own hyperparameters; None takes a number or a list
 HYPERPARAMETERS: dict[str, Any] = {
     "replace_head": False,
     "freeze": False,

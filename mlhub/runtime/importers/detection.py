@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of model made elsewhere lies in an unpacked upload, by content; a name only tells files of a pair apart."""
+"""What kind of model made elsewhere is in an unpacked upload, by content; names only distinguish a pair's files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def detect(code: Path) -> DetectedFormat | None:
 
 
 def kind_of(path: Path) -> str | None:
-    """As kind_of_head, and prototxt, caffemodel."""
+    """Returns what kind_of_head() does, and also prototxt and caffemodel."""
     size = path.stat().st_size
     with path.open("rb") as file:
         kind = kind_of_head(file.read(HEAD_BYTES), size_bytes=size)

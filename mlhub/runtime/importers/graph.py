@@ -71,7 +71,7 @@ class Graph(nn.Module):
         return values[self._output]
 
     def _last_uses(self) -> list[list[str]]:
-        """After each step, the values that nobody reads any more: so they need not be kept."""
+        """After each step, the values that no later step reads: they need not be stored."""
         wanted, dead = {self._output}, []
         for _, inputs, outputs in reversed(self._wiring):
             dead.append([name for name in {*inputs, *outputs} if name not in wanted])
@@ -82,7 +82,7 @@ class Graph(nn.Module):
 def module_of(steps: Sequence[Step], *, input: str, output: str) -> nn.Module:
     """nn.Sequential for a chain, which pipelines can divide; else a Graph. Steps that nothing needs are left out.
 
-    Raises BadInputError for a graph that reads what nobody wrote.
+    Raises BadInputError for a graph that reads a value which no step writes.
     """
     if len(steps) > MAX_STEPS:
         raise refused(f"The model has {len(steps):,} layers; {MAX_STEPS:,} are allowed.", "Export a smaller model.")

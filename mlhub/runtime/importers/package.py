@@ -56,12 +56,12 @@ def _module(entry: str, blueprint: Blueprint) -> ModuleType:
 
     shape = None if blueprint.input_shape is None else ["any" if n is None else n for n in blueprint.input_shape]
     n_weights = sum(p.numel() for step in blueprint.steps for p in step.module.parameters())
-    told = [
+    sentences = [
         f"Imported from {blueprint.format}: {len(blueprint.steps)} layers, {n_weights:,} weights.",
         *([f"Examples of the shape {shape}."] if shape is not None else []),
         *blueprint.notes,
     ]
-    module = ModuleType(entry, " ".join(told))
+    module = ModuleType(entry, " ".join(sentences))
     for name, value in {
         "build_model": build_model,
         "preprocess": preprocess,

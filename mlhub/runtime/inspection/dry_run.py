@@ -26,7 +26,7 @@ from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
 from mlhub.runtime.strategies.feasibility import possible_workers
 from mlhub.wire.launch import PodSpec, SyncMode
 
-SMALL, LARGE = 4, 32  # examples; two sizes tell the cost of an example from the cost of a step
+SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
 
 

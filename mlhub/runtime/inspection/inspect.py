@@ -61,7 +61,7 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
     path = code / entry
     if not path.is_file():
         raise BadInputError(
-            f"There is no {entry} in the archive.", field="entry", remedy="Name the script as it lies in the zip."
+            f"There is no {entry} in the archive.", field="entry", remedy="Name the script as it is in the zip."
         )
     try:
         tree = ast.parse(path.read_text())

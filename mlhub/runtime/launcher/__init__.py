@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main process of a pod: brings inputs, starts the trainer, ships what it says. Standard library only."""
+"""The main process of a pod: brings inputs, starts the trainer, ships what it reports. Standard library only."""

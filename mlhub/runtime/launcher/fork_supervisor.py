@@ -53,7 +53,7 @@ class ForkSupervisor:
             if status >= 0:
                 return status
             if -status in STOP_SIGNALS or not self._may_restart(time.monotonic()):
-                with suppress(OSError):  # of those that nobody can handle
+                with suppress(OSError):  # of those that no process can handle
                     signal.signal(-status, signal.SIG_DFL)
                 os.kill(os.getpid(), -status)
             name = signal.Signals(-status).name

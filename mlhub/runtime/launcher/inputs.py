@@ -15,7 +15,7 @@ N_TRIES = 6
 
 
 class InputUnavailableError(Exception):
-    """An input could not be had, or is not what its hash says."""
+    """An input could not be had, or does not match its hash."""
 
 
 def bring(inputs: tuple[Input, ...], *, api: IngestApi, folder: Path) -> dict[str, Path]:

@@ -113,7 +113,9 @@ class Launcher:
             return None
         pod = self.pod
         watch = (
-            Watchdog(self.reporter, reports=pod.reports) if is_script else Watchdog(self.reporter, pulse=pod.heartbeat)
+            Watchdog(self.reporter, reports=pod.reports)
+            if is_script
+            else Watchdog(self.reporter, heartbeat_file=pod.heartbeat)
         )
         watch.start()
         return watch

@@ -23,7 +23,7 @@ REPLY = b"here\n"
 
 
 class BarrierError(Exception):
-    """The gang did not assemble in time; the message says who was missing."""
+    """The gang did not assemble in time; the message names who was missing."""
 
 
 class _BarrierListener:

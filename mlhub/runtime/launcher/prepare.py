@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _end(ExitCode.INPUT_UNAVAILABLE, str(error))
     except FencedError:
         return _end(ExitCode.REPORT_REFUSED, "The platform no longer accepts this attempt.")
-    told = PodSpec.of(
+    pod_spec = PodSpec.of(
         replace(launch, inputs=inputs),
         placement,
         master_address=addresses["master"],
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{addresses['members'][f'worker-{p.index}'].rpartition(':')[0]}:{SCRIPT_PORT}" for p in launch.workers
         ),
     )
-    Path(os.environ[names.SPEC_PATH]).write_text(told.to_json())
+    Path(os.environ[names.SPEC_PATH]).write_text(pod_spec.to_json())
     try:
         assemble(f"{me[0]}-{me[1]}", addresses["members"], secret=secret, timeout_s=launch.start_timeout_s)
     except BarrierError as error:
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
-    """The input as a file of this pod. What lies under its hash was checked before it was given that name.
+    """The input as a file of this pod. The file under its hash was checked before it was given that name.
 
     Raises InputUnavailableError, FencedError.
     """

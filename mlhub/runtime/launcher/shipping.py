@@ -36,7 +36,7 @@ class Tail:
             chunk = file.read(MAX_BATCH_BYTES)
         lines = chunk.split(b"\n")
         rest = lines.pop()
-        is_final = is_final and self.stream == LOG  # half a report, of a trainer that was killed, says nothing
+        is_final = is_final and self.stream == LOG  # half a report, of a trainer that was killed, has no meaning
         if rest and (is_final or len(chunk) == MAX_BATCH_BYTES) and not lines:
             lines, rest = [rest], b""  # one line larger than a batch is cut, or the last one has no end
             end = self._offset + len(chunk)
@@ -69,7 +69,7 @@ class Tail:
 
 
 class Shipper(threading.Thread):
-    """Sends what there is, several times a second, for as long as the pod lives. on_final: told once, with a reason."""
+    """Sends what there is, several times a second, while the pod lives. on_final: called once, with a reason."""
 
     def __init__(
         self, api: IngestApi, *, role: str, index: int, reports: Path, log: Path, on_final: Callable[[str], None]

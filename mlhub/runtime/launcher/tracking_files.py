@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picks up what a script tells others: TensorBoard's event files and MLflow's file store, as metrics of the job.
+"""Picks up what a script writes for others: TensorBoard's event files and MLflow's file store, as metrics of the job.
 
-A script that writes `SummaryWriter` scalars or calls `mlflow.log_metric` needs no line of ours. Only what is said in
+A script that writes `SummaryWriter` scalars or calls `mlflow.log_metric` needs no line of ours. Only what is written in
 this attempt counts, by the time in each entry: a package may bring old files along.
 """
 
@@ -24,15 +24,15 @@ Point = tuple[int, str, float]  # step, name, value
 
 
 def variables(work: Path) -> dict[str, str]:
-    """What the script's environment must say, so that plain MLflow calls land where they are found."""
+    """What the script's environment must contain, so that plain MLflow calls write where they are found."""
     return {**VARIABLES, "MLFLOW_TRACKING_URI": (work / MLFLOW_STORE).as_uri()}
 
 
 class Pickup(threading.Thread):
-    """Looks below `work` once a second until told to end; then once more."""
+    """Looks below `work` once a second until it is asked to end; then once more."""
 
     def __init__(self, work: Path, reporter: Reporter, *, log: Path | None = None) -> None:
-        """log: what the script prints into; what cannot be picked up is told there, once."""
+        """log: what the script prints into; what cannot be picked up is reported there, once."""
         super().__init__(name="pickup", daemon=True)
         self._work, self._reporter, self._log = work, reporter, log
         self._unread: set[str] = set()
@@ -64,7 +64,7 @@ class Pickup(threading.Thread):
                     # late: only pods that need it pay for the import
                     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
                 except ImportError:
-                    self._tell("TensorBoard's files are not read: this image has no package tensorboard.")
+                    self._log_once("TensorBoard's files are not read: this image has no package tensorboard.")
                     return
                 self._events[path] = EventFileLoader(str(path))
             for event in self._events[path].Load():
@@ -80,7 +80,7 @@ class Pickup(threading.Thread):
                     if point is not None:
                         yield point
 
-    def _tell(self, words: str) -> None:
+    def _log_once(self, words: str) -> None:
         if self._log is not None and words not in self._unread:
             self._unread.add(words)
             with self._log.open("a") as file:

@@ -22,13 +22,18 @@ PERIOD_S = 1.0
 
 
 class Watchdog(threading.Thread):
-    """pulse: a worker's heartbeat file; reports: a script's instead. The trainer starts at about the same time."""
+    """heartbeat_file: a worker's; reports: a script's instead. The trainer starts at about the same time."""
 
     def __init__(
-        self, reporter: Reporter, *, pulse: Path | None = None, reports: Path | None = None, still_s: float = STALL_S
+        self,
+        reporter: Reporter,
+        *,
+        heartbeat_file: Path | None = None,
+        reports: Path | None = None,
+        still_s: float = STALL_S,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
-        self._reporter, self._pulse, self._reports, self._still_s = reporter, pulse, reports, still_s
+        self._reporter, self._heartbeat_file, self._reports, self._still_s = reporter, heartbeat_file, reports, still_s
         self._is_ending = threading.Event()
         self._moved_at, self._size_bytes = time.monotonic(), 0
         self._reported_at: float | None = None
@@ -43,8 +48,8 @@ class Watchdog(threading.Thread):
 
     def look(self, now: float) -> None:
         """now: on the clock of time.monotonic()."""
-        beat = heartbeat.read(self._pulse) if self._pulse is not None else None
-        if self._pulse is not None:
+        beat = heartbeat.read(self._heartbeat_file) if self._heartbeat_file is not None else None
+        if self._heartbeat_file is not None:
             moved_at = beat.at if beat is not None else self._moved_at
         else:
             moved_at = now if self._has_reported() else self._moved_at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights beside model.py, named by INITIAL_WEIGHTS: safetensors, or a state_dict that torch.save wrote."""
+"""Weights next to model.py, named by INITIAL_WEIGHTS: safetensors, or a state_dict that torch.save wrote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def given(module: ModuleType, code: Path) -> Path | None:
         return None
     path = code / str(name)
     if not isinstance(name, str) or ".." in PurePosixPath(name).parts or not path.is_file() or path.is_symlink():
-        raise _refused(f"{NAME} is {name!r}, which is no file of the package.", "Name a file as it lies in the zip.")
+        raise _refused(f"{NAME} is {name!r}, which is no file of the package.", "Name a file as it is in the zip.")
     weights(path)
     return path
 

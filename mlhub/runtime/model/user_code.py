@@ -21,7 +21,7 @@ class _TookTooLong(BaseException):
 def tried(name: str, remedy: str, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Turns errors of the user's code inside into a BadInputError about `name`; memory and NaN errors pass.
 
-    patience_s: after so many seconds Python code is interrupted, so that the traceback says where it hangs.
+    patience_s: after so many seconds Python code is interrupted, so that the traceback shows where it hangs.
     """
 
     def interrupt(*_: object) -> None:
@@ -35,7 +35,7 @@ def tried(name: str, remedy: str, *, patience_s: float = PATIENCE_S) -> Iterator
         raise BadInputError(
             f"{name} did not come to an end in {patience_s:.0f} s.",
             field=name,
-            remedy="Look for an endless loop or a wait; the traceback says where it was.",
+            remedy="Look for an endless loop or a wait; the traceback shows where it was.",
             code="too_slow",
         ) from error
     except (BadInputError, NotANumberError, MemoryError):

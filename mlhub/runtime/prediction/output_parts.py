@@ -40,7 +40,7 @@ class OutputParts:
         aside.rename(self._path(index))
 
     def read(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """All of them, in order."""
+        """Yields the arrays of every part, in order of the parts."""
         for index in range(self.n):
             with np.load(self._path(index), allow_pickle=False) as part:
                 yield {name: part[name] for name in part.files}
@@ -50,7 +50,7 @@ class OutputParts:
 
 
 def save_arrays(file: BinaryIO, arrays: PartArrays) -> None:
-    """As numpy.savez does, whatever the arrays are called."""
+    """Writes an npz archive as numpy.savez does; arrays may have any name, also one of its parameters."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

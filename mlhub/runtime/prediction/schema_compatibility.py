@@ -28,70 +28,70 @@ def has_targets(schema: Schema) -> bool:
     return schema.get("task") != NO_TARGETS
 
 
-def schema_for_model(learnt: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
+def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targets: bool) -> dict[str, Any]:
     """The schema by which a file is read for a model that was trained on another one.
 
     In it has_targets is whether targets are read, and is_learnt marks that it comes from another file.
     Raises BadInputError.
     """
-    _check_format(learnt, given)
+    _check_format(trained, given)
     if given.format in TABLES:
-        _check_columns(learnt.schema, given.schema)
+        _check_columns(trained.schema, given.schema)
     elif given.format == "npz":
-        _check_arrays(learnt.schema, given.schema)
+        _check_arrays(trained.schema, given.schema)
     if needs_targets:
-        _check_targets(learnt.schema, given.schema)
-    merged = {name: value for name, value in learnt.schema.items() if name not in OWN}
+        _check_targets(trained.schema, given.schema)
+    merged = {name: value for name, value in trained.schema.items() if name not in OWN}
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
-    if given.format == "text" and given.schema.get("tokenizer") != learnt.schema.get("tokenizer"):
-        del merged["n_examples"]  # it has other tokens in the learnt vocabulary: reading counts them
+    if given.format == "text" and given.schema.get("tokenizer") != trained.schema.get("tokenizer"):
+        del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
     return merged | {"is_learnt": True, "has_targets": needs_targets}
 
 
-def _check_format(learnt: TrainedSchema, given: TrainedSchema) -> None:
-    kinds = [TABLES if known.format in TABLES else (known.format,) for known in (learnt, given)]
+def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
+    kinds = [TABLES if known.format in TABLES else (known.format,) for known in (trained, given)]
     if kinds[0] != kinds[1]:
         raise BadInputError(
-            f"The model learnt from {learnt.format}, and the dataset is {given.format}.",
+            f"The model was trained on {trained.format}, and the dataset is {given.format}.",
             field="dataset",
             remedy=f"Upload the dataset as {' or '.join(kinds[0])}.",
         )
 
 
-def _check_columns(learnt: Schema, given: Schema) -> None:
+def _check_columns(trained: Schema, given: Schema) -> None:
     kinds = {column["name"]: column["kind"] for column in given["columns"]}
     there = {*kinds, given.get("target")}
-    missing = [column["name"] for column in learnt["columns"] if column["name"] not in there]
+    missing = [column["name"] for column in trained["columns"] if column["name"] not in there]
     if missing:
         raise BadInputError(
             f"The dataset has no column {', '.join(missing[:5])}{' ...' * (len(missing) > 5)}.",
             field="dataset",
-            remedy=f"The model learnt from: {', '.join(c['name'] for c in learnt['columns'][:30])}.",
+            remedy=f"The model was trained on: {', '.join(c['name'] for c in trained['columns'][:30])}.",
         )
     words = {"number": "numbers", "category": "words"}
-    for column in learnt["columns"]:
+    for column in trained["columns"]:
         found = kinds.get(column["name"], column["kind"])
         if found not in (column["kind"], "empty"):
             raise BadInputError(
-                f"The column {column['name']} holds {words[found]}; the model learnt from {words[column['kind']]}.",
+                f"The column {column['name']} holds {words[found]}; the model was trained on {words[column['kind']]}.",
                 field="dataset",
                 remedy=f"Give {column['name']} as it was trained with.",
             )
 
 
-def _check_arrays(learnt: Schema, given: Schema) -> None:
-    if list(learnt["input_shape"]) != list(given["input_shape"]):
+def _check_arrays(trained: Schema, given: Schema) -> None:
+    if list(trained["input_shape"]) != list(given["input_shape"]):
         raise BadInputError(
-            f"Examples have the shape {given['input_shape']}; the model learnt from {learnt['input_shape']}.",
+            f"Examples have the shape {given['input_shape']}; the model was trained on {trained['input_shape']}.",
             field="dataset",
-            remedy=f"Give x the shape (n, {', '.join(map(str, learnt['input_shape']))}).",
+            remedy=f"Give x the shape (n, {', '.join(map(str, trained['input_shape']))}).",
         )
-    ours, theirs = _numbers(learnt), _numbers(given)
+    ours, theirs = _numbers(trained), _numbers(given)
     if ours != theirs:
         raise BadInputError(
-            f"x is {given['dtype']}; the model learnt from {learnt['dtype']}.",
+            f"x is {given['dtype']}; the model was trained on {trained['dtype']}.",
             field="dataset",
-            remedy=f"Save x as {learnt['dtype']}, in the same units.",
+            remedy=f"Save x as {trained['dtype']}, in the same units.",
         )
 
 
@@ -103,30 +103,32 @@ def _numbers(schema: Schema) -> str:
     return "measurements" if dtype.startswith("float") else "whole numbers"
 
 
-def _check_targets(learnt: Schema, given: Schema) -> None:
+def _check_targets(trained: Schema, given: Schema) -> None:
     if not has_targets(given):
         raise BadInputError(
             "The dataset has no targets to compare with.",
             field="dataset",
             remedy="Predict on it, or upload it with targets.",
         )
-    if learnt.get("target") != given.get("target"):
+    if trained.get("target") != given.get("target"):
         raise BadInputError(
-            f"The dataset's target is {given.get('target')}; the model learnt {learnt.get('target')}.",
+            f"The dataset's target is {given.get('target')}; the model was trained on {trained.get('target')}.",
             field="dataset",
-            remedy=f"Upload it again with target={learnt.get('target')}.",
+            remedy=f"Upload it again with target={trained.get('target')}.",
         )
     classes = given.get("classes") or []
-    if learnt.get("task") == "classification":
-        unknown = [c for c in classes if c not in learnt["classes"]]
+    if trained.get("task") == "classification":
+        unknown = [c for c in classes if c not in trained["classes"]]
         if unknown or given.get("task") != "classification":
             found = f"the class {unknown[0]!r}" if unknown else "numbers that are no classes"
             raise BadInputError(
                 f"The targets have {found}, which training did not see.",
                 field="dataset",
-                remedy=f"Known: {', '.join(map(str, learnt['classes'][:30]))}. Leave those examples out.",
+                remedy=f"Known: {', '.join(map(str, trained['classes'][:30]))}. Leave those examples out.",
             )
-    if learnt.get("task") == "regression" and any(isinstance(c, str) for c in classes):
+    if trained.get("task") == "regression" and any(isinstance(c, str) for c in classes):
         raise BadInputError(
-            "The targets are words; the model learnt numbers.", field="dataset", remedy="Give the target as numbers."
+            "The targets are words; the model was trained on numbers.",
+            field="dataset",
+            remedy="Give the target as numbers.",
         )

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.checkpoints.optimizer_state import MergedState
-from mlhub.runtime.ps.wire.request_numbers import is_heard
+from mlhub.runtime.ps.wire.request_numbers import was_received
 
 OPTIMIZERS = ("SGD", "Adagrad")  # a row's step needs nothing but its own past
 BLOCK_ELEMENTS = 2**22  # copied at once, while pushes wait
@@ -63,15 +63,15 @@ class EmbeddingTable:
     def push(self, ids: Tensor, gradient: Tensor, *, factor: float, worker: int = 0, number: int = 0) -> None:
         """One step of these rows, each named once. gradient: shape (k, width). factor: of the learning rate.
 
-        Of a push that was heard before, nothing is applied twice. Raises ValueError for other rows.
+        Of a push that was received before, nothing is applied twice. Raises ValueError for other rows.
         """
         self._check(ids)
         rate = -float(self.plan.options["lr"]) * factor
         with self._lock:
-            if is_heard(number, self._used.get(worker, 0)):
+            if was_received(number, self._used.get(worker, 0)):
                 return
             for begin, end, used in self._taken_up:
-                if is_heard(number, used.get(worker, 0)):
+                if was_received(number, used.get(worker, 0)):
                     is_new = (ids < begin) | (ids >= end)
                     ids, gradient = ids[is_new], gradient[is_new]
             self._used[worker] = number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a model lies over shards: all parameters in one flat float32 vector, cut into equal stretches, one a shard."""
+"""How shards divide a model: all parameters in one flat float32 vector, cut into equal stretches, one a shard."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ParameterSegment:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What one server is told at START. options: of each parameter group, as torch.optim takes them."""
+    """What one server receives at START. options: of each parameter group, as torch.optim takes them."""
 
     size: int  # elements
     n_workers: int
@@ -111,7 +111,7 @@ class SegmentPlace(NamedTuple):
 def bounds(n_elements: int, n_shards: int, *, is_whole: bool = False) -> list[tuple[int, int]]:
     """Start and end of each shard's stretch of the flat vector; sizes differ by GRAIN elements at most.
 
-    Of vectors too short for that, by one. is_whole: all of it lies in the first shard.
+    Of vectors too short for that, by one. is_whole: all of it is in the first shard.
     """
     if is_whole:
         return [(0, n_elements), *[(n_elements, n_elements)] * (n_shards - 1)]

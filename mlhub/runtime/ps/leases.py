@@ -2,7 +2,8 @@
 """Who trains on which batch when workers go at their own pace: every unit of work is done once, in every epoch.
 
 A unit is a part of a step's batch. Workers ask for one after the other; before anything that concerns all of them (an
-evaluation, a checkpoint, the end) they meet: whoever is told to hold flushes what it has, rests, and attends.
+evaluation, a checkpoint, the end) they meet at a barrier: a worker that is asked to hold flushes what it has, becomes
+idle, and waits there.
 Pure: no sockets, no clock. The first shard drives it.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 @dataclass(frozen=True)
 class BatchLease:
     """steps: in all. parts: units a step, at most one batch's worth. start: steps that are done already. warmup_steps:
-    of the first ones, which one worker does alone, while the others attend."""
+    of the first ones, which one worker does alone, while the others wait at the barrier."""
 
     steps: int
     steps_per_epoch: int
@@ -41,7 +42,7 @@ class LeasedWork:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Nothing to do for now: flush, rest, attend."""
+    """Nothing to do for now: flush, report idle, wait at the barrier."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Leases:
         self._next = self.work.start * self.work.parts
         self._returned: deque[int] = deque()
         self._held_by: dict[int, deque[int]] = {}
-        self._attending: set[int] = set()
+        self._at_barrier: set[int] = set()
         self._is_begun = False
         self._stop = self._checkpoint = False
         self._met_at = self._next
@@ -77,7 +78,7 @@ class Leases:
     ) -> LeasedWork | Backoff:
         """All the worker's units but the last n_under_way are done; it wants another.
 
-        The wishes count for the next meeting.
+        stop and checkpoint are requests for the next barrier.
         """
         self.members.add(worker)
         self._are_done(worker, all_but=n_under_way)
@@ -85,33 +86,33 @@ class Leases:
         self._checkpoint |= checkpoint
         return self._grant(worker) or Backoff()
 
-    def attend(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
-        """The worker is at rest, nothing of it is under way. Returns who is answered now, and what."""
+    def wait_at_barrier(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
+        """The worker waits at the barrier; nothing of it is under way. Returns who is answered now, and what."""
         self._are_done(worker, all_but=0)
-        self._attending.add(worker)
+        self._at_barrier.add(worker)
         return self._settle()
 
     def leave(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
         """What the worker had taken is given to others."""
         self._returned.extend(self._held_by.pop(worker, ()))
         self.members.discard(worker)
-        self._attending.discard(worker)
+        self._at_barrier.discard(worker)
         if not self.members:
             return {}
         return self._settle()
 
     def ask_to_stop(self) -> None:
-        """The platform's wish: the next meeting is the last."""
+        """The platform's request: the next barrier is the last."""
         self._stop = True
 
     def state(self) -> dict[str, Any]:
-        """As JSON takes it; restore() goes on from there."""
+        """Returns the state as JSON takes it; restore() goes on from there."""
         return {
             "members": sorted(self.members),
             "next": self._next,
             "returned": list(self._returned),
             "held_by": [[worker, list(units)] for worker, units in self._held_by.items()],
-            "attending": sorted(self._attending),
+            "attending": sorted(self._at_barrier),
             "is_begun": self._is_begun,
             "stop": self._stop,
             "checkpoint": self._checkpoint,
@@ -120,7 +121,7 @@ class Leases:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.members, self._attending = set(state["members"]), set(state["attending"])
+        self.members, self._at_barrier = set(state["members"]), set(state["attending"])
         self._next, self._met_at, self._barrier = state["next"], state["met_at"], state["barrier"]
         self._returned = deque(state["returned"])
         self._held_by = {worker: deque(units) for worker, units in state["held_by"]}
@@ -128,27 +129,27 @@ class Leases:
 
     def _settle(self) -> dict[int, LeasedWork | WaitAtBarrier]:
         if not self._is_begun:
-            if len(self._attending) < self.n_expected:
+            if len(self._at_barrier) < self.n_expected:
                 return {}
             self._is_begun = True
         out: dict[int, LeasedWork | WaitAtBarrier] = {}
-        for worker in sorted(self._attending):
+        for worker in sorted(self._at_barrier):
             grant = self._grant(worker)
             if grant is not None:
                 out[worker] = grant
-        self._attending -= out.keys()
-        if out or self._held_by or self._attending != self.members:
+        self._at_barrier -= out.keys()
+        if out or self._held_by or self._at_barrier != self.members:
             return out
-        meeting = WaitAtBarrier(
+        barrier = WaitAtBarrier(
             step=self._next // self.work.parts,
             stop=self._stop,
             checkpoint=self._checkpoint,
             members=tuple(sorted(self.members)),
         )
         self._met_at, self._barrier = self._next, None
-        self._attending.clear()
+        self._at_barrier.clear()
         self._checkpoint = False
-        return dict.fromkeys(meeting.members, meeting)
+        return dict.fromkeys(barrier.members, barrier)
 
     def _grant(self, worker: int) -> LeasedWork | None:
         if not self._is_begun or (self._is_warming_up and worker != min(self.members)):
@@ -164,7 +165,7 @@ class Leases:
 
     @property
     def _is_warming_up(self) -> bool:
-        """Until the meeting that ends it, where the others take the weights."""
+        """Until the barrier that ends it, where the others take the weights."""
         return self._met_at < self.work.warmup_steps * self.work.parts
 
     def _are_done(self, worker: int, *, all_but: int) -> None:
@@ -175,7 +176,7 @@ class Leases:
             self._held_by.pop(worker, None)
 
     def _limit(self) -> int:
-        """Units that may be given out before the next meeting: to the end of the epoch, or of a begun step."""
+        """Units that may be given out before the next barrier: to the end of the epoch, or of a begun step."""
         parts, per_epoch = self.work.parts, self.work.steps_per_epoch * self.work.parts
         end = min((self._met_at // per_epoch + 1) * per_epoch, self.work.steps * parts)
         if self._is_warming_up:

@@ -4,7 +4,7 @@
 No sockets, no clock, no tensors: a virtual clock drives it in tests, the TCP server (shard.py) in a pod. One class,
 four dials, is every consistency of the field:
 
-    scheme             size of a group   waits for its version   lead         late pushes
+    strategy           size of a group   waits for its version   lead         late pushes
     BSP                all workers       yes                     -            none
     ASP                1                 no                      unlimited    counted
     SSP(s)             1                 no                      at most s    counted
@@ -53,7 +53,7 @@ class Discard:
 
 @dataclass(frozen=True)
 class SendReply:
-    """Send the worker the weights. is_complete: every version up to this one must be in them, whoever made it;
+    """Send the worker the weights. is_complete: every version up to this one must be in them, from whichever worker;
     otherwise the worker's own pushes are enough."""
 
     worker: int
@@ -75,7 +75,7 @@ Scale = Callable[[int], float]
 @dataclass
 class _Member:
     clock: int = 0  # finished pushes, counted from the lowest of those who were here when it came
-    is_resting: bool = False
+    is_idle: bool = False
     waits_for_group: bool = False
     waits_for_others: bool = False
 
@@ -85,7 +85,7 @@ class Rule:
     """group_size: pushes that make a version. blocks: a worker waits for the version that
     its push goes into. lead: how many clocks a worker may start ahead of the slowest; None: unlimited.
     drops_late: pushes computed on an older version than the current are discarded. needs_all: a death ends the gang.
-    n_alone: of the first pushes, which one worker makes while the others rest.
+    n_alone: of the first pushes, which one worker makes while the others are idle.
     """
 
     group_size: int
@@ -110,40 +110,40 @@ class Rule:
 
     def join(self, worker: int) -> list[Instruction]:
         """A worker comes, now or late: it starts where the slowest is, with the newest weights."""
-        clocks = [m.clock for m in self._members.values() if not m.is_resting]
+        clocks = [m.clock for m in self._members.values() if not m.is_idle]
         self._members[worker] = _Member(clock=min(clocks, default=0))
         return [SendReply(worker, self.version, is_complete=True)]
 
     def state(self) -> dict[str, Any]:
-        """As JSON takes it. Pushes that wait for a group to be full are not in it."""
-        members = [[worker, m.clock, m.is_resting] for worker, m in self._members.items()]
+        """Returns the state as JSON takes it, without pushes that wait for a group to be full."""
+        members = [[worker, m.clock, m.is_idle] for worker, m in self._members.items()]
         counts = {"version": self.version, "n_pushes": self.n_pushes, "n_discarded": self.n_discarded}
         return {"members": members, **counts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Until members say where they are (come_back), nobody may run ahead of where they were."""
+        """Until members report their clocks (come_back), no worker may run ahead of where they were."""
         self.version, self.n_pushes, self.n_discarded = (state[k] for k in ("version", "n_pushes", "n_discarded"))
-        self._members = {worker: _Member(clock, is_resting) for worker, clock, is_resting in state["members"]}
+        self._members = {worker: _Member(clock, is_idle) for worker, clock, is_idle in state["members"]}
 
-    def come_back(self, worker: int, *, clock: int, is_resting: bool, version: int) -> list[Instruction]:
+    def come_back(self, worker: int, *, clock: int, is_idle: bool, version: int) -> list[Instruction]:
         """A member after the server died: what it was answered last. Versions that are lost count as made."""
         n_lost = max(0, version - self.version)
         self.version, self.n_pushes = self.version + n_lost, self.n_pushes + n_lost * self.group_size
-        self._members[worker] = _Member(clock, is_resting)
+        self._members[worker] = _Member(clock, is_idle)
         return self._conclude_leftover_group() + self._release()
 
     def repeat(self, worker: int) -> list[Instruction]:
         """A push that was used before the server died, and not answered."""
         member = self._members[worker]
         member.clock += 1
-        return self._answer_or_hold(worker) + self._release()
+        return self._reply_or_defer(worker) + self._release()
 
     def push(self, push: Push) -> list[Instruction]:
         """Raises ValueError for a worker that is no member, or that has not been answered yet."""
         member = self._members.get(push.worker)
         if member is None or member.waits_for_group or member.waits_for_others:
             raise ValueError(f"worker {push.worker} pushes out of turn")
-        if member.is_resting:
+        if member.is_idle:
             self._wake(member)
         serial, self.n_pushes = self.n_pushes, self.n_pushes + 1
         member.clock += 1
@@ -155,16 +155,16 @@ class Rule:
         member.waits_for_group = self.blocks
         out = self._conclude_full_group() or self._conclude_leftover_group()
         if not self.blocks:
-            out += self._answer_or_hold(push.worker)
+            out += self._reply_or_defer(push.worker)
         return out + self._release()
 
-    def rest(self, worker: int) -> list[Instruction]:
-        """The worker has nothing to do for now: nobody waits for it, until it pushes again."""
-        self._members[worker].is_resting = True
+    def idle(self, worker: int) -> list[Instruction]:
+        """The worker has nothing to do for now: no other waits for it until it pushes again."""
+        self._members[worker].is_idle = True
         return self._conclude_leftover_group() + self._release()
 
     def leave(self, worker: int, *, is_expected: bool) -> list[Instruction]:
-        """The worker said goodbye, or died. What it pushed counts."""
+        """The worker sent BYE, or died. What it pushed counts."""
         if self._members.pop(worker, None) is None:
             return []
         if self.needs_all and not is_expected:
@@ -175,8 +175,8 @@ class Rule:
         return self._conclude(1.0) if len(self._group) >= self.group_size else []
 
     def _conclude_leftover_group(self) -> list[Instruction]:
-        """When nobody is left who could fill the group, what there is counts as a whole batch."""
-        could_push = any(not m.is_resting and not m.waits_for_group for m in self._members.values())
+        """When no worker is left that could fill the group, what there is counts as a whole batch."""
+        could_push = any(not m.is_idle and not m.waits_for_group for m in self._members.values())
         if not self._group or could_push:
             return []
         weight = sum(push.weight for push, _ in self._group)
@@ -199,12 +199,12 @@ class Rule:
         return out
 
     def _slowest(self) -> int:
-        return min((m.clock for m in self._members.values() if not m.is_resting), default=10**18)
+        return min((m.clock for m in self._members.values() if not m.is_idle), default=10**18)
 
     def _may_start(self, member: _Member) -> bool:
         return self.lead is None or member.clock - self._slowest() <= self.lead
 
-    def _answer_or_hold(self, worker: int) -> list[Instruction]:
+    def _reply_or_defer(self, worker: int) -> list[Instruction]:
         member = self._members[worker]
         if not self._may_start(member):
             member.waits_for_others = True
@@ -212,7 +212,7 @@ class Rule:
         return [SendReply(worker, self.version, is_complete=self.lead is not None)]
 
     def _release(self) -> list[Instruction]:
-        """Answers whoever the slowest no longer holds back."""
+        """Answers the workers that the slowest no longer holds back."""
         out: list[Instruction] = []
         for worker in sorted(self._members):
             member = self._members[worker]
@@ -223,13 +223,13 @@ class Rule:
 
     def _wake(self, member: _Member) -> None:
         """Back from a rest: level with the slowest; when all rested, all begin at one clock, and together."""
-        if all(m.is_resting for m in self._members.values()):
+        if all(m.is_idle for m in self._members.values()):
             highest = max(m.clock for m in self._members.values())
             for other in self._members.values():
-                other.clock, other.is_resting = highest, other is not member and self.n_pushes < self.n_alone
+                other.clock, other.is_idle = highest, other is not member and self.n_pushes < self.n_alone
             return
         member.clock = max(member.clock, self._slowest())
-        member.is_resting = False
+        member.is_idle = False
 
 
 def bulk_synchronous(n_workers: int) -> Rule:
@@ -252,7 +252,7 @@ def soft_synchronous(n_gradients: int, *, blocks: bool = False, scale: Scale = l
 
 
 def first_of(k: int) -> Rule:
-    """A version of the first k workers that computed on the current one; whoever comes later is discarded."""
+    """A version of the first k workers that computed on the current one; later pushes are discarded."""
     return Rule(group_size=k, blocks=True, drops_late=True)
 
 

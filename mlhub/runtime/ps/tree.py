@@ -22,7 +22,7 @@ class AggregationTree:
 
     @classmethod
     def of(cls, strategy: Mapping[str, Any], *, n_workers: int, n_servers: int) -> AggregationTree:
-        """As many leaves as were asked for, while one server stays the root and no leaf is without workers."""
+        """Makes as many leaves as were asked for, while one server stays the root and no leaf is without workers."""
         return cls(n_workers, n_servers, max(0, min(int(strategy.get("leaves", 0)), n_servers - 1, n_workers)))
 
     @property

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.ps.server.shard_snapshots import has_kept
+from mlhub.runtime.ps.server.shard_snapshots import has_snapshot
 from mlhub.runtime.reporting import Reporter, ReportStream
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.roles.server_setup import comes_back, get_ready, renew_threads, server_of, table_server_of
@@ -29,7 +29,7 @@ def run_server(pod: Pod, reporter: Reporter) -> int:
     get_ready()
     supervisor = ForkSupervisor(
         lambda incarnation: exit_code_of(lambda: _serve(pod, reporter, incarnation, supervisor), reporter),
-        lambda: has_kept(pod.kept),
+        lambda: has_snapshot(pod.kept),
     )
     return supervisor.run()
 
@@ -62,7 +62,7 @@ def _serve_tables(pod: Pod, reporter: Reporter) -> int:
 
 
 def _stop_on_sigterm(server: Stoppable) -> Callable[[], bool]:
-    """Passes SIGTERM on to the server; returns a function that says whether it came."""
+    """Passes SIGTERM on to the server; returns a function that reports whether it came."""
     requests: list[int] = []
 
     def stop(number: int, _: object) -> None:

@@ -45,7 +45,7 @@ def renew_threads() -> None:
     torch.set_num_threads(torch.get_num_threads())
 
 
-def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
+def server_of(pod: Pod, incarnation: Incarnation, reporter: Reporter) -> Server:
     """The server. After a restart it continues from its predecessor's snapshot, and reports what was lost.
 
     Raises BadInputError for an invalid strategy, OSError when its port is taken or there is no whole snapshot.
@@ -69,20 +69,20 @@ def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
             feedback=None if codec is None else ErrorFeedback(codec, torch.zeros_like(gradient), seed=seed),
         )
 
-    keeper = None
+    snapshot_writer = None
     if comes_back(pod):
-        if not life.number:
+        if not incarnation.number:
             shutil.rmtree(pod.kept, ignore_errors=True)
-        keeper = SnapshotWriter(pod.kept, every_s=min(KEEP_EVERY_S, spec.training.checkpoint_every_s))
+        snapshot_writer = SnapshotWriter(pod.kept, every_s=min(KEEP_EVERY_S, spec.training.checkpoint_every_s))
 
-    def tell(server: Server) -> None:
-        assert keeper is not None
+    def report_return(server: Server) -> None:
+        assert snapshot_writer is not None
         reporter.phase(
             "server_returned",
-            signal=life.died_by,
-            returns=life.number,
-            away_s=round(time.time() - life.died_at, 3),
-            lost_s=round(life.died_at - keeper.taken_up_at, 3),
+            signal=incarnation.died_by,
+            returns=incarnation.number,
+            away_s=round(time.time() - incarnation.died_at, 3),
+            lost_s=round(incarnation.died_at - snapshot_writer.taken_up_at, 3),
             updates_lost=server.n_lost,
         )
 
@@ -96,9 +96,9 @@ def server_of(pod: Pod, life: Incarnation, reporter: Reporter) -> Server:
         secret=pod.secret,
         is_encrypted=is_encrypted,
         shard=AggregatorShard(n_clients, to_roots) if tree.is_leaf(spec.index) else None,
-        keeper=keeper,
-        life=life.number,
-        on_return=tell,
+        snapshot_writer=snapshot_writer,
+        incarnation=incarnation.number,
+        on_return=report_return,
     )
 
 

@@ -18,7 +18,7 @@ from mlhub.runtime.sandbox.isolation import SCOPES_SIGNALS_FROM, Isolation, cand
 from mlhub.runtime.sandbox.runner import run_isolated
 from mlhub.runtime.sandbox.verdicts import SandboxLimits
 
-TRIAL = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
+LIMITS = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ def failure_of(candidate: Isolation) -> str | None:
     """Why this isolation does not work here; None when it does."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            ended = run_isolated(["-I", "-c", "print('works')"], folder=Path(folder), limits=TRIAL, within=candidate)
+            ended = run_isolated(["-I", "-c", "print('works')"], folder=Path(folder), limits=LIMITS, within=candidate)
         except OSError as error:
             return str(error)
     if ended.output.strip() != "works":

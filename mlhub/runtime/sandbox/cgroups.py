@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A control group for each run: the kernel then limits memory, processes and processors of all of it together.
 
-Version 2 where the platform may make groups below its own or beside it, version 1 where that is still mounted.
+Version 2 where the platform may make groups below its own or next to it, version 1 where that is still mounted.
 """
 
 from __future__ import annotations

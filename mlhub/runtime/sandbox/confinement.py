@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the platform tells init.py about one run: the program, what it may see and use, and how much of it."""
+"""What the platform passes to init.py about one run: the program, what it may see and use, and how much of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a sandbox: waits for the program, ends what exceeds its limits, and says how it went."""
+"""The first process of a sandbox: waits for the program, ends what exceeds its limits, and reports how it went."""
 
 from __future__ import annotations
 

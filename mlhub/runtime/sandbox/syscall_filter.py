@@ -2,7 +2,7 @@
 """Which system calls a sandboxed program may make: compiled once a process by libseccomp, loaded by init.py.
 
 Everything is allowed but what is listed, since PyTorch and its friends use most of what is harmless. KILLED ends the
-program: no library calls these by way of trial. REFUSED fails with an error that libraries expect and work around.
+program: no library probes these calls. REFUSED fails with an error that libraries expect and work around.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a sandboxed program ended, and the proof of it: nothing is said of a limit that no counter or message shows."""
+"""How a sandboxed program ended, and the proof of it: no limit is named that no counter or message shows."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """For scripts that train by themselves, torchrun style: report, leave when asked, hand in the result.
 
 Outside a pod every function works too, and reports go nowhere, so that a script can be tried on a laptop.
-Standard library only, but for what says that it needs torch.
+Standard library only, except where a docstring says that torch is needed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def checkpoint_folder() -> Path | None:
 
 
 def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float = 0.0, **metrics: float) -> None:
-    """Metrics at a step, by name ("loss" becomes train/loss; a name with a slash stays). Only rank 0 is heard."""
+    """Metrics at a step, by name ("loss" becomes train/loss; a name with a slash stays). Only rank 0 reports."""
     pod = _pod()
     named = {key if "/" in key else f"train/{key}": value for key, value in metrics.items()}
     _reporter().metrics(step=step, epoch=epoch, values=named)
@@ -140,7 +140,7 @@ def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float
 
 
 def report_validation(step: int, **metrics: float) -> None:
-    """Metrics on held-out examples at a step ("accuracy" becomes eval/accuracy). Only rank 0 is heard."""
+    """Metrics on held-out examples at a step ("accuracy" becomes eval/accuracy). Only rank 0 reports."""
     named = {key if "/" in key else f"eval/{key}": value for key, value in metrics.items()}
     _reporter().metrics(step=step, epoch=0.0, values=named)
 

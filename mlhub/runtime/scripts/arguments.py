@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hyperparameters as a script's command line: argparse and click options that it declares are given what the job says.
+"""Hyperparameters as a script's command line: argparse and click options that it declares are given the job's values.
 
 A script that calls mlhub.runtime.hyperparameters() needs none of it. Options are found by reading the code, so that
 nothing is passed that the script would refuse. Standard library only.

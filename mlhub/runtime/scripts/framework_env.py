@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts of other frameworks look for in their environment, beside torch's variables of the backend. Pure.
+"""What scripts of other frameworks look for in their environment, in addition to the backend's for torch. Pure.
 
 TORCHELASTIC_* and what goes with it: by these Lightning and others know that torchrun, not they, starts the workers.
 TF_CONFIG: TensorFlow's MultiWorkerMirroredStrategy. DMLC_*: ps-lite, MXNet, BytePS; whose scheduler a script starts

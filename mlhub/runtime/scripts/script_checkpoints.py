@@ -29,7 +29,7 @@ FOLDER = "checkpoints"  # outside of a pod
 
 @dataclass(frozen=True)
 class Kept:
-    """about: what checkpoint() was given beside the step."""
+    """about: what checkpoint() was given in addition to the step."""
 
     step: int
     folder: Path
@@ -68,8 +68,8 @@ def latest_checkpoint() -> Kept | None:
     """The newest whole one, of this attempt or an earlier one."""
     for folder in sorted(_place().glob("step-*"), reverse=True):
         if (folder / ABOUT).exists():
-            told = json.loads((folder / ABOUT).read_text())
-            return Kept(int(told["step"]), folder, told["about"])
+            manifest = json.loads((folder / ABOUT).read_text())
+            return Kept(int(manifest["step"]), folder, manifest["about"])
     return None
 
 

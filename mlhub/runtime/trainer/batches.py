@@ -42,7 +42,7 @@ class ExampleSource:
         return (own, len(own) / len(whole)) if len(own) else (whole[:1], 0.0)
 
     def micro_batches(self, own: Indices) -> list[Indices]:
-        """Splits positions into micro-batches: as many as accumulation_steps says, if there are as many examples."""
+        """Splits positions into micro-batches: as many as accumulation_steps, if there are as many examples."""
         n = min(self.settings.accumulation_steps, len(own))
         return np.array_split(own, n) if n > 1 else [own]
 

@@ -90,7 +90,7 @@ class CheckpointWriter:
         self._thread.start()
 
     def _report(self, checkpoint: step_folders.StepCheckpoint, *, write_s: float, stall_s: float) -> None:
-        """write_s: from the start of the copy to the manifest. stall_s: how long training stood still."""
+        """write_s: from the start of the copy to the manifest. stall_s: how long training was stalled, in seconds."""
         self._reporter.send(
             CheckpointReport(
                 at=time.time(),

@@ -47,7 +47,7 @@ def sign_out(request: HttpRequest) -> None:
 
 
 def create_token(user: User, *, name: str, scopes: Sequence[str], expires_in_days: int | None) -> tuple[ApiToken, str]:
-    """The row and the secret, which is not kept and cannot be shown again.
+    """The row and the secret, which is not stored and cannot be shown again.
 
     expires_in_days: None = until revoked. Raises InvalidInputError for "admin" asked by who is no administrator.
     """

@@ -53,7 +53,7 @@ def change_role(membership: Membership, *, role: Role, actor: User) -> Membershi
 
 
 def remove_member(membership: Membership, *, actor: User) -> None:
-    """Anybody may leave; an admin removes others, an owner removes owners. Raises ConflictError for the last owner."""
+    """Members may leave; an admin removes others, an owner removes owners. Raises ConflictError for the last owner."""
     if membership.user_id != actor.id:
         require_role(actor, membership.organisation, _needed(Role(membership.role)))
     with transaction.atomic():
@@ -86,7 +86,7 @@ def _require_another_owner(membership: Membership) -> None:
         raise ConflictError(
             f"{membership.user.username} is the last owner of {membership.organisation.name}.",
             code="last_owner",
-            remedy="Make somebody else an owner first.",
+            remedy="Make another member an owner first.",
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to quotas: of an organisation, a team or a project; versioned, audited, within what lies above."""
+"""Writes to quotas: of an organisation, a team or a project; versioned, audited, within those above."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     with a checkpoint by the next round, and wait; what is borrowed is taken back only when its owner needs it.
 
     version: the one that the caller saw; None = whatever it is now. Organisations' quotas are set by platform
-    administrators, parts of it by the organisation's admins. Raises ConflictError when somebody changed it since,
+    administrators, parts of it by the organisation's admins. Raises ConflictError when another user changed it since,
     InvalidInputError for a value that makes no sense or guarantees more than there is above, NotAllowedError.
     """
     _require_right(owner, actor)
@@ -38,7 +38,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         quota = quota_of(owner, locked=True)
         if version is not None and version != quota.version:
             raise ConflictError(
-                f"Somebody changed this quota meanwhile: you saw version {version}, it is at {quota.version}.",
+                f"Another user changed this quota meanwhile: you saw version {version}, it is at {quota.version}.",
                 code="stale_version",
                 field="version",
                 remedy="Read the quota again and repeat your change.",
@@ -111,7 +111,7 @@ def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
 
 
 def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> None:
-    """A guarantee lies below the hard limit, within the guarantee above, and above the sum of those below."""
+    """A guarantee is below the hard limit, within the guarantee above, and above the sum of those below."""
     guarantee = quota.guarantee or 0
     field = "guarantee" if "guarantee" in changes else "max_gpus"
     if quota.max_gpus is not None and guarantee > quota.max_gpus:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the OpenAPI schema describes the two ways to prove who one is."""
+"""How the OpenAPI schema describes the two ways to authenticate."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TeamFilter(django_filters.FilterSet):
-    """By plain ids: a filter that looks rows up would tell which ids of other organisations exist."""
+    """By plain ids: a filter that looks rows up would reveal which ids of other organisations exist."""
 
     organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")

@@ -44,7 +44,7 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
         "ok       Both pods met",
         "ok       Asked to stop, both pods left with their exit codes.",
         "ok       Two workers found each other by name and trained",
-        "ok       An image that does not exist was told as such",
+        "ok       An image that does not exist was reported as such",
         "ok       Nothing of the gangs was left behind.",
         "ok       Pod Security `restricted` is enforced",
         "missing  There is no storage class",

@@ -61,14 +61,16 @@ def test_a_worker_that_hangs_is_distinguished_from_those_that_wait(mode: SyncMod
     try:
         gang.wait_for(lambda: all((gang.work(name) / "heartbeat").exists() for name in names))
         reporters = {name: RecordingReporter() for name in names}
-        watches = {name: Watchdog(reporters[name], pulse=gang.work(name) / "heartbeat", still_s=3.0) for name in names}
+        watches = {
+            name: Watchdog(reporters[name], heartbeat_file=gang.work(name) / "heartbeat", still_s=3.0) for name in names
+        }
 
-        def both_are_told() -> bool:
+        def both_are_reported() -> bool:
             for watch in watches.values():
                 watch.look(time.monotonic())
             return all(any(d["doing"] != "start" for _, d in reporter.phases[-1:]) for reporter in reporters.values())
 
-        gang.wait_for(both_are_told)
+        gang.wait_for(both_are_reported)
     finally:
         for process in gang.processes.values():
             process.kill()
@@ -102,6 +104,6 @@ def test_a_script_lives_as_long_as_it_reports_and_is_reported_again_while_it_doe
 
 
 def test_a_trainer_that_never_came_to_its_first_step_is_reported(tmp_path: Path) -> None:
-    reporter, look_after = watched(tmp_path, pulse=tmp_path / "pulse")
+    reporter, look_after = watched(tmp_path, heartbeat_file=tmp_path / "pulse")
     look_after(12)
     assert reporter.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]

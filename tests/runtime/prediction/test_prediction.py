@@ -329,5 +329,5 @@ def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
 
 
 def test_another_kind_of_file_is_refused() -> None:
-    with pytest.raises(BadInputError, match="learnt from csv, and the dataset is npz"):
+    with pytest.raises(BadInputError, match="trained on csv, and the dataset is npz"):
         schema_for_model(TrainedSchema("csv", CSV_SCHEMA), TrainedSchema("npz", NPZ_SCHEMA), needs_targets=False)

@@ -160,7 +160,7 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
         for step in range(4):
             gradient[:] = gradients[step, worker]
             client.exchange()
-        client.tell_owed()
+        client.send_residuals()
         client.total([0.0])
         if worker == 0:
             client.take_snapshot()

@@ -87,7 +87,7 @@ def test_two_workers_lose_no_push() -> None:
         for _ in range(50):
             pipeline.push(gradient, weight=1.0)
         pipeline.drain()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         return weights
@@ -103,7 +103,7 @@ def test_what_was_under_way_when_a_worker_died_is_done_by_others() -> None:
     leases = Leases(BatchLease(steps=10, steps_per_epoch=10), n_expected=2)
     for worker in (0, 1):
         leases.members.add(worker)
-        granted = leases.attend(worker)
+        granted = leases.wait_at_barrier(worker)
     assert granted == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
     assert leases.ask(0, n_under_way=1) == LeasedWork(2, 0)
     assert leases.ask(0, n_under_way=2) == LeasedWork(3, 0)

@@ -46,7 +46,7 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
         for step in range(4):
             gradient[:] = gradients[worker, step]
             client.exchange()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         return weights, client._feedback.residual
@@ -63,7 +63,7 @@ def test_the_residual_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
     def act(worker, client, weights, gradient):
         gradient[:] = torch.arange(11.0) * (worker + 1)
         client.exchange()
-        client.tell_owed()
+        client.send_residuals()
         client.total([0.0])
         if worker == 0:
             client.take_snapshot()

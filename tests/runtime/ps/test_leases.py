@@ -53,7 +53,7 @@ def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, 
         answer = leases.ask(worker, stop=turn == stop_at)
         if isinstance(answer, Backoff):
             attending.add(worker)
-            answered(leases.attend(worker))
+            answered(leases.wait_at_barrier(worker))
         else:
             holds[worker] = answer
     raise AssertionError("it does not end")
@@ -128,17 +128,17 @@ def test_a_wish_to_stop_ends_at_a_whole_step_with_everything_before_it_done(
 def test_nothing_is_given_out_before_everybody_is_there() -> None:
     leases = Leases(BatchLease(steps=3, steps_per_epoch=3), 2)
     assert leases.ask(0) == Backoff()
-    assert leases.attend(0) == {}
+    assert leases.wait_at_barrier(0) == {}
     assert leases.ask(1) == Backoff()
-    assert leases.attend(1) == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
+    assert leases.wait_at_barrier(1) == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
 
 
 def test_a_checkpoint_is_asked_for_once() -> None:
     leases = Leases(BatchLease(steps=9, steps_per_epoch=9, start=4), 1)
     assert leases.ask(0) == Backoff()
-    assert leases.attend(0) == {0: LeasedWork(4, 0)}
+    assert leases.wait_at_barrier(0) == {0: LeasedWork(4, 0)}
     assert leases.ask(0, checkpoint=True) == Backoff()
-    assert leases.attend(0) == {0: WaitAtBarrier(5, stop=False, checkpoint=True, members=(0,))}
+    assert leases.wait_at_barrier(0) == {0: WaitAtBarrier(5, stop=False, checkpoint=True, members=(0,))}
     assert leases.ask(0) == LeasedWork(5, 0)
 
 

@@ -164,11 +164,11 @@ def test_who_warms_up_alone_waits_for_no_other_and_then_all_begin_at_one_clock()
     rule = Rule(group_size=1, lead=1, n_alone=6)
     for worker in range(3):
         rule.join(worker)
-        rule.rest(worker)
+        rule.idle(worker)
     for version in range(6):
         answers = rule.push(Push(0, version))
         assert rules.SendReply(0, version + 1, is_complete=True) in answers
-    rule.rest(0)
+    rule.idle(0)
     rule.push(Push(1, 6))
     assert [rule.clock(worker) for worker in range(3)] == [6, 7, 6]
     rule.push(Push(1, 7))

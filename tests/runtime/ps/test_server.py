@@ -86,7 +86,7 @@ def test_every_push_counts_once_in_every_piece(strategy: dict, n_elements: int) 
         for _ in range(5):
             gradient[:] = -1.0 if strategy["name"] == "adag" else 1.0
             client.exchange()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         return weights
@@ -179,7 +179,7 @@ def test_leased_batches_are_all_trained_on_and_all_workers_meet() -> None:
         while not meetings or meetings[-1].step < 20:
             order = client.ask(flags=0)
             if isinstance(order, Backoff):
-                order = client.attend()
+                order = client.wait_at_barrier()
             if isinstance(order, WaitAtBarrier):
                 meetings.append(order)
                 assert client.total([1.0]) == [3.0]

@@ -31,10 +31,10 @@ from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, Wai
 from mlhub.runtime.ps.server.chunks import cut
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
-from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_kept
+from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_snapshot
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
-from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, is_heard
+from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
 from mlhub.runtime.strategies.catalogue.schema import parse
 from tests.runtime.gang import free_ports
 from tests.runtime.processes import _fork_server
@@ -134,7 +134,9 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
                 about = {"stop": False, "checkpoint": False, "n_under_way": 0}
                 order = server.say(partial(WorkerCoordination.ask, worker=worker, number=numbers.next(), **about))
                 if isinstance(order, Backoff):
-                    order = server.say(partial(WorkerCoordination.attend, worker=worker, number=numbers.next()))
+                    order = server.say(
+                        partial(WorkerCoordination.wait_at_barrier, worker=worker, number=numbers.next())
+                    )
                 if isinstance(order, LeasedWork):
                     done.append(order)
                     continue
@@ -157,7 +159,7 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
 def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.ps.server.write_ahead_log.MAX_LINES", 3)
     server = Reborn(BatchLease(steps=12, steps_per_epoch=6), 1, tmp_path, seed=0)
-    server.now.attend(0, 1)
+    server.now.wait_at_barrier(0, 1)
     for number in range(2, 7):
         server.now.ask(0, number, stop=False, checkpoint=False, n_under_way=0)
     assert len((tmp_path / "journal").read_bytes().splitlines()) <= 4
@@ -171,8 +173,8 @@ def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: 
 def test_another_life_of_a_worker_repeats_nothing() -> None:
     first, second = RequestNumbers(), RequestNumbers()
     numbers = [first.next() for _ in range(3)]
-    assert [is_heard(n, numbers[1]) for n in numbers] == [True, True, False]
-    assert not is_heard(second.next(), numbers[2])
+    assert [was_received(n, numbers[1]) for n in numbers] == [True, True, False]
+    assert not was_received(second.next(), numbers[2])
 
 
 N = 2 * CHUNK_ELEMENTS + 7
@@ -181,18 +183,19 @@ N = 2 * CHUNK_ELEMENTS + 7
 def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> None:
     """One server with its guard, in a process of its own; keeps what it has several times a second."""
 
-    def live(life: Incarnation) -> int:
-        keeper = SnapshotWriter(Path(folder), every_s=0.05)
+    def live(incarnation: Incarnation) -> int:
+        snapshot_writer = SnapshotWriter(Path(folder), every_s=0.05)
         address = ("127.0.0.1", port)
-        lost_file = Path(folder, f"lost-{life.number}")
+        lost_file = Path(folder, f"lost-{incarnation.number}")
         server = Server(
-            address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET, keeper=keeper,
-            life=life.number, on_return=lambda server: lost_file.write_text(str(server.n_lost)),
+            address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET,
+            snapshot_writer=snapshot_writer,
+            incarnation=incarnation.number, on_return=lambda server: lost_file.write_text(str(server.n_lost)),
         )  # fmt: skip
         server.serve(start_timeout_s=30)
         return 0
 
-    os._exit(ForkSupervisor(live, lambda: has_kept(Path(folder))).run())
+    os._exit(ForkSupervisor(live, lambda: has_snapshot(Path(folder))).run())
 
 
 @pytest.mark.dist
@@ -221,7 +224,7 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
         client.pull()
         for _ in range(n_pushes):
             client.exchange()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         ends[worker] = weights
@@ -237,7 +240,7 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
         found: list[str] = []
         with suppress(FileNotFoundError):  # it is over
             found = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
-        if found and has_kept(tmp_path) and int(found[0]) not in killed:
+        if found and has_snapshot(tmp_path) and int(found[0]) not in killed:
             killed.add(int(found[0]))
             os.kill(int(found[0]), signal.SIGKILL)
     for thread in threads:

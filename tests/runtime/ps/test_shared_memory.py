@@ -115,8 +115,8 @@ def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameE
 def test_memory_that_may_shrink_or_is_shorter_than_declared_is_refused() -> None:
     honest = {"n_elements": 10, "begin": 0, "end": 10}
     assert "change its length" in str(offered(honest, 80, is_sealed=False))
-    assert "not as long as it says" in str(offered(honest, 72, is_sealed=True))
-    assert "not as long as it says" in str(offered(honest | {"end": 11}, 80, is_sealed=True))
+    assert "not as long as declared" in str(offered(honest, 72, is_sealed=True))
+    assert "not as long as declared" in str(offered(honest | {"end": 11}, 80, is_sealed=True))
 
 
 def test_a_push_in_memory_that_was_not_shared_ends_the_connection() -> None:

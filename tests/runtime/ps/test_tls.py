@@ -35,7 +35,7 @@ def test_over_tls_every_push_counts_once(strategy: dict) -> None:
         for _ in range(4):
             client.exchange()
         client.push()
-        client.rest()
+        client.idle()
         client.total([0.0])
         client.pull()
         return weights

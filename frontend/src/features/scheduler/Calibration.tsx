@@ -39,7 +39,7 @@ export function Calibration({ moments, ends }: { moments: Insight["calibration"]
               <Table.Td>
                 <RelativeTime at={end.made_at} />
               </Table.Td>
-              <Table.Td>{duration(end.foretold_s)}</Table.Td>
+              <Table.Td>{duration(end.predicted_s)}</Table.Td>
               <Table.Td>{duration(end.actual_s)}</Table.Td>
               <Table.Td>{end.within_p90 === null ? "–" : end.within_p90 ? "yes" : "no"}</Table.Td>
             </Table.Tr>

@@ -101,8 +101,8 @@ class GangCheck:
         if status is not None and status.phase is GangPhase.RUNNING:
             self._report.ok("Both pods met at the barrier and run.")
             return True
-        told = f"{status.phase}: {status.cause or ''} {status.message}" if status else "it is not shown"
-        self._report.failed(f"The gang did not start; {told}. The image is {self._options.image} (IMAGE=...).")
+        state = f"{status.phase}: {status.cause or ''} {status.message}" if status else "it is not shown"
+        self._report.failed(f"The gang did not start; {state}. The image is {self._options.image} (IMAGE=...).")
         return False
 
     def _stops(self, backend: KubernetesBackend, spec: LaunchSpec) -> None:
@@ -121,8 +121,8 @@ class GangCheck:
         if status is not None and status.phase is GangPhase.SUCCEEDED:
             self._report.ok("Two workers found each other by name and trained a model together.")
         else:
-            said = "; ".join(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))[-3:])
-            self._report.failed(f"Two workers did not train: {status and (status.cause, status.message)}. {said}")
+            last_lines = "; ".join(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))[-3:])
+            self._report.failed(f"Two workers did not train: {status and (status.cause, status.message)}. {last_lines}")
         backend.close()
 
     def _is_withdrawn(self, nodes: Sequence[NodeStatus]) -> None:
@@ -131,7 +131,9 @@ class GangCheck:
         began = time.monotonic()
         status = _wait(backend, spec, lambda s: s.phase.is_ended, seconds=WITHDRAWN_S)
         if status is not None and status.cause is Cause.IMAGE:
-            self._report.ok(f"An image that does not exist was told as such after {time.monotonic() - began:.0f} s.")
+            self._report.ok(
+                f"An image that does not exist was reported as such after {time.monotonic() - began:.0f} s."
+            )
         else:
             self._report.failed(f"An image that does not exist ended as {status and (status.phase, status.message)}.")
         backend.close()
@@ -159,7 +161,7 @@ class GangCheck:
 
 
 def two_workers(nodes: Sequence[NodeStatus]) -> LaunchSpec:
-    """On two nodes where there are two; on their CPUs, so that the check disturbs nobody's GPU."""
+    """On two nodes where there are two; on their CPUs, so that the check disturbs no job's GPU."""
     hosts = [nodes[0].name, nodes[1 % len(nodes)].name]
     resources = Resources(0, 0.25, 768 * MIB)
     return LaunchSpec(

@@ -15,7 +15,7 @@ class CheckVerdict(StrEnum):
 
 
 class CheckReport:
-    """Told at once, line by line: some checks wait for minutes."""
+    """Prints each line at once: some checks wait for minutes."""
 
     def __init__(self, to: TextIO = sys.stdout) -> None:
         self.found: list[tuple[CheckVerdict, str]] = []

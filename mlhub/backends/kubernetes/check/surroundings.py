@@ -21,11 +21,11 @@ def look_at_version(api: KubernetesApi, report: CheckReport) -> None:
     """Raises BackendUnavailableError when the API server does not answer."""
     found = api.get("/version")
     numbers = [int(re.sub(r"\D", "", str(found.get(part, "0"))) or 0) for part in ("major", "minor")]
-    told = f"Kubernetes {found.get('gitVersion', '?')}"
+    summary = f"Kubernetes {found.get('gitVersion', '?')}"
     if tuple(numbers) < OLDEST:
-        report.failed(f"{told} is too old; MLHub needs {OLDEST[0]}.{OLDEST[1]} for gated pods.")
+        report.failed(f"{summary} is too old; MLHub needs {OLDEST[0]}.{OLDEST[1]} for gated pods.")
     else:
-        report.ok(f"{told} answers.")
+        report.ok(f"{summary} answers.")
 
 
 def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, report: CheckReport) -> None:
@@ -50,7 +50,7 @@ def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, repor
     if any(n.gpu_type == "gpu" for n in gpus):
         report.missing("GPUs have no product label: install GPU feature discovery, or all count as one type.")
     if usable and {n.rack for n in usable} == {"default"}:
-        report.missing("No node says its rack or zone: MLHub takes them all to be in one rack.")
+        report.missing("No node has a label for its rack or zone: MLHub takes them all to be in one rack.")
 
 
 def look_at_storage(api: KubernetesApi, options: KubernetesOptions, report: CheckReport) -> None:
@@ -93,9 +93,9 @@ def look_at_sharing(
     gpus = [n for n in nodes if n.gpu_type != CPU_SLOT]
     for words in sorted({n.sharing for n in gpus}):
         names = [n.name for n in gpus if n.sharing == words]
-        told = f"GPUs of {len(names)} nodes ({', '.join(names[:3])}{' ...' if len(names) > 3 else ''}): {words}"
+        summary = f"GPUs of {len(names)} nodes ({', '.join(names[:3])}{' ...' if len(names) > 3 else ''}): {words}"
         is_shared = any(n.max_jobs_per_gpu > 1 for n in gpus if n.sharing == words)
-        (report.ok if is_shared else report.missing)(told)
+        (report.ok if is_shared else report.missing)(summary)
 
 
 def look_at_network(api: KubernetesApi, report: CheckReport) -> None:
@@ -108,7 +108,7 @@ def look_at_network(api: KubernetesApi, report: CheckReport) -> None:
     if known:
         report.ok(f"Network policies: {', '.join(known)} is installed, which obeys them.")
     else:
-        report.missing("No network plugin that is known to obey NetworkPolicy was found: gangs may not be kept apart.")
+        report.missing("No network plugin that is known to obey NetworkPolicy was found: gangs may not be isolated.")
 
 
 def look_at_pod_security(api: KubernetesApi, namespace: str, report: CheckReport) -> None:

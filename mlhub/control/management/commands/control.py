@@ -36,7 +36,7 @@ class Command(BaseCommand):
         try:
             if options["once"]:
                 record = loop.round()
-                self.stdout.write(_told(record))
+                self.stdout.write(_summary_of(record))
                 return
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: setattr(loop, "is_asked_to_end", True))
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             loop.close()
 
 
-def _told(record: Round | None) -> str:
+def _summary_of(record: Round | None) -> str:
     if record is None:
         return "The backend is away."
     return record.error or str(record.applied or "Nothing to do.")

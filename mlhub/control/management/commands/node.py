@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["cordon", "drain", "uncordon"])
         parser.add_argument("name")
-        parser.add_argument("--deadline", default="10m", help="of a drain: 90s, 10m (as if nothing is said), 2h, 1d")
+        parser.add_argument("--deadline", default="10m", help="of a drain: 90s, 10m (the default), 2h, 1d")
         parser.add_argument("--reason", default="", help="shown on the cluster's page")
 
     def handle(self, *_: Any, verb: str, name: str, deadline: str, reason: str, **__: Any) -> None:

@@ -105,7 +105,7 @@ def cuda_built() -> bool:
 
 
 def mpi_built() -> bool:
-    """Nothing of MPI is used."""
+    """Returns False: the platform does not use it."""
     return False
 
 
@@ -113,7 +113,7 @@ mpi_enabled = mpi_threads_supported = ccl_built = ddl_built = rocm_built = mpi_b
 
 
 def is_homogeneous() -> bool:
-    """As many workers in every pod: always."""
+    """Returns True: all pods have equally many workers."""
     return True
 
 

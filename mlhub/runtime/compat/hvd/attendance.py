@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who has come to which operation: for join(), and to name whom a gang waits for.
 
-Every worker counts its collective operations. Nothing is said about them until a worker joins: then the others write
-down what they begin, and who has joined takes part with zeros. A thread looks ten times a second whether that is so.
+Every worker counts its collective operations. Nothing is published about them until a worker joins: then the others
+write down what they begin, and a worker that has joined takes part with zeros. A thread looks ten times a second
+whether that is so.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mlhub.runtime.compat.hvd.timeline import Timeline
 LOOK_S = 0.1
 WARN_S = 60.0
 READ_S = 60.0
-KEPT = 1000  # operations that may be under way when somebody joins
+KEPT = 1000  # operations that may be under way when a worker joins
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class _Pending:
     label: str
     since: float
     work: dist.Work | None = None
-    told_at: float = 0.0
+    warned_at: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -53,7 +54,7 @@ class _Pending:
 
 
 class Attendance:
-    """Of one process set on one worker. warn_s: a wait that is told of; 0: never."""
+    """Of one process set on one worker. warn_s: how long a wait lasts before a warning is printed; 0: never."""
 
     def __init__(self, store: dist.Store, *, name: str, ranks: Sequence[int], rank: int, warn_s: float) -> None:
         self.ranks, self.rank = tuple(ranks), rank
@@ -63,8 +64,8 @@ class Attendance:
         self._waiting_store: dist.Store = store.clone()  # type: ignore[attr-defined]
         self._waiting_store.set_timeout(timedelta(days=30))  # for those who are not done yet
         self._lock = threading.Lock()
-        self._n_entered, self._round, self._n_told = 0, 0, -1
-        self._is_told = False  # others write down what they begin
+        self._n_entered, self._round, self._n_published = 0, 0, -1
+        self._is_publishing = False  # others write down what they begin
         self._log: deque[tuple[int, Call]] = deque(maxlen=KEPT)
         self._pending: dict[int, _Pending] = {}
         self._looked_at = 0.0
@@ -75,10 +76,10 @@ class Attendance:
             serial = self._n_entered
             self._n_entered += 1
             self._log.append((serial, call))
-            if len(self._pending) > KEPT:  # handles that nobody waited for
+            if len(self._pending) > KEPT:  # handles that no caller waited for
                 self._pending = {s: p for s, p in self._pending.items() if not p.is_over}
             self._pending[serial] = _Pending(call, label, time.monotonic())
-            if self._is_told:
+            if self._is_publishing:
                 self._write_down(serial, call)
             return serial
 
@@ -96,8 +97,8 @@ class Attendance:
     # Joining -----------------------------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """From now on this worker only takes part: next_call() tells in what."""
-        self._tell_all()
+        """From now on this worker only takes part: next_call() returns in what."""
+        self._publish_all()
         self._store.set(f"{self._name}/joined/{self._round}", "1")
         if self._store.add(f"{self._name}/n_joined/{self._round}", 1) == len(self.ranks):
             with self._lock:
@@ -112,7 +113,7 @@ class Attendance:
             with self._lock:
                 self._n_entered += 1
                 self._round += 1
-                self._is_told = False
+                self._is_publishing = False
                 self._log.clear()
         return call
 
@@ -124,9 +125,9 @@ class Attendance:
             time.sleep(0.001)
             n_read = self._store.add(key, 0)
 
-    def _tell_all(self) -> None:
+    def _publish_all(self) -> None:
         with self._lock:
-            self._is_told = True
+            self._is_publishing = True
             for serial, call in self._log:
                 self._write_down(serial, call)
 
@@ -136,26 +137,26 @@ class Attendance:
     # Waiting -----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Has somebody joined, and does this worker wait for somebody? Raises RuntimeError when the store is gone."""
-        if not self._is_told and self._store.check([f"{self._name}/joined/{self._round}"]):
-            self._tell_all()
+        """Looks for workers that joined, and for a wait of this worker. Raises RuntimeError when the store is gone."""
+        if not self._is_publishing and self._store.check([f"{self._name}/joined/{self._round}"]):
+            self._publish_all()
         now = time.monotonic()
         if not self._warn_s or now - self._looked_at < min(5.0, self._warn_s / 4):
             return
         self._looked_at = now
         with self._lock:
             n, waits = self._n_entered, [(s, p) for s, p in self._pending.items() if not p.is_over]
-        if n != self._n_told:
+        if n != self._n_published:
             self._store.set(f"{self._name}/n_entered/{self.rank}", str(n))
-            self._n_told = n
+            self._n_published = n
         for serial, pending in waits[:1]:
-            if now - max(pending.since, pending.told_at) > self._warn_s:
+            if now - max(pending.since, pending.warned_at) > self._warn_s:
                 self._warn(serial, pending, waited_s=now - pending.since)
-                pending.told_at = now
+                pending.warned_at = now
 
     def _warn(self, serial: int, pending: _Pending, *, waited_s: float) -> None:
         missing = [rank for rank in self.ranks if rank != self.rank and self._n_of(rank) <= serial]
-        whom = f"rank {', '.join(map(str, missing))}" if missing else "nobody: all have begun it"
+        whom = f"rank {', '.join(map(str, missing))}" if missing else "no rank: all have begun it"
         print(
             f"hvd: rank {self.rank} has waited for {waited_s:.0f} s in {pending.call.kind} {pending.label} "
             f"(operation {serial}); missing: {whom}.",
@@ -178,7 +179,7 @@ class AttendanceWatch(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(LOOK_S):
-            with suppress(RuntimeError):  # the store's host has left before: nobody will join any more
+            with suppress(RuntimeError):  # the store's host has left before: no worker will join any more
                 for attendance in list(self.watched):
                     attendance.look()
 

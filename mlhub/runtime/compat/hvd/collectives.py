@@ -45,7 +45,7 @@ def grouped_allgather_async(tensors: Sequence[Tensor], *given: Any, **more: Any)
 
 
 def allgather_object(obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set) -> list[Any]:
-    """By rank."""
+    """Returns the objects of all workers of the set, ordered by rank."""
     process_set.check()
     out: list[Any] = [obj] * process_set.size()
     if process_set.size() > 1:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Compressor(Protocol):
-    """compress() tells what decompress() needs to undo it."""
+    """compress() returns what decompress() needs to undo it."""
 
     @staticmethod
     def compress(tensor: Tensor) -> tuple[Tensor, Any]: ...

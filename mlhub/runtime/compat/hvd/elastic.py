@@ -6,8 +6,8 @@
     @hvd.elastic.run
     def train(state): ...
 
-Horovod keeps processes alive and changes the ring around them; here whoever is preempted, resized or has lost a worker
-is started again with another size, so that a commit is a file that outlives the attempt.
+Horovod keeps processes alive and changes the ring around them; here a gang that is preempted, resized or has lost a
+worker is started again with another size, so that a commit is a file that outlives the attempt.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ BUCKET_BYTES = 25 * 2**20
 class Buckets:
     """Gradients under way. Adasum takes each parameter by itself, so that its buckets are of one.
 
-    At the first step workers tell each other whose gradients are sparse, so that all treat them alike: those are
+    At the first step workers report to each other whose gradients are sparse, so that all treat them alike: those are
     gathered row by row, unless sparse_as_dense.
     """
 
@@ -77,11 +77,11 @@ class Buckets:
         """The buckets: of those parameters that have no sparse gradient on any worker."""
         is_sparse = [float(p.grad is not None and p.grad.is_sparse) for p in self._parameters]
         if not self._sparse_as_dense:
-            told = torch.tensor(is_sparse, device=self._parameters[0].device)
-            is_sparse = allreduce_(told, op=Sum, name="sparse gradients", process_set=self._set).tolist()
+            sparse_flags = torch.tensor(is_sparse, device=self._parameters[0].device)
+            is_sparse = allreduce_(sparse_flags, op=Sum, name="sparse gradients", process_set=self._set).tolist()
             self._sparse = [p for p, found in zip(self._parameters, is_sparse, strict=True) if found]
-        apart = {id(p) for p in self._sparse}
-        dense = [p for p in self._parameters if id(p) not in apart]
+        sparse_ids = {id(p) for p in self._sparse}
+        dense = [p for p in self._parameters if id(p) not in sparse_ids]
         self._buckets = list(_bucketed(dense, limit=0 if self._op is Adasum else BUCKET_BYTES))
         return self._buckets
 
@@ -201,8 +201,8 @@ def broadcast_optimizer_state(
     process_set: ProcessSet = global_process_set,
 ) -> None:  # fmt: skip
     """All workers' state and options become the root's, whether they have state already or not."""
-    told = broadcast_object(optimizer.state_dict(), root_rank, "optimizer", process_set)
-    optimizer.load_state_dict(told)
+    state = broadcast_object(optimizer.state_dict(), root_rank, "optimizer", process_set)
+    optimizer.load_state_dict(state)
 
 
 def _dense(parameter: nn.Parameter) -> Tensor:

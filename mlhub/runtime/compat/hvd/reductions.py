@@ -74,7 +74,7 @@ def allreduce_async_(
 
 
 def allreduce_async(tensor: Tensor, *given: Any, **more: Any) -> Handle:
-    """As allreduce_async_, into a tensor of its own."""
+    """Reduces as allreduce_async_ does, into a new tensor."""
     return allreduce_async_(tensor.detach().clone(), *given, **more)
 
 

@@ -50,7 +50,7 @@ class KVStore:
         connection.before_close.append(self._sender.flush)
         self._optimizer: Optimizer | None = None
         self._compression: dict[str, Any] | None = None
-        self._owed: dict[Key, ErrorFeedback] = {}
+        self._residuals: dict[Key, ErrorFeedback] = {}
 
     @property
     def rank(self) -> int:
@@ -142,8 +142,8 @@ class KVStore:
         self.barrier()
         if self.rank == 0:
             options = dict(self._optimizer.options)
-            told = {"verb": "optimise", "prefix": PREFIX, "name": self._optimizer.name, "options": options}
-            self._connection.asking.ask_all(told)
+            request = {"verb": "optimise", "prefix": PREFIX, "name": self._optimizer.name, "options": options}
+            self._connection.asking.ask_all(request)
         self.barrier()
 
     def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
@@ -159,7 +159,7 @@ class KVStore:
         self._compression = {"compression": names[kind], "threshold": float(given.get("threshold", 0.5))}
         if kind == "none":
             self._compression = None
-        self._owed.clear()
+        self._residuals.clear()
 
     def barrier(self) -> None:
         """Waits for all workers."""
@@ -223,15 +223,15 @@ class KVStore:
             kept = values.clone() if values.data_ptr() == pushed.data_ptr() else values
             self._sender.send(key, lambda: table.add(None, kept), priority=priority)
             return
-        told = self._compression
-        owed = self._owed.get(key)
-        if owed is None:
-            codec = codec_for(told)
+        compression = self._compression
+        feedback = self._residuals.get(key)
+        if feedback is None:
+            codec = codec_for(compression)
             assert codec is not None
-            owed = self._owed[key] = ErrorFeedback(codec, torch.zeros(values.numel()))
-        flat, encoder = values.reshape(-1), owed
+            feedback = self._residuals[key] = ErrorFeedback(codec, torch.zeros(values.numel()))
+        flat, encoder = values.reshape(-1), feedback
         parts = [(encoder.encode(flat[a:b], begin=a), b - a) for a, b in table.stretches]
-        self._sender.send(key, lambda: table.add_encoded(parts, told), priority=priority)
+        self._sender.send(key, lambda: table.add_encoded(parts, compression), priority=priority)
 
     def _of(self, key: Key) -> tuple[Table, Table, torch.Size]:
         if key not in self._tables:

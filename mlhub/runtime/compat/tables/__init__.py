@@ -34,7 +34,7 @@ def table(
 ) -> Table:  # fmt: skip
     """A table of all workers, who make it alike. shape: (rows, ...); (None, ...): rows by key, made when named.
 
-    initial: one number, or worker 0's tensor. staleness: 0 is BSP, None ASP; by default what the job's strategy says,
+    initial: one number, or worker 0's tensor. staleness: 0 is BSP, None ASP; by default what the job's strategy sets,
     or ASP. optimizer: what is done with what is added: add, assign, sgd, adagrad, adam, ftrl.
     Raises ValueError for what means nothing, BadInputError when the gang has no servers.
     """

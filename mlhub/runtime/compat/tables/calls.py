@@ -26,11 +26,13 @@ MAX_BYTES = 2**40
 LOST = "peer lost: "
 
 
-def send(connection: socket.socket, operation: Operation, told: dict[str, Any], tensors: Sequence[Tensor] = ()) -> None:
+def send(
+    connection: socket.socket, operation: Operation, fields: dict[str, Any], tensors: Sequence[Tensor] = ()
+) -> None:
     """Raises PeerLostError, ValueError for kinds of numbers that do not travel."""
     held = [tensor.detach().contiguous().cpu() for tensor in tensors]
     kinds = [[name_of(tensor.dtype), list(tensor.shape)] for tensor in held]
-    text = json.dumps({**told, "tensors": kinds}).encode()
+    text = json.dumps({**fields, "tensors": kinds}).encode()
     n_bytes = sum(tensor.nbytes for tensor in held)
     header = Header(operation, len(text) + n_bytes, step=len(text))
     small = n_bytes <= frames.SMALL_BYTES
@@ -53,8 +55,8 @@ def receive(
         return header.operation, {}, []
     if header.step > header.length:
         raise FrameError("The text of a call is longer than the call.")
-    told = json.loads(frames.receive_bytes(connection, header.step))
-    wanted = [(KINDS[kind], tuple(int(n) for n in shape)) for kind, shape in told.pop("tensors")]
+    fields = json.loads(frames.receive_bytes(connection, header.step))
+    wanted = [(KINDS[kind], tuple(int(n) for n in shape)) for kind, shape in fields.pop("tensors")]
     n_bytes = sum(math.prod(shape) * dtype.itemsize for dtype, shape in wanted)
     if n_bytes != header.length - header.step or n_bytes > MAX_BYTES or any(n < 0 for _, s in wanted for n in s):
         raise FrameError(f"{header.length - header.step} bytes of tensors, not {n_bytes}.")
@@ -65,11 +67,11 @@ def receive(
         if tensor.numel():
             frames.receive_into(connection, bytes_of(tensor.view(-1)))
         tensors.append(tensor)
-    return header.operation, told, tensors
+    return header.operation, fields, tensors
 
 
 def refuse(connection: socket.socket, error: Exception) -> None:
-    """Tells the other side why not, and whether somebody else is gone."""
+    """Reports to the other side why the call failed, and whether another worker is lost."""
     words = (LOST if isinstance(error, PeerLostError) else "") + (str(error) or type(error).__name__)
     content = words.encode()[: frames.MAX_JSON_BYTES]
     frames.send(connection, Header(Operation.ERROR, len(content)), content)

@@ -51,15 +51,15 @@ class Line:
 
         Raises PeerLostError, and ValueError with the server's words when it refuses.
         """
-        for server, (told, tensors) in questions.items():
-            calls.send(self._connections[server], Operation.CALL, told, tensors)
+        for server, (request, tensors) in questions.items():
+            calls.send(self._connections[server], Operation.CALL, request, tensors)
         out, refused = {}, None
         for server in questions:
             try:
-                _, told, tensors = calls.receive(
+                _, reply, tensors = calls.receive(
                     self._connections[server], Operation.REPLY, into=None if into is None else into[server]
                 )
-                out[server] = told, tensors
+                out[server] = reply, tensors
             except FrameError as error:
                 refused = refused or str(error)
         if refused is not None and refused.startswith(calls.LOST):
@@ -68,18 +68,18 @@ class Line:
             raise ValueError(refused)
         return out
 
-    def ask_all(self, told: dict[str, Any]) -> list[tuple[Any, list[Tensor]]]:
-        return list(self.ask({server: (told, []) for server in range(self.n_servers)}).values())
+    def ask_all(self, request: dict[str, Any]) -> list[tuple[Any, list[Tensor]]]:
+        return list(self.ask({server: (request, []) for server in range(self.n_servers)}).values())
 
     def total(self, values: Sequence[float]) -> list[float]:
         """Sums over all workers that have not left; waits for them."""
-        told: dict[str, Any] = {"verb": "total"}
-        ((_, (summed,)),) = self.ask({0: (told, [torch.tensor(values, dtype=torch.float64)])}).values()
+        request: dict[str, Any] = {"verb": "total"}
+        ((_, (summed,)),) = self.ask({0: (request, [torch.tensor(values, dtype=torch.float64)])}).values()
         out: list[float] = summed.tolist()
         return out
 
     def close(self) -> None:
-        """Says goodbye."""
+        """Sends BYE to every server and closes the connections."""
         for connection in self._connections:
             with suppress(PeerLostError, OSError):
                 frames.send(connection, Header(Operation.BYE, 0, sender=self.index))

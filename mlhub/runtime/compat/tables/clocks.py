@@ -28,7 +28,7 @@ class Clocks:
             self.at[worker] += 1
 
     def leave(self, worker: int) -> None:
-        """Nobody waits for it any more."""
+        """No worker waits for it any more."""
         self.at.pop(worker, None)
 
     def may_read(self, worker: int) -> bool:

@@ -39,7 +39,7 @@ class Connection:
         self.asking.total([0.0])
 
     def close(self) -> None:
-        """Says goodbye: nobody waits for this worker any more."""
+        """Sends BYE: no worker waits for this one any more."""
         for finish in self.before_close:
             finish()
         self.pushing.close()
@@ -103,7 +103,7 @@ def _to(pod: Pod) -> Connection:
 
 
 def alone() -> Connection:
-    """To a server on a thread of this process, which nobody else uses."""
+    """To a server on a thread of this process, which no other caller uses."""
     secret = secrets.token_bytes(16)
     server = TableServer(("127.0.0.1", 0), index=0, n_workers=1, attempt="alone", secret=secret)
     threading.Thread(target=_serve, args=(server,), name="table server", daemon=True).start()

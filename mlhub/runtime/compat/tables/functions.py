@@ -20,7 +20,7 @@ Part = Callable[[Tensor, Tensor, Mapping[str, float], Tensor | None], Answer]
 
 @dataclass(frozen=True)
 class TableFunction:
-    """options: names with defaults; None: must be given. takes_other: another table, which lies alike."""
+    """options: names with defaults; None: must be given. takes_other: another table, divided alike."""
 
     part: Part
     merge: Callable[[Sequence[Answer], Mapping[str, float]], Any]
@@ -57,7 +57,7 @@ def _most(rows: Tensor, ids: Tensor, given: Mapping[str, float], other: Tensor |
 
 
 def _top(rows: Tensor, ids: Tensor, given: Mapping[str, float], other: Tensor | None) -> Answer:  # noqa: ARG001
-    """By the first column."""
+    """Returns the k largest values of the first column, and their ids."""
     found = torch.topk(rows[:, 0].double(), min(int(given["k"]), rows.shape[0]))
     return found.values, ids[found.indices]
 

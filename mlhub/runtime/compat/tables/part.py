@@ -50,7 +50,7 @@ class TablePart:
         self.plan = plan
         self.clocks = Clocks(n_workers, staleness=plan.staleness)
         self.update = TableUpdate(plan.update, plan.options)
-        self.is_ready = False  # somebody has said what it holds at first
+        self.is_ready = False  # a worker has set its initial values
         self.failure: str | None = None
         n = plan.n_rows or 0
         self._room = torch.full((n, plan.width), plan.fill, dtype=KINDS[plan.kind])
@@ -119,7 +119,7 @@ class TablePart:
         self._conclude()
 
     def call(self, name: str, given: Mapping[str, float], other: Tensor | None) -> Answer:
-        """A function of functions.py. Raises ValueError when the other table lies otherwise."""
+        """A function of functions.py. Raises ValueError when the other table is divided otherwise."""
         if other is not None and other.shape != self.rows.shape:
             raise ValueError(f"{name} takes two tables of one shape; here they are {self.rows.shape}, {other.shape}.")
         return function(name).part(self.rows, self.ids, given, other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of tables, for scripts: a thread a connection, until all workers have said goodbye."""
+"""A server of tables, for scripts: a thread a connection, until all workers have sent BYE."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class TableServer:
         return int(self._listener.getsockname()[1])
 
     def ask_to_stop(self) -> None:
-        """Leaves once nobody is connected: workers decide themselves when they go."""
+        """Ends once no worker is connected: workers decide themselves when they go."""
         self._is_asked_to_stop = True
 
     def serve(self) -> None:
-        """Returns when all workers have left, or nobody is left who could ask. Raises PeerLostError when none of them
-        said goodbye."""
+        """Returns when all workers have left, or no worker is left that could ask. Raises PeerLostError when none of
+        them sent BYE."""
         try:
             while not self._is_over():
                 callers, _, _ = select.select(self._listeners, (), (), POLL_S)
                 for listener in callers:
-                    threading.Thread(target=self._meet, args=(accept(listener),), daemon=True).start()
+                    threading.Thread(target=self._admit, args=(accept(listener),), daemon=True).start()
         finally:
             self._waiting.fail("The server is leaving.")
             for listener in self._listeners:
@@ -84,7 +84,7 @@ class TableServer:
                 raise PeerLostError("All workers are gone.")
             return len(self._came) == self.n_workers or self._is_asked_to_stop
 
-    def _meet(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:
@@ -109,15 +109,15 @@ class TableServer:
         """Until it ends; returns why, unless by a goodbye."""
         try:
             while True:
-                operation, told, tensors = calls.receive(connection, Operation.CALL, Operation.BYE)
+                operation, request, tensors = calls.receive(connection, Operation.CALL, Operation.BYE)
                 if operation is Operation.BYE:
                     return None
                 try:
-                    said, answer = self._answer(worker, told, tensors)
+                    reply, answer = self._answer(worker, request, tensors)
                 except (ValueError, KeyError, TypeError, IndexError, RuntimeError, PeerLostError) as error:
                     calls.refuse(connection, error)
                 else:
-                    calls.send(connection, Operation.REPLY, said, answer)
+                    calls.send(connection, Operation.REPLY, reply, answer)
         except (PeerLostError, FrameError, OSError, ValueError, KeyError, TypeError) as error:
             return f"Worker {worker} is gone: {error}"
 
@@ -138,25 +138,27 @@ class TableServer:
 
     # What workers ask for ----------------------------------------------------------------------------------------
 
-    def _answer(self, worker: int, told: dict[str, Any], tensors: list[Tensor]) -> Reply:
-        verb = str(told["verb"])
+    def _answer(self, worker: int, request: dict[str, Any], tensors: list[Tensor]) -> Reply:
+        verb = str(request["verb"])
         if verb == "total":
             packed = struct.pack(f"{tensors[0].numel()}d", *tensors[0].double().tolist())
             summed = self._assembly.total(worker, packed)
             return {}, [torch.tensor(struct.unpack(f"{len(summed) // 8}d", summed), dtype=torch.float64)]
         with self._waiting.changed:
             if verb == "create":
-                self._create(TablePartPlan(**told["plan"]))
+                self._create(TablePartPlan(**request["plan"]))
                 return {}, []
             if verb == "optimise":
-                self._optimise(str(told["prefix"]), str(told["name"]), told["options"])
+                self._optimise(str(request["prefix"]), str(request["name"]), request["options"])
                 return {}, []
             if verb == "names":
-                return {"names": [name for name in self._tables if name.startswith(str(told["prefix"]))]}, []
-            return self._of_table(self._table(str(told["table"])), worker, verb, told, tensors)
+                return {"names": [name for name in self._tables if name.startswith(str(request["prefix"]))]}, []
+            return self._of_table(self._table(str(request["table"])), worker, verb, request, tensors)
 
-    def _of_table(self, part: TablePart, worker: int, verb: str, told: dict[str, Any], tensors: list[Tensor]) -> Reply:
-        ids = tensors[0] if told.get("has_ids") else None
+    def _of_table(
+        self, part: TablePart, worker: int, verb: str, request: dict[str, Any], tensors: list[Tensor]
+    ) -> Reply:
+        ids = tensors[0] if request.get("has_ids") else None
         match verb:
             case "get":
                 self._wait(part, lambda: part.is_ready and part.clocks.may_read(worker))
@@ -165,29 +167,29 @@ class TableServer:
                 part.set(ids, tensors[-1])
             case "add":
                 self._wait(part, lambda: part.is_ready)
-                part.add(worker, ids, _decoded(told, tensors[-1]))
+                part.add(worker, ids, _decoded(request, tensors[-1]))
             case "tick":
                 part.tick(worker)
             case "call":
-                return {}, self._call(part, worker, told)
+                return {}, self._call(part, worker, request)
             case "export":
                 names, content = part.export()
                 return {"names": names}, content
             case "restore":
-                part.restore(dict(zip(told["names"], tensors, strict=True)), also_rows=bool(told["also_rows"]))
+                part.restore(dict(zip(request["names"], tensors, strict=True)), also_rows=bool(request["also_rows"]))
             case _:
                 raise ValueError(f"There is no verb {verb!r}.")
         self._waiting.changed.notify_all()
         return {}, []
 
-    def _call(self, part: TablePart, worker: int, told: dict[str, Any]) -> list[Tensor]:
-        name = str(told["function"])
+    def _call(self, part: TablePart, worker: int, request: dict[str, Any]) -> list[Tensor]:
+        name = str(request["function"])
         found = function(name)
-        if found.takes_other == (told.get("other") is None):
+        if found.takes_other == (request.get("other") is None):
             raise ValueError(f"{name} takes {'another table' if found.takes_other else 'one table only'}.")
         self._wait(part, lambda: part.is_ready and part.clocks.may_read(worker))
-        other = self._table(str(told["other"])).rows if found.takes_other else None
-        return list(part.call(name, found.checked(name, told["options"]), other))
+        other = self._table(str(request["other"])).rows if found.takes_other else None
+        return list(part.call(name, found.checked(name, request["options"]), other))
 
     def _create(self, plan: TablePartPlan) -> None:
         """The first worker that comes makes it; the others must want the same."""
@@ -213,7 +215,7 @@ class TableServer:
             raise PeerLostError(part.failure)
 
 
-def _decoded(told: dict[str, Any], values: Tensor) -> Tensor:
+def _decoded(request: dict[str, Any], values: Tensor) -> Tensor:
     """What a worker pushed in fewer bytes, as numbers."""
-    codec = codec_for(told.get("codec", {}))
-    return values if codec is None else codec.decode(values, n=int(told["n"]))
+    codec = codec_for(request.get("codec", {}))
+    return values if codec is None else codec.decode(values, n=int(request["n"]))

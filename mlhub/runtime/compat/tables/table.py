@@ -30,7 +30,7 @@ class Table:
         only: int | None = None,
     ) -> None:  # fmt: skip
         """shape[0]: rows; None: they are called by any whole number. initial: of every number, or worker 0's tensor;
-        None: whoever comes first calls set(). staleness: None for ASP, 0 for BSP. optimizer, options: updates.py; what
+        None: the first worker calls set(). staleness: None for ASP, 0 for BSP. optimizer, options: updates.py; what
         is added is then a gradient.
 
         Raises ValueError for what servers do not know, and when the table is there already and is another.
@@ -74,8 +74,8 @@ class Table:
             return whole
         ids = _ids(rows)
         parts = self._spread.divide(ids)
-        told = {"verb": "get", "table": self.name, "has_ids": True}
-        found = self._line.ask({server: (told, [ids[places]]) for server, places in parts.items()})
+        request = {"verb": "get", "table": self.name, "has_ids": True}
+        found = self._line.ask({server: (request, [ids[places]]) for server, places in parts.items()})
         out = torch.empty(ids.numel(), math.prod(self.row_shape), dtype=self.dtype)
         for server, (_, tensors) in found.items():
             out[parts[server]] = tensors[0]
@@ -85,14 +85,14 @@ class Table:
         """All rows, into a contiguous tensor of as many numbers of the table's kind. Raises as get()."""
         flat = whole.detach().view(-1)
         rooms = dict(zip(self._spread.servers, (flat[a:b] for a, b in self.stretches), strict=True))
-        told = {"verb": "get", "table": self.name}
-        found = self._line.ask({server: (told, []) for server in rooms}, into=rooms)
+        request = {"verb": "get", "table": self.name}
+        found = self._line.ask({server: (request, []) for server in rooms}, into=rooms)
         for server, (_, (values,)) in found.items():
             if values.data_ptr() != rooms[server].data_ptr():
                 raise ValueError(f"{self.name}: {values.numel()} {values.dtype} for {rooms[server].numel()} numbers.")
 
     def items(self) -> tuple[Tensor, Tensor]:
-        """All rows that are there: ids of shape (k,), sorted, and rows of shape (k, ...). Waits for nobody."""
+        """All rows that are there: ids of shape (k,), sorted, and rows of shape (k, ...). Waits for no worker."""
         ids, rows = self._all()
         order = ids.argsort()
         return ids[order], rows[order].view(ids.numel(), *self.row_shape)
@@ -113,9 +113,9 @@ class Table:
     def add_encoded(self, parts: Sequence[tuple[Tensor, int]], codec: Mapping[str, Any]) -> None:
         """As add(None, ...), in fewer bytes. parts: by stretch, encoded, and of how many numbers. codec: as a strategy
         names it (compression.py)."""
-        told = {"verb": "add", "table": self.name, "codec": dict(codec)}
+        request = {"verb": "add", "table": self.name, "codec": dict(codec)}
         asked = zip(self._spread.servers, parts, strict=True)
-        self._line.ask({server: ({**told, "n": n}, [payload]) for server, (payload, n) in asked})
+        self._line.ask({server: ({**request, "n": n}, [payload]) for server, (payload, n) in asked})
 
     def set(self, rows: TableRows, values: Tensor | float) -> None:
         """What these rows hold from now on, whatever others have added."""
@@ -130,40 +130,40 @@ class Table:
         """A function of functions.py, run by the servers. Raises ValueError for one that they do not know."""
         found = function(name)
         checked = found.checked(name, options)
-        told = {"verb": "call", "table": self.name, "function": name, "options": checked}
+        request = {"verb": "call", "table": self.name, "function": name, "options": checked}
         if other is not None:
-            told["other"] = other.name
-        answers = self._line.ask({s: (told, []) for s in self._spread.servers})
+            request["other"] = other.name
+        answers = self._line.ask({s: (request, []) for s in self._spread.servers})
         return found.merge([tuple(tensors) for _, tensors in answers.values()], checked)
 
     def export(self) -> dict[str, Tensor]:
         """ids, rows, and state.* of the optimiser, of all servers together: what restore() takes."""
         answers = self._line.ask({s: ({"verb": "export", "table": self.name}, []) for s in self._spread.servers})
-        found = [dict(zip(told["names"], tensors, strict=True)) for told, tensors in answers.values()]
+        found = [dict(zip(reply["names"], tensors, strict=True)) for reply, tensors in answers.values()]
         names = [name for name in found[0] if all(name in part for part in found)]
         return {name: torch.cat([part[name] for part in found]) for name in names}
 
     def restore(self, content: Mapping[str, Tensor], *, also_rows: bool = True) -> None:
         """What export() gave, maybe of another number of servers. also_rows: not only the optimiser's state."""
         parts = self._spread.divide(content["ids"])
-        told = {"verb": "restore", "table": self.name, "names": list(content), "also_rows": also_rows}
-        self._line.ask({s: (told, [values[places] for values in content.values()]) for s, places in parts.items()})
+        request = {"verb": "restore", "table": self.name, "names": list(content), "also_rows": also_rows}
+        self._line.ask({s: (request, [values[places] for values in content.values()]) for s, places in parts.items()})
 
     def _write(self, verb: str, rows: TableRows, values: Tensor | float, more: dict[str, Any]) -> None:
-        told = {"verb": verb, "table": self.name, **more}
+        request = {"verb": verb, "table": self.name, **more}
         if rows is None:
             whole = self._shaped(values, self._whole_shape()).reshape(self.n_rows or 0, -1)
             cuts = {server: self._spread.bounds(server) for server in self._spread.servers}
-            self._line.ask({s: (told, [whole[begin:end]]) for s, (begin, end) in cuts.items()})
+            self._line.ask({s: (request, [whole[begin:end]]) for s, (begin, end) in cuts.items()})
             return
         ids = _ids(rows)
         given = self._shaped(values, (ids.numel(), *self.row_shape)).reshape(ids.numel(), -1)
-        told["has_ids"] = True
+        request["has_ids"] = True
         parts = self._spread.divide(ids)
         if self._ticks:  # the clock ends on every server, also where none of the rows lie
             none = torch.empty(0, dtype=torch.int64)
             parts = {server: parts.get(server, none) for server in self._spread.servers}
-        self._line.ask({s: (told, [ids[places], given[places]]) for s, places in parts.items()})
+        self._line.ask({s: (request, [ids[places], given[places]]) for s, places in parts.items()})
 
     def _shaped(self, values: Tensor | float, shape: Sequence[int]) -> Tensor:
         tensor = values if isinstance(values, Tensor) else torch.tensor(values)
@@ -182,8 +182,8 @@ class Table:
 
     def _declare_ready(self) -> None:
         empty = [torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=self.dtype)]
-        told = {"verb": "set", "table": self.name, "has_ids": True}
-        self._line.ask(dict.fromkeys(self._spread.servers, (told, empty)))
+        request = {"verb": "set", "table": self.name, "has_ids": True}
+        self._line.ask(dict.fromkeys(self._spread.servers, (request, empty)))
 
     def _plan_of(self, plan: TablePartPlan, server: int) -> TablePartPlan:
         if plan.n_rows is None:

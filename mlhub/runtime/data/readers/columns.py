@@ -56,7 +56,7 @@ class UnscaledColumn:
         self._name, self._kind = name, kind
 
     def add(self, values: Values) -> None:
-        """Nothing is recorded."""
+        """Ignores the values: scale and words come from the training dataset."""
 
     def described(self) -> dict[str, Any]:
         if pa.types.is_null(self._kind):
@@ -156,7 +156,7 @@ def _classification(name: str, counts: dict[Any, int] | Counter[str]) -> dict[st
         raise BadInputError(
             f"The target {name} has {len(classes):,} classes.",
             field="target",
-            remedy=f"Between 2 and {MAX_CLASSES} classes can be learnt.",
+            remedy=f"Between 2 and {MAX_CLASSES} classes can be learned.",
         )
     return {
         "task": "classification",

@@ -40,7 +40,7 @@ class Examples:
 
 
 def wants_targets(options: Mapping[str, Any]) -> bool:
-    """Whether inspection looks for targets: not when the upload says that there are none."""
+    """Whether inspection looks for targets: not when the upload declares that there are none."""
     return options.get("targets") != "none"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers: bytes, words, or byte pairs learnt from the text. A vocabulary is JSON, stored with its dataset.
+"""Tokenizers: bytes, words, or byte pairs learned from the text. A vocabulary is JSON, stored with its dataset.
 
 The same text always gives the same vocabulary and the same tokens: ties are broken by order, and nothing is random.
 Source: Sennrich et al., ACL '16 (byte-pair encoding), over bytes, so that every text can be written.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 KINDS = ("byte", "word", "bpe")
 N_BYTES = 256
 BLOCK_CHARACTERS = 2**20
-LEARNT_FROM_CHARACTERS = 2**24  # of the text; the rest hardly changes which pieces are frequent
+SAMPLE_CHARACTERS = 2**24  # of the text; the rest hardly changes which pieces are frequent
 N_REMEMBERED = 200_000  # pieces whose numbers are looked up, not worked out
 _PIECES = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
@@ -29,7 +29,7 @@ Tokens = NDArray[np.int32]
 
 class Text(Protocol):
     def blocks(self) -> Iterator[str]:
-        """As blocks() of the whole."""
+        """Yields the text in the pieces that blocks() makes of all of it."""
 
     def head(self, n_characters: int) -> str: ...
 
@@ -102,7 +102,7 @@ class BytePairs:
 
     @classmethod
     def learn(cls, text: Text, *, size: int) -> BytePairs:
-        counts = Counter(_pieces(blocks(text.head(LEARNT_FROM_CHARACTERS))))
+        counts = Counter(_pieces(blocks(text.head(SAMPLE_CHARACTERS))))
         return cls(_merges(counts, n=size - N_BYTES - 1))
 
     def encode(self, text: str) -> Tokens:

@@ -196,7 +196,7 @@ def weights_of(path: Path) -> dict[str, list[Tensor]]:
 
 
 def input_shape_of(net: Any, layers: Iterable[Any]) -> tuple[str, tuple[int | None, ...] | None]:
-    """The input's name, and its shape without the batch, where it is said. Raises BadInputError for several."""
+    """The input's name, and its shape without the batch, where declared. Raises BadInputError for several."""
     given = [(name, ()) for name in net.input]
     dims = [list(shape.dim) for shape in net.input_shape] or [list(net.input_dim[:4])] * bool(net.input_dim)
     for layer in layers:

@@ -157,17 +157,17 @@ class _KerasReading:
             self.first_kinds.add(kind)
         if kind in AUGMENTATIONS:
             self.notes.append(f"{name}, {kind}, is left out: the hyperparameter augment does such things")
-        told = KerasLayer(kind, full, layer.get("config", {}), weights.of(layer), [value.rank for value in inputs])
-        modules = shared[name] if name in shared else converted(told)
+        built = KerasLayer(kind, full, layer.get("config", {}), weights.of(layer), [value.rank for value in inputs])
+        modules = shared[name] if name in shared else converted(built)
         if name in shared:
-            converted(told)  # for the rank
+            converted(built)  # for the rank
         shared[name] = modules
         at = [value.name for value in inputs]
         for i, module in enumerate(modules):
             made = f"{full}:{use}" if i + 1 == len(modules) else f"{full}:{use} before activation"
             self.steps.append(Step(full if not i else f"{full}_activation", module, at, [made]))
             at = [made]
-        return KerasValue(at[0], told.rank)
+        return KerasValue(at[0], built.rank)
 
 
 def _input_shape(model: Mapping[str, Any]) -> list[int | None] | None:

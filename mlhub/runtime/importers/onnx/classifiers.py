@@ -21,7 +21,7 @@ LABEL_TYPES = (6, 7, 8)  # int32, int64 and text, as TensorProto counts types
 
 
 def answer_of(graph: Any) -> str | None:
-    """The value that the model answers with: its only output, or a classifier's probabilities beside the label.
+    """The value that the model answers with: its only output, or a classifier's probabilities next to the label.
 
     None for other outputs than these.
     """

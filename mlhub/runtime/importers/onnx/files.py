@@ -128,19 +128,19 @@ def tensor_of(tensor: Any, folder: Path) -> Tensor:
 
 
 def _listed(values: Any, kind: str) -> np.ndarray[Any, Any]:
-    """Numbers of a repeated field; half precision lies there as its bits."""
+    """Numbers of a repeated field; half precision is stored there as its bits."""
     listed = np.array(values)
     return listed.astype("<u2").view("<f2") if kind == "<f2" else listed.astype(kind)
 
 
 def _external(tensor: Any, folder: Path, kind: str, n: int) -> np.ndarray[Any, Any]:
-    """Numbers in a file beside the model, within its folder."""
+    """Numbers in a file next to the model, within its folder."""
     places = {pair.key: pair.value for pair in tensor.external_data}
     location = PurePosixPath(places.get("location", ""))
     path = folder / location
     if location.is_absolute() or ".." in location.parts or not path.is_file() or path.is_symlink():
         raise refused(
-            f"{tensor.name} lies in another file, {str(location)!r}, which is not there.",
+            f"{tensor.name} is in another file, {str(location)!r}, which is not there.",
             "Send a zip with the .onnx and its data file side by side, or export with external_data=False.",
         )
     size = n * np.dtype(kind).itemsize

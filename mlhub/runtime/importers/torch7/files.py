@@ -126,7 +126,7 @@ class _Torch7FileReading:
         last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
         is_sound = isinstance(held, np.ndarray) and min(sizes) > 0 and min(strides) >= 0 and n <= held.size
         if not is_sound or offset < 0 or last >= held.size:
-            raise _damaged(f"a tensor of the shape {sizes} lies outside of its numbers")
+            raise _damaged(f"a tensor of the shape {sizes} is outside of its numbers")
         values = held.astype(np.float32 if held.dtype.kind == "f" else np.int64)
         return torch.from_numpy(values).as_strided(sizes, strides, offset).clone()
 

@@ -87,7 +87,7 @@ class _Torch7Reading:
         if word == "FlattenTable":
             return _flat(given)
         if word == "JoinTable":
-            # counted without the batch, when it says how many axes an example has
+            # counted without the batch, when it declares how many axes an example has
             is_of_example = int(thing.get("nInputDims", 0) or 0) > 0
             return self._joined(thing, given, name, int(thing.get("dimension", 1)) - (0 if is_of_example else 1))
         function = JOINED[word]

@@ -16,7 +16,7 @@ ANSWERS_IN_OWN_UNIT = True  # of a regression: see Rescaled
 
 
 class Rescaled(nn.Module):
-    """From what is learnt easily, mean 0 and deviation 1, to the dataset's own unit."""
+    """Converts standardised targets (mean 0, deviation 1), which are learned easily, to the dataset's own unit."""
 
     mean: Tensor
     std: Tensor

@@ -108,7 +108,7 @@ class Client:
         self._map(one, range(len(self._links)))
 
     def rows(self, table: int, *, n_rows: int) -> RowClient:
-        """For one of the plans' tables."""
+        """Returns the client of the rows of one of the plans' tables."""
 
         def on_shards(shards: Collection[int], act: Callable[[int, socket.socket], None]) -> None:
             self._each(lambda shard, connections: act(shard, connections.training), shards)
@@ -132,18 +132,18 @@ class Client:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Of the weights that were received last, by shard."""
+        """The versions of the weights that were received last, by shard."""
         return tuple(link.version for link in self._links)
 
     def exchange(
         self, pushed: torch.Tensor | None = None, *, into: torch.Tensor | None = None,
         versions: Sequence[int] | None = None, weight: float = 1.0, flags: int = 0, value: float = 0.0,
     ) -> tuple[int, float]:  # fmt: skip
-        """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers tell.
+        """Pushes the gradient (or `pushed`, of its shape), takes the new weights. Returns what the servers report.
 
         into: where the weights go, unless into the model's. versions: of the weights that the gradient was computed
         on, unless the newest. weight: its part of a batch.
-        Under BSP what servers tell is all workers' flags together, and the sum of their values.
+        Under BSP what servers report is all workers' flags together, and the sum of their values.
         """
         if self._monitor is not None and pushed is self._all_weights and into is None:
             pushed = pushed.clone()  # they must be as they were when they are pushed again
@@ -156,7 +156,7 @@ class Client:
                 return self._await_weights(shard, connections)
             sending = self._send_push(connections, pushes[shard])
             try:
-                told = self._receive_weights(shard, connections, targets[shard])
+                control = self._receive_weights(shard, connections, targets[shard])
             except PeerLostError:
                 connections.hang_up()
                 if sending is not None:
@@ -164,7 +164,7 @@ class Client:
                 raise
             if sending is not None:
                 sending.result()
-            return told
+            return control
 
         # shards may see a stop order at different steps; the first one's word counts for all workers alike
         return self._each(one)[0]
@@ -179,10 +179,10 @@ class Client:
 
         self._each(one)
 
-    def tell_owed(self, more: torch.Tensor | None = None) -> None:
+    def send_residuals(self, more: torch.Tensor | None = None) -> None:
         """Hands over what compressed pushes left out so far, so that the next snapshot holds it.
 
-        more: what others owe who push by way of this one, shape (n_elements,).
+        more: the residual of workers that push by way of this one, shape (n_elements,).
         """
         assert self._feedback is not None
         own = self._feedback.residual
@@ -198,7 +198,7 @@ class Client:
     def ask(self, *, flags: int, n_under_way: int = 0) -> LeasedWork | Backoff:
         """All batches but the last n_under_way are done; another, please.
 
-        flags: STOP, CHECKPOINT: wishes for the next meeting.
+        flags: STOP, CHECKPOINT: requests for the next barrier.
         """
         number = self._numbers.next()
         asked = Header(Operation.LEASE, 0, sender=self._index, flags=flags, value=float(n_under_way), number=number)
@@ -210,19 +210,19 @@ class Client:
 
         return self._surely(0, one)
 
-    def rest(self) -> None:
-        """Nobody needs to wait for this worker until it pushes again."""
+    def idle(self) -> None:
+        """No worker needs to wait for this one until it pushes again."""
 
         def one(shard: int, connections: ServerConnections) -> None:
-            self._links[shard].is_resting = True
+            self._links[shard].is_idle = True
             frames.send(connections.training, Header(Operation.IDLE, 0, sender=self._index))
-            frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a meeting
+            frames.receive_header(connections.training, Operation.OK)  # what was left over is applied before a barrier
 
         self._each(one)
 
-    def attend(self) -> LeasedWork | WaitAtBarrier:
+    def wait_at_barrier(self) -> LeasedWork | WaitAtBarrier:
         """Rests, and waits for work or for everybody."""
-        self.rest()
+        self.idle()
         number = self._numbers.next()
 
         def one(_: int, connections: ServerConnections) -> LeasedWork | WaitAtBarrier:
@@ -236,7 +236,7 @@ class Client:
 
         order = self._surely(0, one)
         for link in self._links:
-            link.is_resting = False
+            link.is_idle = False
         return order
 
     def total(self, values: Sequence[float]) -> list[float]:
@@ -246,8 +246,8 @@ class Client:
         def one(_: int, connections: ServerConnections) -> list[float]:
             header = Header(Operation.TOTAL, len(payload), sender=self._index, number=number)
             frames.send(connections.training, header, payload)
-            told = frames.receive_header(connections.training, Operation.TOTAL)
-            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(connections.training, told.length)))
+            reply = frames.receive_header(connections.training, Operation.TOTAL)
+            return list(struct.unpack(f"{len(values)}d", frames.receive_bytes(connections.training, reply.length)))
 
         return self._surely(0, one)
 
@@ -256,11 +256,11 @@ class Client:
         self._copies.take()
 
     def write_snapshot(self, folder: Path) -> None:
-        """Every shard writes what it copied into folder; may run beside training."""
+        """Every shard writes what it copied into folder; may run during training."""
         self._copies.write(folder)
 
     def close(self, *, says_goodbye: bool = True) -> None:
-        """The servers leave once all workers have said goodbye."""
+        """Closes the connections; servers leave once all workers have sent BYE."""
         if self._monitor is not None:
             self._monitor.end()
         if says_goodbye:
@@ -277,8 +277,8 @@ class Client:
     def _say_goodbye(self) -> None:
         goodbye = Header(Operation.BYE, 0, sender=self._index)
         connections = [link.connections for link in self._links]
-        beside = [c for e in connections for c in (e.snapshots, e.orders) if c is not e.training]
-        for connection in [*self._copies.roots, *beside]:
+        other_lines = [c for e in connections for c in (e.snapshots, e.orders) if c is not e.training]
+        for connection in [*self._copies.roots, *other_lines]:
             with suppress(PeerLostError):
                 frames.send(connection, goodbye)
 
@@ -317,7 +317,7 @@ class Client:
     def _pushes(
         self, pushed: torch.Tensor | None, versions: Sequence[int] | None, *, weight: float, flags: int, value: float
     ) -> list[OutgoingPush]:
-        """By shard."""
+        """Returns the push for each shard."""
         vector, number = self._gradient if pushed is None else pushed, self._numbers.next()
         based_on = self.versions if versions is None else versions
         return [
@@ -331,7 +331,7 @@ class Client:
         ]
 
     def _sharing(self, shard: int, shared: SharedBuffer | None) -> Callable[[socket.socket], bool] | None:
-        """Lets a server use this worker's memory, if it can: told whether."""
+        """Lets a server use this worker's memory, if it can; returns whether."""
         if shared is None or self._feedback is not None:
             return None
         (begin, end), sender = self._cuts[shard], self._index
@@ -345,7 +345,7 @@ class Client:
         return share
 
     def _send_push(self, connections: ServerConnections, push: OutgoingPush) -> Future[None] | None:
-        """In another thread when it is large, so that both connections read while they write."""
+        """Sends the push, in another thread when it is large, so that both ends read while they write."""
         if push.header.length <= INLINE_BYTES or push.header.flags & frames.WITHOUT_REPLY:
             push.send(connections.training)
             return None

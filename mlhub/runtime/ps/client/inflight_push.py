@@ -42,5 +42,5 @@ class OutgoingPush:
             frames.send_bytes(connection, head)
 
     def point(self, connection: socket.socket) -> None:
-        """Says that it lies in memory which the server shares. Raises PeerLostError."""
+        """Reports that the push is in memory which the server shares. Raises PeerLostError."""
         frames.send_bytes(connection, replace(self.header, flags=self.header.flags | frames.SHARED).pack())

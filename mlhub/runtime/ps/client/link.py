@@ -103,12 +103,12 @@ class ServerConnections(NamedTuple):
         try:
             poll.register(self.training, HANG_UP)
             return bool(poll.poll(0))
-        except (OSError, ValueError):  # closed here, by somebody who noticed
+        except (OSError, ValueError):  # closed here, by another thread that noticed
             return False
 
 
 class Link:
-    """connections: the current ones. version, clock: as the server reported last. is_resting: the worker is idle.
+    """connections: the current ones. version, clock: as the server reported last. is_idle: nothing to push for now.
 
     A caller reads `connections` once and keeps to them, since a restart of the server replaces them.
     """
@@ -125,7 +125,7 @@ class Link:
         self._caller, self._address, self._purposes, self._share = caller, address, purposes, share
         self.returns_within_s = returns_within_s
         self.version = self.clock = 0
-        self.is_resting = False
+        self.is_idle = False
         self._lost: PeerLostError | None = None
         self._returning = threading.Lock()
         self._incarnation: int | None = None
@@ -176,7 +176,7 @@ class Link:
         )
 
     def _say_where(self, training: socket.socket) -> None:
-        flags, sender = frames.IS_IDLE * self.is_resting, self._caller.index
+        flags, sender = frames.IS_IDLE * self.is_idle, self._caller.index
         where = Header(Operation.RETURN, 0, flags=flags, sender=sender, step=self.version, number=self.clock)
         frames.send(training, where)
         frames.receive_header(training, Operation.OK)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A leaf: to its workers a server that holds the model, to the roots a worker that pushes their sum.
 
-Where pushes are compressed, those of a leaf are, too, and what they leave out is owed by the leaf. A checkpoint holds,
-by leaf, what it and its workers owe together.
+Where pushes are compressed, those of a leaf are, too, and what they leave out is the leaf's residual. A checkpoint
+holds, by leaf, the sum of its own residual and those of its workers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Branch(WorkerCoordination):
         summed = super().total(worker, values, number)
         with self._passing_on:
             if self._above[0] != nth:
-                told = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
-                self._above = (nth, struct.pack(f"{len(told)}d", *told))
+                totals = self._sum_above(struct.unpack(f"{len(summed) // 8}d", summed))
+                self._above = (nth, struct.pack(f"{len(totals)}d", *totals))
             return self._above[1]
 
 
@@ -79,7 +79,7 @@ class AggregatorShard(Shard):
             self._changed.notify_all()
 
     def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
-        """Not before the roots have answered: what they tell goes along."""
+        """Returns the reply once the roots have answered: what they report is part of it."""
 
         def is_there() -> bool:
             reply = self._replies.get(worker)
@@ -92,13 +92,13 @@ class AggregatorShard(Shard):
 
     def _sum_above(self, values: Sequence[float]) -> list[float]:
         assert self._client is not None
-        owed, self.snapshots.owed = self.snapshots.owed, {}
-        if owed:
-            self._client.tell_owed(torch.stack(list(owed.values())).sum(0))
+        residuals, self.snapshots.residuals = self.snapshots.residuals, {}
+        if residuals:
+            self._client.send_residuals(torch.stack(list(residuals.values())).sum(0))
         return self._client.total(values)
 
     def close(self) -> None:
-        """A goodbye to the roots, unless something failed: then the broken line tells them."""
+        """Sends BYE to the roots, unless something failed: then the broken connection shows it."""
         if self._client is not None:
             self._client.close(says_goodbye=self.failure is None)
 
@@ -108,15 +108,15 @@ class AggregatorShard(Shard):
             if pending.n_to_apply:
                 return
         assert self._client is not None
-        told = self._client.exchange(flags=self.agreed, value=self.value)
+        control = self._client.exchange(flags=self.agreed, value=self.value)
         with self._changed:
-            self.agreed, self.value = told
+            self.agreed, self.value = control
             for chunk in self.chunks:
                 chunk.mark(pending.version)
             self._is_made(pending)
 
 
 def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:
-    """What a leaf is told at START: how large the model is, and how it is pushed."""
+    """What a leaf receives at START: how large the model is, and how it is pushed."""
     segments = (ParameterSegment("all", 0, n_elements, 0, 0),)
     return ShardPlan(n_elements, n_workers, segments, "SGD", ({"lr": 0.0},), strategy=strategy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shard's part of a checkpoint: its optimiser's state, copied between two steps and written beside training."""
+"""A shard's part of a checkpoint: its optimiser's state, copied between two steps and written during training."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mlhub.runtime.ps.server.chunks import Chunk
 
 
 class Snapshots:
-    """owed: by worker, what its compressed pushes left out so far; goes into the next snapshot."""
+    """residuals: by worker, what its compressed pushes left out so far; goes into the next snapshot."""
 
     def __init__(self) -> None:
-        self.owed: dict[int, Tensor] = {}
+        self.residuals: dict[int, Tensor] = {}
         self._taken: dict[str, Tensor] = {}
 
     def take(self, plan: ShardPlan, chunks: Sequence[Chunk], tables: Sequence[EmbeddingTable], *, version: int) -> None:
@@ -30,10 +30,10 @@ class Snapshots:
             taken |= chunk.collect()
         for table in tables:
             taken |= table.collect(n_steps=version)
-        for worker, values in self.owed.items():
+        for worker, values in self.residuals.items():
             for s in plan.segments:
                 taken[f"{s.parameter}|{RESIDUAL_STATE}{worker}|{s.start}"] = values[s.offset : s.offset + s.length]
-        self.owed = {}
+        self.residuals = {}
         self._taken = taken
 
     def write(self, path: Path) -> None:

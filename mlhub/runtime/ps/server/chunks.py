@@ -18,7 +18,7 @@ from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan
 from mlhub.runtime.ps.rules import Rule
 from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
 from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
-from mlhub.runtime.ps.wire.request_numbers import is_heard
+from mlhub.runtime.ps.wire.request_numbers import was_received
 
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
 
@@ -74,8 +74,8 @@ class Chunk:
         restore(self._optimizer, self.owned, saved)
 
     def has_used(self, worker: int, number: int) -> bool:
-        """Whether that push was applied before the server died: then it comes again. In one life none does."""
-        return is_heard(number, self._used_before.get(worker, 0))
+        """Whether that push was applied before the server died and is repeated. Within one incarnation none is."""
+        return was_received(number, self._used_before.get(worker, 0))
 
     def keep(self) -> StoredPush:
         """A copy of all there is, between two steps."""
@@ -121,7 +121,7 @@ class Chunk:
             if pushed:
                 self._update.apply([(scale, values) for _, scale, values, _ in pushed], version=version)
             for worker, _, _, number in pushed:  # versions, and with them pushes, may come out of turn
-                if not is_heard(number, self._used.get(worker, 0)):
+                if not was_received(number, self._used.get(worker, 0)):
                     self._used[worker] = number
 
     def _compensate(self, pushed: Sequence[tuple[int, float, Tensor, int]], *, strength: float) -> None:
@@ -196,7 +196,7 @@ def cut(plan: ShardPlan, weights: Tensor) -> list[Chunk]:
 
 
 def rule_for(strategy: Mapping[str, Any], *, n_workers: int) -> Rule:
-    """Of a validated strategy that runs on parameter servers. Raises KeyError for another."""
+    """Returns the rule of a validated strategy that runs on parameter servers. Raises KeyError for another."""
     scaling = strategy.get("staleness_scaling", "none")
     scale = gupta(n_workers=n_workers, group=strategy.get("group", 1)) if scaling == "gupta" else SCALES[scaling]
     match strategy["name"]:

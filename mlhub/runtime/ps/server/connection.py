@@ -31,7 +31,7 @@ N_AHEAD = 8  # chunks that may wait for other workers' while more are received
 
 
 class ServerConnection:
-    """With one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
+    """Serves one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
 
     Its methods return at a goodbye, and raise PeerLostError, FrameError, and whatever nonsense in a frame leads to.
     """
@@ -63,12 +63,12 @@ class ServerConnection:
                     reply = shard.pull(worker)
                     self._send(reply, None, head=self._head(reply))
                 case Operation.RETURN:
-                    is_resting = bool(header.flags & frames.IS_IDLE)
-                    shard.come_back(worker, clock=header.number, is_resting=is_resting, version=header.step)
+                    is_idle = bool(header.flags & frames.IS_IDLE)
+                    shard.come_back(worker, clock=header.number, is_idle=is_idle, version=header.step)
                     self._on_return()
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.IDLE:
-                    shard.rest(worker)
+                    shard.idle(worker)
                     frames.send(connection, Header(Operation.OK, 0))
                 case Operation.LEASE:
                     stop = bool(header.flags & frames.STOP or shard.stop_flag)
@@ -78,11 +78,11 @@ class ServerConnection:
                         shard.assembly.ask(worker, header.number, stop=stop, checkpoint=checkpoint, n_under_way=n)
                     )
                 case Operation.WAIT_AT_BARRIER:
-                    self._order(shard.assembly.attend(worker, header.number))
+                    self._order(shard.assembly.wait_at_barrier(worker, header.number))
                 case Operation.ROWS_PULL | Operation.ROWS_PUSH:
                     serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
                 case Operation.RESIDUAL:
-                    shard.snapshots.owed[worker] = self._receive_vector(header, size=shard.weights.numel())
+                    shard.snapshots.residuals[worker] = self._receive_vector(header, size=shard.weights.numel())
                     frames.send(connection, Header(Operation.OK, 0))
                 case _:
                     values = frames.receive_bytes(connection, header.length)
@@ -166,7 +166,7 @@ class ServerConnection:
             self._send(reply, inflight, head=head, n_sent=n_sent)
 
     def _use(self, header: Header) -> None:
-        """What lies in the worker's own memory, and goes back there. The reply's header says that it is all there."""
+        """What is in the worker's own memory, and goes back there. The reply's header reports that it is complete."""
         shard, worker, shared = self._shard, self._worker, self._lent
         if shared is None or shared.weights.numel() != shard.weights.numel() or shard.codec is not None:
             raise FrameError("A push in memory that is not shared, or not for this shard.")
@@ -222,13 +222,13 @@ class ServerConnection:
 
     def _head(self, reply: SendReply, *, waited_s: float = 0.0) -> bytes:
         shard = self._shard
-        n_bytes, told, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
+        n_bytes, value, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
         return Header(
             Operation.WEIGHTS,
             n_bytes,
             flags=shard.agreed,
             step=reply.version,
-            value=told,
+            value=value,
             weight=waited_s,
             number=clock,
         ).pack()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
 
-All of it follows from what was said in which order. So that a server may die and go on, each thing said is written down
-(journal.py) before it is answered; who did not hear an reply says the same again, under the same number.
+All of it follows from the requests and their order. So that a server may die and go on, each request is written down
+(write_ahead_log.py) before it is answered; a worker that received no reply sends it again, under the same number.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class WorkerCoordination:
         self.leases: Leases | None = None
         self.gone: dict[int, bool] = {}
         self._waiting = waiting
-        self._heard: dict[int, int] = {}  # by worker: the number of its last request
-        self._orders: dict[int, Order] = {}  # by worker: the reply to its last ask or attend, once there is one
+        self._last_requests: dict[int, int] = {}  # by worker: the number of its last request
+        self._orders: dict[int, Order] = {}  # by worker: the reply to its last request for work, once there is one
         self._participants = set(range(n_workers))
         self._totals = PendingSum()
         self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
@@ -42,33 +42,33 @@ class WorkerCoordination:
         return self._totals.generation
 
     def keep(self, journal: WriteAheadLog) -> None:
-        """From here on all that is said can be read there."""
+        """Records every request in the journal from here on."""
         with self._waiting.changed:
             self._journal = journal
             journal.begin(self._state())
 
     def restore(self, journal: WriteAheadLog) -> None:
-        """As it was when the journal's last line was written. Raises OSError."""
+        """Restores the state of the journal's last line. Raises OSError."""
         lines = journal.read()
         with self._waiting.changed:
             self._restore(next(lines))
-            for kind, *said in lines:
-                self._CARRY_OUT[kind](self, *said)
+            for kind, *fields in lines:
+                self._CARRY_OUT[kind](self, *fields)
 
     def ask(
         self, worker: int, number: int = 0, *, stop: bool, checkpoint: bool, n_under_way: int
     ) -> LeasedWork | Backoff:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("ask", worker, number, stop, checkpoint, n_under_way)
+                self._record("ask", worker, number, stop, checkpoint, n_under_way)
             order = self._orders[worker]
             assert not isinstance(order, WaitAtBarrier)
             return order
 
-    def attend(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
+    def wait_at_barrier(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("attend", worker, number)
+                self._record("attend", worker, number)
             self._waiting.wait(lambda: worker in self._orders)
             order = self._orders[worker]
             assert not isinstance(order, Backoff)
@@ -78,7 +78,7 @@ class WorkerCoordination:
         """Sums float64 vectors over all who take part, in the order of ranks."""
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._say("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
+                self._record("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
             generation = self._brought[worker]
             self._waiting.wait(lambda: self._totals.generation > generation)
             return struct.pack(f"{len(self._totals.reply)}d", *self._totals.reply)
@@ -86,27 +86,27 @@ class WorkerCoordination:
     def come(self, worker: int) -> None:
         """One who had left is here again, or its successor. With the lock held."""
         if worker in self.gone:
-            self._say("come", worker)
+            self._record("come", worker)
 
     def leave(self, worker: int, *, is_expected: bool = False) -> None:
-        """With the lock held: nobody waits for this worker any more."""
-        self._say("leave", worker, is_expected)
+        """With the lock held: no worker waits for this one any more."""
+        self._record("leave", worker, is_expected)
 
-    # What was said, carried out; once more when it is read in a journal -----------------------------------------------
+    # Requests, carried out; once more when they are read in a journal -------------------------------------------------
 
     def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
         assert self.leases is not None
-        self._heard[worker] = number
+        self._last_requests[worker] = number
         self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
 
-    def _attend(self, worker: int, number: int) -> None:
+    def _wait_at_barrier(self, worker: int, number: int) -> None:
         assert self.leases is not None
-        self._heard[worker] = number
+        self._last_requests[worker] = number
         self._orders.pop(worker, None)
-        self._tell(self.leases.attend(worker))
+        self._publish(self.leases.wait_at_barrier(worker))
 
     def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
-        self._heard[worker], self._brought[worker] = number, self._totals.generation
+        self._last_requests[worker], self._brought[worker] = number, self._totals.generation
         self._totals.rows[worker] = values
         self._conclude_total()
 
@@ -117,20 +117,20 @@ class WorkerCoordination:
         self.gone[worker] = is_expected
         self._participants.discard(worker)
         if self.leases is not None:
-            self._tell(self.leases.leave(worker))
+            self._publish(self.leases.leave(worker))
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
-        "ask": _ask, "attend": _attend, "total": _total, "come": _come, "leave": _leave,
+        "ask": _ask, "attend": _wait_at_barrier, "total": _total, "come": _come, "leave": _leave,
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:
-        return number != 0 and self._heard.get(worker) == number
+        return number != 0 and self._last_requests.get(worker) == number
 
-    def _say(self, kind: str, *said: Any) -> None:
+    def _record(self, kind: str, *fields: Any) -> None:
         if self._journal is not None:
-            self._journal.append([kind, *said])
-        self._CARRY_OUT[kind](self, *said)
+            self._journal.append([kind, *fields])
+        self._CARRY_OUT[kind](self, *fields)
         if self._journal is not None and self._journal.is_long:
             self._journal.begin(self._state())
 
@@ -138,7 +138,7 @@ class WorkerCoordination:
         return {
             "leases": None if self.leases is None else self.leases.state(),
             "gone": list(self.gone.items()),
-            "heard": list(self._heard.items()),
+            "heard": list(self._last_requests.items()),
             "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
             "participants": sorted(self._participants),
             "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.reply],
@@ -148,13 +148,17 @@ class WorkerCoordination:
     def _restore(self, state: Mapping[str, Any]) -> None:
         if self.leases is not None:
             self.leases.restore(state["leases"])
-        self.gone, self._heard, self._brought = dict(state["gone"]), dict(state["heard"]), dict(state["brought"])
+        self.gone, self._last_requests, self._brought = (
+            dict(state["gone"]),
+            dict(state["heard"]),
+            dict(state["brought"]),
+        )
         self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
         self._participants = set(state["participants"])
         rows, generation, reply = state["totals"]
         self._totals = PendingSum(dict(rows), generation, tuple(reply))
 
-    def _tell(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
+    def _publish(self, orders: dict[int, LeasedWork | WaitAtBarrier]) -> None:
         for order in orders.values():
             if isinstance(order, WaitAtBarrier):
                 self._participants = set(order.members)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One parameter server: a thread a connection, one shard, until every worker has said goodbye."""
+"""One parameter server: a thread a connection, one shard, until every worker has sent BYE."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlhub.wire.report import StalenessReport
 
 POLL_S = 0.2
 RETURN_S = 20.0  # workers that live find a server that came back within a fraction of it
-FAREWELL_S = 3.0  # who comes back to a server that leaves is told so
+FAREWELL_S = 3.0  # a worker that comes back to a server that leaves is refused with the reason
 
 
 class Server:
@@ -35,20 +35,22 @@ class Server:
     def __init__(
         self, address: tuple[str, int], *, index: int, n_servers: int, n_workers: int, attempt: str, secret: bytes,
         is_encrypted: bool = False, shard: Shard | None = None, tcp_only: bool = False,
-        keeper: SnapshotWriter | None = None, life: int = 0, on_return: Callable[[Server], object] | None = None,
+        snapshot_writer: SnapshotWriter | None = None, incarnation: int = 0,
+        on_return: Callable[[Server], object] | None = None,
     ) -> None:  # fmt: skip
-        """tcp_only: no unix socket beside, for workers on this machine.
+        """tcp_only: no additional unix socket for workers on this machine.
 
-        keeper: lets it go on after a death. life: how often it died; above 0 it is what its keeper kept.
+        snapshot_writer: lets it go on after a death. incarnation: how often it died; above 0 it starts from what its
+        snapshot writer stored.
         on_return: called once all its workers have come back. Raises OSError, ValueError when nothing whole is kept.
         """
         self.index, self.n_servers, self.n_workers = index, n_servers, n_workers
         self._attempt, self._secret = attempt, secret
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._shard = shard or Shard(n_workers)
-        self._shard.keeper = keeper
-        self._life, self._on_return = life, on_return
-        self._awaited: set[int] = set()  # workers of an earlier life that have not come back yet
+        self._shard.observer = snapshot_writer
+        self._incarnation, self._on_return = incarnation, on_return
+        self._awaited: set[int] = set()  # workers of an earlier incarnation that have not come back yet
         self._refusal: str | None = None
         self._listener = listen(address)
         near = listen_near(self.port) if is_near(address[0]) and not tcp_only else None
@@ -59,8 +61,8 @@ class Server:
         self._present: set[int] = set()
         self._has_goodbye = False
         self._changed = threading.Condition()
-        if life and keeper is not None:
-            keeper.restore(self._shard)
+        if incarnation and snapshot_writer is not None:
+            snapshot_writer.restore(self._shard)
             gone = self._shard.assembly.gone
             self._awaited = set(range(n_workers)) - gone.keys()
             self._came, self._has_goodbye = set(range(n_workers)), any(gone.values())
@@ -97,7 +99,7 @@ class Server:
                     )
                 self._accept()
         except (PeerLostError, GangTimeoutError) as error:
-            if self._shard.keeper is not None:
+            if self._shard.observer is not None:
                 self._refusal = str(error)
                 self._hang_up()
                 self._say_farewell()
@@ -116,7 +118,7 @@ class Server:
             connection.close()
 
     def _say_farewell(self) -> None:
-        """Whoever hopes that this server comes back learns that it does not."""
+        """Reports to workers that wait for this server that it does not come back."""
         until = time.monotonic() + FAREWELL_S
         while time.monotonic() < until:
             self._accept()
@@ -151,15 +153,19 @@ class Server:
     def _accept(self) -> None:
         callers, _, _ = select.select(self._listeners, (), (), POLL_S)
         for listener in callers:
-            threading.Thread(target=self._meet, args=(accept(listener),), daemon=True).start()
+            threading.Thread(target=self._admit, args=(accept(listener),), daemon=True).start()
 
-    def _meet(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(TIMEOUT_S)
             if self._tls is not None:
                 connection = TlsSocket(connection, self._tls, is_server=True)
             caller = admit(
-                connection, secret=self._secret, attempt=self._attempt, incarnation=self._life, why_not=self._why_not
+                connection,
+                secret=self._secret,
+                attempt=self._attempt,
+                incarnation=self._incarnation,
+                why_not=self._why_not,
             )
             worker, purpose = caller.index, caller.purpose
         except (StrangerError, NoWayBackError, OSError) as error:
@@ -204,8 +210,8 @@ class Server:
         if self._refusal is not None:
             return self._refusal
         was_lost = self._shard.assembly.gone.get(caller.index) is False
-        if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._life):
-            return "it was not heard of in time, and others have taken over what it had"
+        if caller.known_incarnation is not None and (was_lost or caller.known_incarnation == self._incarnation):
+            return "it did not report in time, and others have taken over what it had"
         return None
 
     def _converse(self, conversation: ServerConnection, worker: int, purpose: Purpose) -> str | None:

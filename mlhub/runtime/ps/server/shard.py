@@ -57,7 +57,7 @@ class Shard:
         self.push_bytes = 0  # of one push, as it comes over the wire
         self.bytes_pushed = 0  # by all, so far
         self.tables: list[EmbeddingTable] = []
-        self.keeper: ShardObserver | None = None  # when this shard may die and come back
+        self.observer: ShardObserver | None = None  # when this shard may die and come back
         self.n_lost = 0  # versions that were made, and lost when the server died
         self._changed = self.waiting.changed
         self._is_started = False
@@ -88,7 +88,7 @@ class Shard:
                     chunk.restore(saved)
             self.tables = [EmbeddingTable(t, rows, saved) for t, rows in zip(plan.tables, tables, strict=True)]
             self._rates = learning_rates.from_json(plan.rates)
-            # a shard that holds nothing makes nobody wait
+            # a shard that holds nothing makes no worker wait
             self.rule = rule_for(plan.strategy if plan.size else {"name": "asp"}, n_workers=self.n_workers)
             for worker in range(self.n_workers):
                 self.rule.join(worker)
@@ -106,7 +106,7 @@ class Shard:
         """
         assert self.rule is not None
         is_read = self.rule.group_size == 1 and self.plan.strategy.get("staleness_scaling", "none") == "none"
-        return self.keeper is not None and not is_read
+        return self.observer is not None and not is_read
 
     def wait_started(self) -> None:
         with self._changed:
@@ -217,12 +217,12 @@ class Shard:
             return is_ready()
 
     def rate_factor(self) -> float:
-        """Of the learning rate, for rows that are pushed now."""
+        """Returns the factor of the learning rate for rows that are pushed now."""
         assert self.rule is not None
         return self._rates.factor(self.plan.start + self.rule.version)
 
     def pull(self, worker: int) -> SendReply:
-        """For a worker that comes, or comes again."""
+        """Answers a worker that joins, or joins again, with the newest weights."""
         with self._changed:
             assert self.rule is not None
             if worker not in self.rule.members:
@@ -235,7 +235,7 @@ class Shard:
         with self._changed:
             return self.rule.clock(worker) if self.rule is not None and worker in self.rule.members else 0
 
-    def come_back(self, worker: int, *, clock: int, is_resting: bool, version: int) -> None:
+    def come_back(self, worker: int, *, clock: int, is_idle: bool, version: int) -> None:
         """A worker that knew an earlier incarnation reports its clock, and the newest version it received."""
         with self._changed:
             assert self.rule is not None
@@ -243,13 +243,13 @@ class Shard:
                 self.n_lost += 1
                 for chunk in self.chunks:
                     chunk.mark(lost)
-            told = self.rule.come_back(worker, clock=clock, is_resting=is_resting, version=version)
-            self._carry_out(told)
+            instructions = self.rule.come_back(worker, clock=clock, is_idle=is_idle, version=version)
+            self._carry_out(instructions)
 
-    def rest(self, worker: int) -> None:
+    def idle(self, worker: int) -> None:
         with self._changed:
             assert self.rule is not None
-            self._carry_out(self.rule.rest(worker))
+            self._carry_out(self.rule.idle(worker))
 
     def leave(self, worker: int, reason: str | None) -> None:
         """reason: None for a goodbye. Under BSP the death of one worker ends the gang."""
@@ -287,9 +287,9 @@ class Shard:
             self.staleness[min(contribution.staleness, MAX_STALENESS)] += 1
             inflight.version = apply.version
         self._pending[apply.version] = pending
-        told = [self._controls[worker] for worker in sorted(self._controls)]
-        self.agreed, self.value = self.stop_flag, sum(value for _, value in told)
-        for flags, _ in told:
+        controls = [self._controls[worker] for worker in sorted(self._controls)]
+        self.agreed, self.value = self.stop_flag, sum(value for _, value in controls)
+        for flags, _ in controls:
             self.agreed |= flags & CONTROL_FLAGS
         self._controls = {}
         for index in range(n):
@@ -347,14 +347,14 @@ class Shard:
         self.staleness = list(state["staleness"])
 
     def keep(self) -> None:
-        """Once it is started."""
-        if self.keeper is not None:
-            self.keeper.begin(self)
+        """Starts the observer; call it once the shard is started."""
+        if self.observer is not None:
+            self.observer.begin(self)
 
     def close(self) -> None:
         """All workers have left, or something failed."""
-        if self.keeper is not None:
-            self.keeper.end()
+        if self.observer is not None:
+            self.observer.end()
 
     @property
     def failure(self) -> str | None:

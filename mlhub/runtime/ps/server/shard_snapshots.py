@@ -30,7 +30,7 @@ SHARE = 0.005  # of a processor that keeping may take: a shard that takes longer
 
 
 class SnapshotWriter:
-    """Of one server; folder: its own, kept over its lives."""
+    """Stores one server's shard. folder: the server's own, which all its incarnations share."""
 
     def __init__(self, folder: Path, *, every_s: float) -> None:
         """every_s: seconds from the end of one copy to the beginning of the next, at least."""
@@ -40,12 +40,12 @@ class SnapshotWriter:
         self._is_ending = threading.Event()
         self._thread: threading.Thread | None = None
         self.taken_up_at = 0.0  # when the copy that this server went on from was begun: seconds since the epoch
-        self.n_kept, self.processor_s = 0, 0.0  # copies so far, and what they took
+        self.n_snapshots, self.processor_s = 0, 0.0  # copies so far, and what they took
 
     def begin(self, shard: Shard) -> None:
         """The shard is started, or restored."""
         shard.assembly.keep(self._journal)
-        self._thread = threading.Thread(target=self._run, args=(shard,), name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(shard,), name="snapshot writer", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -75,15 +75,15 @@ class SnapshotWriter:
             began_s = time.thread_time()
             try:
                 self.keep(shard)
-                self.n_kept += 1
+                self.n_snapshots += 1
             except OSError as error:
-                print(f"keeper: the shard could not be kept: {error}", flush=True)
+                print(f"snapshot writer: the shard could not be stored: {error}", flush=True)
             took_s = time.thread_time() - began_s
             self.processor_s += took_s
             pause_s = max(self._every_s, took_s / SHARE)
 
     def keep(self, shard: Shard) -> None:
-        """Now. What was kept before stays until the new copy is on the disk."""
+        """Stores a copy now. The copy before stays until the new one is on the disk."""
         new, at = self._path.with_suffix(".new"), time.time()
         with new.open("wb") as file:
             _write(file, {"at": at, **shard.state()}, {})
@@ -98,14 +98,14 @@ class SnapshotWriter:
         new.rename(self._path)
 
 
-def has_kept(folder: Path) -> bool:
+def has_snapshot(folder: Path) -> bool:
     """Whether a server can go on from what is there."""
     return (folder / "shard").exists() and (folder / "journal").exists()
 
 
 def _write(file: IO[bytes], part: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    told = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
-    file.write(json.dumps({**part, "tensors": told}).encode() + b"\n")
+    layouts = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
+    file.write(json.dumps({**part, "tensors": layouts}).encode() + b"\n")
     for tensor in tensors.values():
         file.write(bytes_of(tensor.reshape(-1)))
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class ShardUpdate(Protocol):
-    """Of one stretch. pushed: (scale, values of shape (length,)), in the order in which they are summed."""
+    """Updates one chunk. pushed: (scale, values of shape (length,)), in the order in which they are summed."""
 
     def apply(self, pushed: Sequence[tuple[float, Tensor]], *, version: int) -> None:
         """Makes the weights of `version` (from 1). May write into the pushed tensors."""
@@ -75,7 +75,7 @@ class AddDelta:
 
 
 class Gather:
-    """The sum goes to somebody else, who makes the weights: a leaf's part for the roots."""
+    """Writes the sum for another process, which makes the weights: a leaf's part for the roots."""
 
     def __init__(self, into: Tensor) -> None:
         self._into = into

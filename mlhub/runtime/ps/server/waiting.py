@@ -23,7 +23,7 @@ class ShardCondition:
             raise PeerLostError(self.failure)
 
     def fail(self, reason: str) -> None:
-        """Whoever waits, now or later, gets PeerLostError; the first reason stays."""
+        """Raises PeerLostError in every thread that waits, now or later; the first reason stays."""
         with self.changed:
             self.failure = self.failure or reason
             self.changed.notify_all()

@@ -29,7 +29,7 @@ class WriteAheadLog:
         return self._n_lines >= MAX_LINES
 
     def begin(self, state: Any) -> None:
-        """From here on the state is all that counts of what came before."""
+        """Begins a new log with the state, which replaces all entries before it."""
         new = self._path.with_suffix(".new")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         os.write(file, _line(state))
@@ -39,7 +39,7 @@ class WriteAheadLog:
         self._file, self._n_lines = file, 0
 
     def append(self, entry: Any) -> None:
-        """Nothing before the first begin()."""
+        """Appends an entry; does nothing before the first begin()."""
         if self._file is not None:
             os.write(self._file, _line(entry))
             self._n_lines += 1

@@ -30,8 +30,8 @@ MAX_JSON_BYTES = 64 * 2**20
 STOP, CHECKPOINT = 1, 2  # flags of PUSH, WEIGHTS and LEASE
 CONTROL_FLAGS = STOP | CHECKPOINT
 WITHOUT_REPLY = 4  # flag of PUSH: no weights are wanted back
-SHARED = 8  # flag of PUSH: nothing follows; it lies, and weights are wanted, in the worker's memory (shared_memory.py)
-IS_IDLE = 16  # flag of RETURN: nobody needs to wait for the worker
+SHARED = 8  # flag of PUSH: nothing follows; it is, and weights are wanted, in the worker's memory (shared_memory.py)
+IS_IDLE = 16  # flag of RETURN: no other worker needs to wait for this one
 
 
 class Operation(IntEnum):
@@ -54,13 +54,13 @@ class Operation(IntEnum):
     GRANT = 17
     BACKOFF = 18
     BARRIER = 19
-    IDLE = 20  # nobody needs to wait for this worker until it pushes again
+    IDLE = 20  # no other worker needs to wait for this one until it pushes again
     ROWS_PULL = 22  # rows.py
     ROWS_PUSH = 23
     CALL = 24  # tables/calls.py
     REPLY = 25
     SHARE = 26  # sharing.py
-    RETURN = 27  # a worker says where it is to a server that came back
+    RETURN = 27  # a worker reports its clock to a server that came back
     RESIDUAL = 21  # what a worker's compressed pushes left out so far, for the next snapshot
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of requests, by which a server that came back knows what it has heard before.
+"""Numbers of requests, by which a server that came back knows what it has received before.
 
-The upper half names one life of a worker, at random; the lower half counts. A worker that died and was replaced is
-somebody else: nothing that it says is a repetition.
+The upper half identifies one incarnation of a worker, at random; the lower half counts. A worker that replaces a dead
+one is another sender: none of its requests is a repetition.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _COUNT = (1 << _COUNT_BITS) - 1
 
 
 class RequestNumbers:
-    """Of one worker's requests; may be taken by several threads."""
+    """Numbers one worker's requests; several threads may call next()."""
 
     def __init__(self) -> None:
-        self._life = secrets.randbits(31) << _COUNT_BITS
+        self._sender = secrets.randbits(31) << _COUNT_BITS
         self._count = itertools.count(1)
 
     def next(self) -> int:
-        return self._life | (next(self._count) & _COUNT)
+        return self._sender | (next(self._count) & _COUNT)
 
 
-def is_heard(number: int, last: int) -> bool:
-    """Whether whoever has made the request `last` has made `number` before it, or the same."""
+def was_received(number: int, last: int) -> bool:
+    """Whether the sender of the request `last` has made `number` before it, or the same."""
     return number != 0 and number >> _COUNT_BITS == last >> _COUNT_BITS and number & _COUNT <= last & _COUNT

@@ -43,7 +43,7 @@ class SharedBuffer:
         self._file = os.memfd_create("mlhub", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(self._file, n_bytes)
-            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, _SEALS)  # whoever maps it may rely on its length
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, _SEALS)  # a process that maps it may rely on its length
             self.gradient, self.weights = _vectors(self._file, n_elements)
         except OSError:
             os.close(self._file)
@@ -60,7 +60,7 @@ class SharedBuffer:
         frames.receive_header(connection, Operation.OK)
 
     def close(self) -> None:
-        """The vectors live on for as long as somebody holds them."""
+        """The vectors live on for as long as a reference to them exists."""
         os.close(self._file)
 
 
@@ -73,7 +73,7 @@ def shared_or_none(n_elements: int) -> SharedBuffer | None:
 
 
 def take(connection: socket.socket, header: Header) -> SharedStretch:
-    """What a worker offers. Raises PeerLostError, FrameError for a file that is not as it says."""
+    """What a worker offers. Raises PeerLostError, FrameError for a file that is not as declared."""
     offer = frames.receive_json_of(connection, header)
     n_elements, begin, end = (int(offer[key]) for key in ("n_elements", "begin", "end"))
     try:
@@ -84,7 +84,7 @@ def take(connection: socket.socket, header: Header) -> SharedStretch:
         raise FrameError("No file came with the offer to share memory.")
     try:
         if not 0 <= begin <= end <= n_elements or not _is_sealed(files[0], 2 * n_elements * _FLOAT_BYTES):
-            raise FrameError("The memory offered is not as long as it says, or may change its length.")
+            raise FrameError("The memory offered is not as long as declared, or may change its length.")
         gradient, weights = _vectors(files[0], n_elements)
     finally:
         for file in files:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections as gangs use them: large buffers, small frames at once, a vanished peer noticed; tensors as memory.
 
-On one machine bytes go through a unix socket beside the TCP one: half the work for the kernel. It has no file but an
-abstract name, which counts within a network namespace, like the port that it is called after; whoever connects proves
-the same as over TCP.
+On one machine bytes go through a unix socket next to the TCP one: half the work for the kernel. It has no file but an
+abstract name, which counts within a network namespace, like the port that it is called after; a peer that connects
+proves the same as over TCP.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def listen(address: tuple[str, int]) -> socket.socket:
 
 
 def listen_near(port: int) -> socket.socket | None:
-    """Beside this machine's TCP port; None where there are no such sockets. Raises OSError when it is taken."""
+    """Next to this machine's TCP port; None where there are no such sockets. Raises OSError when it is taken."""
     if sys.platform != "linux":
         return None
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -18,7 +18,7 @@ def context_for(secret: bytes, *, is_server: bool) -> ssl.SSLContext:
     member = member_of(secret)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # whoever has a certificate is of the gang; addresses change with every attempt
+    context.check_hostname = False  # every holder of a certificate is of the gang; addresses change with every attempt
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=member.trusted)
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # ssl reads keys from files only; mode 600

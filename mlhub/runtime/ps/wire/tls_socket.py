@@ -70,7 +70,7 @@ class TlsSocket(socket.socket):
                     raise ssl.SSLEOFError("The other end hung up while greeting.") from None
             except ssl.SSLError:
                 with suppress(OSError):
-                    self._flush()  # tells the other end why
+                    self._flush()  # reports the reason to the other end
                 raise
             else:
                 self._flush()

@@ -42,7 +42,7 @@ class Asynchronous(ServerWorker):
         work: LeasedWork | Backoff | WaitAtBarrier = self.client.ask(flags=bits, n_under_way=self.n_in_flight)
         if isinstance(work, Backoff):
             self.flush()
-            work = self.client.attend()
+            work = self.client.wait_at_barrier()
         if isinstance(work, LeasedWork):
             self.current = work.step
             return Batch(work.step, work.part, self.parts)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synchronous EASGD: workers train alone, tied to a centre that all of them keep; no server is needed for it.
 
-The centre is the model: it is what is evaluated, saved and resumed. Whoever resumes, in whatever number, starts there.
+The centre is the model: it is what is evaluated, saved and resumed. Any number of workers resumes from it.
 Source: Zhang, Choromanska and LeCun, NIPS '15.
 """
 

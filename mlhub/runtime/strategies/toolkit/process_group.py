@@ -74,7 +74,7 @@ class ProcessGroupStrategy(LockstepStrategy):
     def step_result(
         self, loss: Tensor | float, sync_s: float, *, n_bytes: float, bytes_received: float | None = None
     ) -> StepResult:
-        """Ends a step. n_bytes: bytes sent, and also received unless bytes_received says otherwise."""
+        """Ends a step. n_bytes: bytes sent, and also received unless bytes_received is given."""
         self._pending_flags[0] |= self.flags.stop
         self._pending_flags[1] |= self.flags.checkpoint
         self._loss_sum = self._loss_sum + loss

@@ -179,7 +179,7 @@ class ServerWorker(SingleModel):
         if barrier.step > self.plan.start:
             self.carried_residual.clear()
         if self.feedback is not None and barrier.saves:
-            self.client.tell_owed()
+            self.client.send_residuals()
             self.client.total([0.0])  # every worker has sent it before the snapshot is taken
 
     def sum_over_workers(self, values: Sequence[float]) -> list[float]:

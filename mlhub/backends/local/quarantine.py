@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs whose files on disk are damaged: they are ended by what the process table shows, and reported as failed.
+
+A pod may be able to write into its gang's folder. Whatever it leaves there costs that gang, and no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlhub.backends.local.folders import GangFolder
+from mlhub.backends.protocol import AttemptStatus, GangPhase
+from mlhub.wire.exits import Cause
+
+logger = logging.getLogger(__name__)
+# what reading a file that anybody may have written can raise
+DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+
+
+def quarantined(gang: GangFolder, error: Exception) -> AttemptStatus:
+    """Ends the gang's processes, and reports it as failed by the platform's fault, with the file's problem."""
+    n_ended = end_processes(gang.path)
+    problem = f"{type(error).__name__}: {error}"[:300]
+    logger.error("gang.quarantined", extra={"attempt": gang.attempt_id, "error": problem, "n_ended": n_ended})
+    message = f"The attempt's files on its node are damaged ({problem}); its processes were ended."
+    return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
+
+
+def end_processes(folder: Path) -> int:
+    """Kills the shims of the folder's pods and all their descendants; returns how many processes that were."""
+    parents = dict(_parents())
+    found = {pid for pid in parents if str(folder) in _command_line(pid)}
+    while children := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= children
+    for pid in found - {os.getpid()}:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return len(found)
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """(process, its parent) of every process that can be seen."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                yield int(entry.name), int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
