@@ -78,7 +78,7 @@ types: setup  ## mypy
 imports: setup  ## Who may import whom
 	@lint-imports --no-cache
 
-picture: setup  ## Draw the rooms in ARCHITECTURE.md from the import graph
+picture: setup  ## Draw the components in ARCHITECTURE.md from the import graph
 	@python -m tests.architecture.picture --write
 
 touched: setup  ## How many files the last commits of each kind touched
@@ -129,13 +129,13 @@ bench-network: setup  ## Policies on racks with narrow uplinks; writes benchmark
 	@OMP_NUM_THREADS=1 python -m benchmarks.network $(if $(DATA),--data $(DATA)) --out $(or $(OUT),.mlhub/network-compared) $(ARGS)
 
 .PHONY: bench-predictions bench-models
-bench-predictions: setup  ## Step times and ends, foretold and true; writes benchmarks/results/predictions.md (DATA=folder)
+bench-predictions: setup  ## Step times and ends, predicted and true; writes benchmarks/results/predictions.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.predictions $(if $(DATA),--data $(DATA))
 
-bench-models: setup  ## What each model says, drawn; writes the figures of docs/guides/scheduling.md (DATA=folder)
+bench-models: setup  ## What each model predicts, drawn; writes the figures of docs/guides/scheduling.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.models $(if $(DATA),--data $(DATA))
 
-bench-convergence: setup  ## How well every strategy learns, beside stragglers; writes benchmarks/results/convergence.md (WORK=folder)
+bench-convergence: setup  ## How well every strategy learns, with stragglers; writes benchmarks/results/convergence.md (WORK=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.convergence $(if $(WORK),--work $(WORK)) $(ARGS)
 
 .PHONY: bench-defaults

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs that share links: all-reduces on virtual nodes, alone and together, beside the bandwidth model."""
+"""Gangs that share links: all-reduces on virtual nodes, alone and together, compared with the bandwidth model."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ CASES: Sequence[tuple[str, Sequence[Sequence[int]]]] = (
 
 
 def contention(cluster: VirtualCluster, console: Console) -> list[str]:
-    """Lines of a table: seconds of an all-reduce of 4 MB, measured and foretold."""
+    """Lines of a table: seconds of an all-reduce of 4 MB, measured and predicted."""
     rows = [
         f"## Gangs on shared links: an all-reduce of {N_BYTES / 1e6:g} MB",
         "",
-        "| gangs | measured, s | foretold, s | measured / foretold |",
+        "| gangs | measured, s | predicted, s | measured / predicted |",
         "|---|---|---|---|",
     ]
     for number, (name, gangs) in enumerate(CASES):
         measured_s = _measure(cluster, gangs, port=29_400 + 10 * number)
-        foretold_s = _foretold_s(cluster, gangs)
-        mean_s, expected_s = sum(measured_s) / len(gangs), sum(foretold_s) / len(gangs)
+        predicted_s = _predicted_s(cluster, gangs)
+        mean_s, expected_s = sum(measured_s) / len(gangs), sum(predicted_s) / len(gangs)
         rows.append(f"| {name} | {mean_s:.3f} | {expected_s:.3f} | {mean_s / expected_s:.2f} |")
         console.print(rows[-1])
     return [*rows, ""]
@@ -88,7 +88,7 @@ def _measure(cluster: VirtualCluster, gangs: Sequence[Sequence[int]], *, port: i
     return found
 
 
-def _foretold_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list[float]:
+def _predicted_s(cluster: VirtualCluster, gangs: Sequence[Sequence[int]]) -> list[float]:
     """Seconds by gang: rings that share links max-min fair, all always on, for they do nothing else."""
     nodes = [NodeSnapshot(n.name, n.rack, "slot", 1, 1.0, 2**30, cluster.nic_bps) for n in cluster.nodes]
     racks = [RackSnapshot(name, cluster.uplink_bps) for name in dict.fromkeys(n.rack for n in cluster.nodes)]

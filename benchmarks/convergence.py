@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well every scheme learns: on real digits and real prose, alone and beside stragglers.
+"""How well every strategy learns: on real digits and real prose, alone and with stragglers.
 
     python -m benchmarks.convergence [--work FOLDER] [--only REGEX] [--again REGEX]
 
-Writes benchmarks/results/convergence.md and .png. All schemes train the same small networks on the same number of
+Writes benchmarks/results/convergence.md and .png. All strategies train the same small networks on the same number of
 examples, with real processes: three workers, and servers where needed. Each run's figures stay in the working folder:
 what was interrupted goes on where it was, and the page is written anew from what there is.
 """
@@ -46,7 +46,7 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"{task}: rate {rates[task]:g}", flush=True)
     wanted = cells.cells(rates)
     for index, cell in enumerate(wanted):
-        if runs.run(cell, told=f"{index + 1}/{len(wanted)} ") and runs.is_due:
+        if runs.run(cell, prefix=f"{index + 1}/{len(wanted)} ") and runs.is_due:
             write(runs, rates, wanted, arguments.out)
     write(runs, rates, wanted, arguments.out)
     for name in runs.failed:
@@ -55,7 +55,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 class Runs:
-    """Of this call, and those kept from earlier ones."""
+    """Runs of this call, and those stored by earlier ones."""
 
     def __init__(self, work: Path, *, only: str | None, again: str | None) -> None:
         self.work, self.only, self.again = work, only, again
@@ -65,11 +65,11 @@ class Runs:
         self.data = {name: task.write(work) for name, task in TASKS.items()}
 
     def found(self, cell: ConvergenceCell) -> CellOutcome | None:
-        return cells.kept(cell, self.work)
+        return cells.stored(cell, self.work)
 
-    def run(self, cell: ConvergenceCell, *, told: str = "") -> CellOutcome | None:
+    def run(self, cell: ConvergenceCell, *, prefix: str = "") -> CellOutcome | None:
         """Its figures; None when it failed, or was not asked for."""
-        before = cells.kept(cell, self.work)
+        before = cells.stored(cell, self.work)
         is_asked = self.only is None or re.search(self.only, cell.key)
         if not is_asked or (before is not None and not (self.again and re.search(self.again, cell.key))):
             return before
@@ -77,13 +77,13 @@ class Runs:
             outcome = cells.train(cell, self.data[cell.task])
         except (RuntimeError, TimeoutError, OSError) as error:
             self.failed.append(cell.key)
-            print(f"{told}{cell.key}: {error}", file=sys.stderr, flush=True)
+            print(f"{prefix}{cell.key}: {error}", file=sys.stderr, flush=True)
             return before
-        cells.keep(cell, outcome, self.work)
+        cells.store(cell, outcome, self.work)
         self._n_new += 1
         self.is_due = self._n_new % 20 == 0
         print(
-            f"{told}{cell.key}: accuracy {outcome.accuracy:.3f}, loss {outcome.loss:.3f}, {outcome.seconds:.1f} s, "
+            f"{prefix}{cell.key}: accuracy {outcome.accuracy:.3f}, loss {outcome.loss:.3f}, {outcome.seconds:.1f} s, "
             f"{outcome.processor_s:.1f} s of processor time",
             flush=True,
         )

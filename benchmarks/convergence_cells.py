@@ -26,7 +26,7 @@ from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang
 
 N_WORKERS = 3
-SEEDS = (0, 1, 2)  # of the comparison beside stragglers
+SEEDS = (0, 1, 2)  # of the comparison with stragglers
 RATES = tuple(2.0**k for k in range(-4, 3))  # tried by one process, smallest first
 LATE = math.sin(math.pi / (2 * (2 * (N_WORKERS - 1) + 1)))
 """Descent on a parabola by gradients that are t versions late stays stable up to sin(pi / (4 t + 2)) of the rate that
@@ -82,7 +82,7 @@ STRATEGIES: tuple[Mapping[str, Any], ...] = (
     {"name": "ensemble"},
     {"name": "ensemble", "examples": "parts"},
 )
-BESIDE_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
+WITH_STRAGGLERS: tuple[Mapping[str, Any], ...] = (
     {"name": "bsp"},
     {"name": "k_of_n", "k": 2},
     {"name": "softsync", "group": 3},
@@ -118,9 +118,9 @@ class ConvergenceCell:
         made_of = {k: str(v) for k, v in asdict(task).items() if k != "write"} | {
             "code": task.code(n_workers=N_WORKERS)
         }
-        told = json.dumps([made_of, dict(self.strategy), self.rate], sort_keys=True)
+        description = json.dumps([made_of, dict(self.strategy), self.rate], sort_keys=True)
         parts = (self.task, self.kind, named(self.strategy), f"seed {self.seed}", f"rate {self.rate}")
-        digest = hashlib.sha256(told.encode()).hexdigest()[:6]
+        digest = hashlib.sha256(description.encode()).hexdigest()[:6]
         return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(parts)} {digest}".lower())
 
 
@@ -156,14 +156,14 @@ def rate_cells(task: str) -> list[ConvergenceCell]:
 
 
 def rate_for(task: str, tried: Mapping[float, CellOutcome]) -> float:
-    """The part LATE of the rate at which one process ends with the lowest loss: one rule for all schemes.
+    """The part LATE of the rate at which one process ends with the lowest loss: one rule for all strategies.
 
     Raises ValueError when it learns at none.
     """
-    learnt = {rate: outcome.loss for rate, outcome in tried.items() if not outcome.has_diverged(task)}
-    if not learnt:
+    losses = {rate: outcome.loss for rate, outcome in tried.items() if not outcome.has_diverged(task)}
+    if not losses:
         raise ValueError(f"{task}: one process learns at none of the rates {', '.join(map(str, tried))}")
-    return float(f"{LATE * min(learnt, key=lambda rate: learnt[rate]):.2g}")
+    return float(f"{LATE * min(losses, key=lambda rate: losses[rate]):.2g}")
 
 
 def cells(rates: Mapping[str, float]) -> list[ConvergenceCell]:
@@ -176,12 +176,12 @@ def cells(rates: Mapping[str, float]) -> list[ConvergenceCell]:
             if seed and task != "digits":
                 continue
             for kind in ("even", "slow", "stalls"):
-                found += [ConvergenceCell(task, strategy, rate, kind, seed) for strategy in BESIDE_STRAGGLERS]
+                found += [ConvergenceCell(task, strategy, rate, kind, seed) for strategy in WITH_STRAGGLERS]
     found += [ConvergenceCell("digits", strategy, rates["digits"], "slow") for strategy in STRATEGIES]
     return list({cell.key: cell for cell in found}.values())
 
 
-def kept(cell: ConvergenceCell, work: Path) -> CellOutcome | None:
+def stored(cell: ConvergenceCell, work: Path) -> CellOutcome | None:
     path = work / f"{cell.key}.json"
     if not path.exists():
         return None
@@ -189,7 +189,7 @@ def kept(cell: ConvergenceCell, work: Path) -> CellOutcome | None:
     return CellOutcome(**{**raw, "losses": tuple(raw["losses"])})
 
 
-def keep(cell: ConvergenceCell, outcome: CellOutcome, work: Path) -> None:
+def store(cell: ConvergenceCell, outcome: CellOutcome, work: Path) -> None:
     part = work / f"{cell.key}.part"
     part.write_text(json.dumps(asdict(outcome)))
     part.rename(work / f"{cell.key}.json")
@@ -228,13 +228,13 @@ def _train(cell: ConvergenceCell, data: Path, folder: Path) -> CellOutcome:
     gang.start(mode, n_workers=N_WORKERS if cell.strategy else 1, n_servers=n_servers)
     codes = gang.wait(seconds=300)
     load = os.getloadavg()[0]
-    told = [report["values"] for report in gang.reports("metrics")]
-    losses = tuple(values["eval/loss"] for values in told if "eval/loss" in values)
+    evaluations = [report["values"] for report in gang.reports("metrics")]
+    losses = tuple(values["eval/loss"] for values in evaluations if "eval/loss" in values)
     if ExitCode.NOT_A_NUMBER in codes.values() or any(not math.isfinite(loss) for loss in losses):
         steps = [report["steps_done"] for report in gang.reports("progress")]
         return CellOutcome(math.nan, losses, math.nan, gang.processor_s(), math.nan, max(steps, default=0), load)
     if any(codes.values()):
-        raise RuntimeError(gang.said())
+        raise RuntimeError(gang.logs())
     phases = {report["phase"]: report["at"] for report in gang.reports("phase")}
     metrics = gang.result()["metrics"]
     seconds = phases["done"] - phases["training"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""benchmarks/results/convergence.png: what every scheme learns, and beside stragglers in how long."""
+"""benchmarks/results/convergence.png: what every strategy learns, and with stragglers in how long."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-from benchmarks.convergence_cells import BESIDE_STRAGGLERS, ONE_PROCESS, STRATEGIES, named
+from benchmarks.convergence_cells import ONE_PROCESS, STRATEGIES, WITH_STRAGGLERS, named
 from benchmarks.convergence_page import Page
 from benchmarks.convergence_sets import STRAGGLERS, TASKS
 
 
 def draw(page: Page, path: Path) -> None:
-    """Loss by scheme on both sets, one process's as a line; beside stragglers, seconds against loss."""
+    """Loss by strategy on both sets, one process's as a line; with stragglers, seconds against loss."""
     strategies = (ONE_PROCESS, *STRATEGIES)[::-1]
     names = [named(s) for s in strategies]
     figure = pyplot.figure(figsize=(14, 0.21 * len(names) + 1.2), layout="constrained")
@@ -39,7 +39,7 @@ def draw(page: Page, path: Path) -> None:
         axis.legend()
     for row, kind in enumerate(STRAGGLERS):
         axis = figure.add_subplot(grid[row, 2])
-        for index, strategy in enumerate(BESIDE_STRAGGLERS):
+        for index, strategy in enumerate(WITH_STRAGGLERS):
             runs = page.seeds("digits", strategy, kind)
             if runs:
                 place = fmean(r.seconds for r in runs), fmean(r.loss for r in runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""benchmarks/results/convergence.md from the cells' figures: tables, and what they say."""
+"""benchmarks/results/convergence.md from the cells' figures: tables, and what they show."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from benchmarks.convergence_cells import (
-    BESIDE_STRAGGLERS,
     LATE,
     N_WORKERS,
     ONE_PROCESS,
     SAME_STEPS,
     SEEDS,
     STRATEGIES,
+    WITH_STRAGGLERS,
     CellOutcome,
     ConvergenceCell,
     named,
     rate_cells,
 )
-from benchmarks.convergence_sets import STRAGGLERS, TASKS, told
+from benchmarks.convergence_sets import STRAGGLERS, TASKS, described
 
 Found = Callable[[ConvergenceCell], CellOutcome | None]
 
@@ -42,9 +42,9 @@ class Page:
 
     # Tables --------------------------------------------------------------------------------------------------------
 
-    def schemes(self) -> str:
+    def strategies(self) -> str:
         lines = [
-            "| scheme | digits: accuracy | loss | s | processor s | one slow: accuracy | s "
+            "| strategy | digits: accuracy | loss | s | processor s | one slow: accuracy | s "
             "| prose: accuracy | loss | s | processor s | KiB a step |",
             "|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
@@ -57,8 +57,8 @@ class Page:
 
     def stragglers(self, task: str) -> str:
         heads = " | ".join(f"{kind}: accuracy | loss | s" for kind in STRAGGLERS)
-        lines = [f"| scheme | {heads} |", "|---" * (1 + 3 * len(STRAGGLERS)) + "|"]
-        for strategy in BESIDE_STRAGGLERS:
+        lines = [f"| strategy | {heads} |", "|---" * (1 + 3 * len(STRAGGLERS)) + "|"]
+        for strategy in WITH_STRAGGLERS:
             row: list[str] = []
             for kind in STRAGGLERS:
                 runs = self.seeds(task, strategy, kind)
@@ -72,11 +72,11 @@ class Page:
         return "\n".join(lines)
 
     def loads(self, cells: Sequence[ConvergenceCell]) -> str:
-        """How busy the machine was, as far as runs noted it; seconds of a busy machine tell little."""
-        noted = [run.load for run in map(self._found, cells) if run is not None and run.load is not None]
-        if not noted:
-            return "no run noted how busy the machine was"
-        return f"the machine's load was {median(noted):.1f} at the median of {len(noted)} runs that noted it"
+        """How busy the machine was, as far as runs recorded it; seconds of a busy machine show little."""
+        loads = [run.load for run in map(self._found, cells) if run is not None and run.load is not None]
+        if not loads:
+            return "no run recorded how busy the machine was"
+        return f"the machine's load was {median(loads):.1f} at the median of {len(loads)} runs that recorded it"
 
     def rate_table(self) -> str:
         lines = ["| rate | " + " | ".join(f"{task}: loss after each epoch" for task in TASKS) + " |"]
@@ -94,9 +94,9 @@ class Page:
             lines.append(f"| {cells[0].rate:g} | {' | '.join(row)} |")
         return "\n".join(lines)
 
-    # What they say -------------------------------------------------------------------------------------------------
+    # What they show -------------------------------------------------------------------------------------------------
 
-    def says(self) -> list[str]:
+    def findings(self) -> list[str]:
         """Sentences, each computed; only those whose figures are there."""
         found = [*self._same_steps(), *self._best_and_worst(), *self._diverged(), *self._waiting(), *self._staleness()]
         return [*found, *self._bytes()]
@@ -109,9 +109,9 @@ class Page:
             there = {name: run for name, run in runs.items() if run is not None}
             if alone is None or len(there) < 2:
                 continue
-            name, run = max(there.items(), key=lambda item: _apart(item[1].loss, alone.loss))
+            name, run = max(there.items(), key=lambda item: _difference(item[1].loss, alone.loss))
             out.append(
-                f"{task}: {len(there)} schemes make one process's steps in another form ({'; '.join(there)}). Their "
+                f"{task}: {len(there)} strategies make one process's steps in another form ({'; '.join(there)}). Their "
                 f"losses differ from its {alone.loss:.4f} by at most {abs(run.loss - alone.loss):.4f} ({name})."
             )
         return out
@@ -130,7 +130,7 @@ class Page:
             better = sum(run.loss < alone.loss for run in others.values())
             shown = [f"{name} {others[name].loss:.3f}" for name in ranked]
             out.append(
-                f"{task}: of the {len(others)} other schemes {better} end with a lower loss than one process "
+                f"{task}: of the {len(others)} other strategies {better} end with a lower loss than one process "
                 f"({alone.loss:.3f}). Lowest: {'; '.join(shown[:3])}. Highest: {'; '.join(shown[:-4:-1])}."
             )
         return out
@@ -150,7 +150,7 @@ class Page:
         for task in TASKS:
             for kind in [k for k in STRAGGLERS if k != "even"]:
                 times = {}
-                for strategy in BESIDE_STRAGGLERS:
+                for strategy in WITH_STRAGGLERS:
                     pair = [self.seeds(task, strategy, k) for k in (kind, "even")]
                     if all(pair):
                         times[named(strategy)] = [fmean(run.seconds for run in runs) for runs in pair]
@@ -160,7 +160,7 @@ class Page:
                 shown = "; ".join(f"{name} {times[name][0]:.1f} s (even {times[name][1]:.1f})" for name in ranked)
                 faster = sum(times[name][0] < times["bsp"][0] for name in times)
                 out.append(
-                    f"{task}, {told(kind)}: {faster} of {len(times) - 1} schemes end before bsp. "
+                    f"{task}, {described(kind)}: {faster} of {len(times) - 1} strategies end before bsp. "
                     f"From the fastest on: {shown}."
                 )
         return out
@@ -173,7 +173,7 @@ class Page:
             if len(plain) < 2:
                 continue
             verdicts = []
-            for strategy in BESIDE_STRAGGLERS:
+            for strategy in WITH_STRAGGLERS:
                 losses = [run.loss for run in self.seeds("digits", strategy, kind)]
                 if named(strategy) == "asp" or len(losses) < 2:
                     continue
@@ -181,7 +181,7 @@ class Page:
                 word = "alike" if abs(by) <= spread else "lower" if by < 0 else "higher"
                 verdicts.append(f"{named(strategy)} {by:+.3f} ({word})")
             out.append(
-                f"digits, {told(kind)}: loss against asp's {fmean(plain):.3f}, means of {len(plain)} seeds, alike "
+                f"digits, {described(kind)}: loss against asp's {fmean(plain):.3f}, means of {len(plain)} seeds, alike "
                 f"where they differ by no more than the seeds do: {'; '.join(verdicts)}."
             )
         return out
@@ -213,26 +213,26 @@ def _cells(task: str, outcome: CellOutcome | None, what: str) -> list[str]:
 
 
 def _kinds() -> str:
-    return "; ".join(f"{kind}: {told(kind)}" for kind in STRAGGLERS) + "."
+    return "; ".join(f"{kind}: {described(kind)}" for kind in STRAGGLERS) + "."
 
 
 def _with_spread(values: Sequence[float]) -> str:
     return f"{fmean(values):.3f} ± {stdev(values):.3f}" if len(values) > 1 else f"{values[0]:.3f}"
 
 
-def _apart(loss: float, other: float) -> float:
+def _difference(loss: float, other: float) -> float:
     return abs(loss - other) if math.isfinite(loss) else math.inf
 
 
 def text(page: Page, wanted: Sequence[ConvergenceCell], *, machine: str, failed: Sequence[str], n_open: int) -> str:
     digits, prose = TASKS["digits"], TASKS["prose"]
-    says = "\n".join(f"- {sentence}" for sentence in page.says())
+    findings = "\n".join(f"- {sentence}" for sentence in page.findings())
     notes = [f"Failed, and without figures: {'; '.join(failed)}."] if failed else []
     notes += [f"{n_open} runs are still to come; the same command goes on with them."] if n_open else []
-    return f"""# How well every scheme learns
+    return f"""# How well every strategy learns
 
-`make bench-convergence`, {machine}: {N_WORKERS} workers, plain SGD with one rate for all, every scheme the same number
-of examples (an ensemble's members each: with `examples` all).{"".join(f" **{note}**" for note in notes)}
+`make bench-convergence`, {machine}: {N_WORKERS} workers, plain SGD with one rate for all, every strategy the same
+number of examples (an ensemble's members each: with `examples` all).{"".join(f" **{note}**" for note in notes)}
 
 - **digits**: {digits.about}; {digits.epochs} epochs, batch {digits.batch_size}, rate {page.rates["digits"]:g}.
 - **prose**: {prose.about};
@@ -240,30 +240,30 @@ of examples (an ensemble's members each: with `examples` all).{"".join(f" **{not
 
 The rate is {LATE:.2f} of the power of two at which one process ends with the lowest loss (last table): the part that
 descent bears when gradients are {N_WORKERS - 1} versions late, as they are on average among {N_WORKERS} workers at
-their own pace (sin(pi / (4 t + 2)) for t versions; Levin and May, 1976). Nothing was tuned for a scheme.
+their own pace (sin(pi / (4 t + 2)) for t versions; Levin and May, 1976). Nothing was tuned for a strategy.
 `diverged`: the loss was not a number, or no better than guessing. Seconds hold evaluations and meetings, and vary with
 the machine's load ({page.loads(wanted)});
-processor seconds are of all workers and servers together, with their starts. On networks this small no scheme is faster
-than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent: KiB a step by
+processor seconds are of all workers and servers together, with their starts. On networks this small no strategy is
+faster than one process: what is to be seen is what it learns, what a slow worker costs, and what is sent: KiB a step by
 worker 0, as the kernel counted, evaluations and meetings included.
 
-## What the figures say
+## What the figures show
 
-{says}
+{findings}
 
-![Loss by scheme, and beside stragglers](convergence.png)
+![Loss by strategy, and with stragglers](convergence.png)
 
-*Left and middle: held-out loss after the same number of examples, one process's as a grey line; schemes that diverged
-have no mark. Right: the schemes of the second table, seconds to the end against held-out loss, means of
-{len(SEEDS)} seeds; further to the left is faster, further down has learnt more. {_kinds()}*
+*Left and middle: held-out loss after the same number of examples, one process's as a grey line; strategies that
+diverged have no mark. Right: the strategies of the second table, seconds to the end against held-out loss, means of
+{len(SEEDS)} seeds; further to the left is faster, further down has learned more. {_kinds()}*
 
-## Every scheme
+## Every strategy
 
-"one slow": {told("slow")}.
+"one slow": {described("slow")}.
 
-{page.schemes()}
+{page.strategies()}
 
-## Beside stragglers
+## With stragglers
 
 {_kinds()}
 

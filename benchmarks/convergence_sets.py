@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the schemes are compared on: real digits and real prose, each with a small network as a row of layers."""
+"""What the strategies are compared on: real digits and real prose, each with a small network as a row of layers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build_model(given):
 STRAGGLERS: Mapping[str, str] = {
     "even": "all workers alike",
     "slow": "the last worker {slow_ms:.0f} ms slower at every batch",
-    "stalls": "every worker stands still for {stall_ms:.0f} ms at one batch of {one_of}, at random",
+    "stalls": "every worker pauses for {stall_ms:.0f} ms at one batch of {one_of}, at random",
 }
 SLOW_S, STALL_S, ONE_OF = 0.02, 0.1, 15
 SLOW = """
@@ -68,7 +68,7 @@ N_CHARACTERS = 120_000
 
 @dataclass(frozen=True)
 class Task:
-    """n_classes: whoever guesses has a loss of its logarithm."""
+    """n_classes: guessing has a loss of its logarithm."""
 
     about: str
     n_classes: int
@@ -80,13 +80,13 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def code(self, *, n_workers: int) -> str:
-        """The model's module; who is slow is said by the environment."""
+        """The model's module; the environment declares who is slow."""
         last = n_workers - 1
         return self.model + SLOW.format(last=last, slow_s=SLOW_S, stall_s=STALL_S, one_of=ONE_OF)
 
 
-def told(kind: str) -> str:
-    """A kind of straggler, in words."""
+def described(kind: str) -> str:
+    """Returns a kind of straggler in words."""
     return STRAGGLERS[kind].format(slow_ms=1e3 * SLOW_S, stall_ms=1e3 * STALL_S, one_of=ONE_OF)
 
 

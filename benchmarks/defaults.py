@@ -37,8 +37,8 @@ LINEAR = ("logistic regression", "ridge")
 HEAD = """# What a job without hyperparameters learns
 
 `make bench-defaults` writes this page. Each row names data and model only; MLHub chooses epochs, batch size, rate and
-units. All columns are scored on the same fifth of the examples, which nobody learnt from: percent that are right; R² of
-a regression; bits for each byte of a text (less is better). Means over {n} draws of that fifth{peers}.
+units. All columns are scored on the same fifth of the examples, which no model was trained on: percent that are right;
+R² of a regression; bits for each byte of a text (less is better). Means over {n} draws of that fifth{peers}.
 
 *by hand*: the same network in a plain torch loop on standardised numbers, with the better of two rates and two lengths
 by its own held-out score, which flatters it a little. *as it came*: MLHub with `"standardise": false`, so numbers in
@@ -81,7 +81,7 @@ def trained(folder: Path, data: Path, each: Set, hyperparameters: Mapping[str, A
     )
     gang.start()
     if set(gang.wait(seconds=900).values()) != {0}:
-        raise RuntimeError(gang.said())
+        raise RuntimeError(gang.logs())
     found: dict[str, float] = gang.result()["metrics"]
     return found
 
@@ -112,9 +112,9 @@ def row(name: str, each: Set, python: str | None, n_draws: int) -> str:
                     columns["linear" if model in LINEAR else "forest"].append(value)
             columns["tuned"].append(score(split, tuned(each, split, seed=draw)))
     is_percent = "accuracy" in _kind(schema)
-    told = [_figure(columns[key], is_percent=is_percent) for key in ("ours", "raw", "linear", "forest", "tuned")]
+    scores = [_figure(columns[key], is_percent=is_percent) for key in ("ours", "raw", "linear", "forest", "tuned")]
     model = "the user's" if each.is_own else each.model
-    return f"| {name.removeprefix('own: ')}: {each.about} | {model} | {' | '.join(told)} |"
+    return f"| {name.removeprefix('own: ')}: {each.about} | {model} | {' | '.join(scores)} |"
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _figure(values: list[float], *, is_percent: bool) -> str:
 def rows(python: str | None, n_draws: int, only: list[str]) -> Iterator[str]:
     for name, each in SETS.items():
         if not only or name in only:
-            # words in prose and pictures of thousands take minutes: one draw tells
+            # words in prose and pictures of thousands take minutes: one draw is enough
             yield row(name, each, python, 1 if each.format == "text" or "mnist" in name else n_draws)
 
 

@@ -57,7 +57,7 @@ def _by_group(pairs: tuple[MeasuredPair, ...]) -> list[str]:
 
 
 def _by_share(pairs: tuple[MeasuredPair, ...]) -> list[str]:
-    """Learnt from a part of the pairs, judged on all others: mean of three draws."""
+    """Learned from a part of the pairs, judged on all others: mean of three draws."""
     rows = ["| pairs measured | of all | MAE on the others | R² |", "|---|---|---|---|"]
     names = sorted({tuple(sorted((p.a.name, p.b.name))) for p in pairs})
     for share in SHARES:
@@ -130,7 +130,7 @@ def _draw(pairs: tuple[MeasuredPair, ...], path: Path) -> bool:
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1)
         ax.plot(truth, predicted, ".", markersize=3, alpha=0.4)
         ax.set(title=f"left out by {group}", xlabel="measured", aspect="equal", xlim=(0, 1.02), ylim=(0, 1.02))
-    axes[0].set_ylabel("predicted speed beside the other")
+    axes[0].set_ylabel("predicted speed next to the other")
     figure.tight_layout()
     figure.savefig(path, dpi=90)
     return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each model of the scheduler says, drawn: the figures of docs/guides/scheduling.md.
+"""What each model of the scheduler predicts, drawn: the figures of docs/guides/scheduling.md.
 
     python -m benchmarks.models --data FOLDER [--out docs/images]
 
@@ -79,7 +79,7 @@ def _draw(path: Path, draw: Any) -> None:
 
 
 def _speed(axes: Any, applications: dict[str, Application]) -> None:
-    """Examples a second: over workers, as measured and as foretold from three placements; over servers, the prior."""
+    """Examples a second: over workers, as measured and as predicted from three placements; over servers, the prior."""
     for colour, (name, batch) in zip(("C0", "C1"), CURVES, strict=True):
         app = applications[name]
         places = measured_placements(app, batch)
@@ -95,9 +95,9 @@ def _speed(axes: Any, applications: dict[str, Application]) -> None:
         sizes = sorted(best)
         alone = batch / best[sizes[0]].observation.step_s
         measured = [batch / best[n].observation.step_s / alone for n in sizes]
-        told = [batch / model.step_s(best[n].layout, Mode.ALL_REDUCE, batch_size=batch) / alone for n in sizes]
+        predicted = [batch / model.step_s(best[n].layout, Mode.ALL_REDUCE, batch_size=batch) / alone for n in sizes]
         axes[0].plot(sizes, measured, "o", color=colour, markersize=3.5, label=f"{name}, measured")
-        axes[0].plot(sizes, told, "-", color=colour, linewidth=1.2, label=f"foretold from {N_SEEN} placements")
+        axes[0].plot(sizes, predicted, "-", color=colour, linewidth=1.2, label=f"predicted from {N_SEEN} placements")
     axes[0].set(xlabel="workers, at one global batch", ylabel="speed, of the least number's", ylim=(0, None))
     servers = range(1, 13)
     for megabytes in (25, 100, 400):
@@ -161,22 +161,22 @@ def _progress(axes: Any, traces: Path) -> None:
         end = next(step for step, value in points if (value <= target if falls else value >= target))
         way = [(value - first) / (target - first) for _, value in points]
         axes[0].plot([step / end for step, _ in points], way, color=colour, label=f"{name}, measured")
-        now, told, low, high = [], [], [], []
+        now, predicted, low, high = [], [], [], []
         for i, (step, _) in enumerate(points, start=1):
             expected = reaching(points[:i], target=target, falls=falls)
             if expected is None or step >= end:
                 continue
             left = expected.step - step
             now.append(step / end)
-            told.append(expected.step / end)
+            predicted.append(expected.step / end)
             low.append((step + left * math.exp(-expected.error)) / end)
             high.append((step + left * math.exp(expected.error)) / end)
-        axes[1].plot(now, told, ".-", color=colour, markersize=3, label=name)
+        axes[1].plot(now, predicted, ".-", color=colour, markersize=3, label=name)
         axes[1].fill_between(now, low, high, color=colour, alpha=0.12)
     axes[0].axhline(1.0, color="0.5", linewidth=1)
     axes[0].set(xlabel="steps done, of those to the target", ylabel="way to the target", xlim=(0, 1.2), ylim=(0, 1.2))
     axes[1].axhline(1.0, color="0.5", linewidth=1)
-    axes[1].set(xlabel="steps done, of those to the target", ylabel="steps foretold, of the true ones", ylim=(0, 3))
+    axes[1].set(xlabel="steps done, of those to the target", ylabel="steps predicted, of the true ones", ylim=(0, 3))
 
 
 def _cost(axes: Any) -> None:

@@ -67,7 +67,7 @@ def page(runs: RunFigures, loads: Sequence[str], *, n_jobs: int, n_draws: int) -
         f"{RACKS * NODES} nodes of {GPUS} GPUs in",
         f"{RACKS} racks, NICs of {NIC_GBIT} Gb/s, uplinks of {NODES * NIC_GBIT / OVERSUBSCRIBED:g} Gb/s "
         f"({OVERSUBSCRIBED}:1 oversubscribed). {n_jobs} jobs a draw, of Muri's testbed trace",
-        "(Rivendile/Muri, Apache-2.0) with its network stages; lengths declared, speeds learnt.",
+        "(Rivendile/Muri, Apache-2.0) with its network stages; lengths declared, speeds learned.",
         "Every policy has the same draws. `mlhub-tight` is `mlhub` without priced places. The whole trace is in",
         "[scheduling.md](scheduling.md).\n",
     ]

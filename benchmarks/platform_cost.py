@@ -42,7 +42,8 @@ def main() -> None:
 
 
 def _rounds() -> list[str]:
-    """A round in which nothing changes, with a third of the jobs running and the others waiting, decided apart as live.
+    """A round in which nothing changes, with a third of the jobs running and the others waiting, decided in a separate
+    process as live.
 
     decide: the policy alone, without the way to its process and back. stored: the newest round, as PostgreSQL keeps it.
     """
@@ -122,7 +123,7 @@ def _rate(send: Callable[[int], Any], n_lines: int, *, seconds: float = 2.0) -> 
 
 
 def _renamed(make: Callable[[], Any]) -> Any:
-    """A second cast beside the first one."""
+    """A second cast next to the first one."""
     from mlhub.tenants.models import Organisation, User
 
     for model, field in ((Organisation, "name"), (User, "username")):

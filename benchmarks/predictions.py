@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well step times and ends are foretold: unseen allocations after three, and what P90 bands hold.
+"""How well step times and ends are predicted: unseen allocations after three, and what P90 bands hold.
 
     python -m benchmarks.predictions --data FOLDER [--quick] [--out benchmarks/results/predictions.md]
 
@@ -48,7 +48,7 @@ def main() -> int:
     data = data_in(str(folder / "pollux"))
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
     lines = [
-        "# How well step times and ends are foretold",
+        "# How well step times and ends are predicted",
         "",
         "By `python -m benchmarks.predictions --data FOLDER`.",
         "",
@@ -74,7 +74,7 @@ def _step_rows(applications: Iterable[Application], *, n_draws: int) -> list[str
         "## Step times of unseen allocations",
         "",
         f"A job at one global batch is measured on {N_SEEN} allocations that differ in workers or nodes, drawn at",
-        "random; then its step time on every other measured placement is foretold. Median over placements of the",
+        "random; then its step time on every other measured placement is predicted. Median over placements of the",
         f"relative error; {n_draws} draws for each batch. Goal: a median of at most {GOAL:.0%}. Larger: only those",
         "with more workers than any of the three. Step times are interpolated between the local batches that were",
         "measured, as Pollux' own simulator does.",

@@ -89,7 +89,7 @@ def _play_all(cells: Sequence[SchedulingCell], places: Mapping[str, str], *, n_p
 
 
 def _play(cell: SchedulingCell, places: Mapping[str, str]) -> str:
-    """Play it and keep its figures; a cell that fails is told and leaves the others alone."""
+    """Play it and store its figures; a cell that fails is reported and leaves the others alone."""
     work = Path(places["work"])
     part = work / f"{cell.key}.part"
     report = ["--report", str(work / cell.key), "--no-figures"] if cell.is_judged else []

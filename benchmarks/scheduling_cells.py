@@ -57,8 +57,8 @@ class SchedulingCell:
         """The same for cells of several tables that are the same simulation."""
         trace = Path(self.trace)
         folder = trace.parent.name if self.world == "pollux" else ""
-        told = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:6]
-        parts = (self.world, folder, trace.stem, self.policy, self.information or "", f"seed {self.seed}", told)
+        digest = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:6]
+        parts = (self.world, folder, trace.stem, self.policy, self.information or "", f"seed {self.seed}", digest)
         return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(part for part in parts if part)).strip("-").lower()
 
     def options(self) -> list[str]:
@@ -140,7 +140,7 @@ def _muri_reproduced() -> Iterator[SchedulingCell]:
     tiresias: dict[str, Any] = {"information": "none", "parameters": _TIRESIAS_IN_MURI}
     muri_s: dict[str, Any] = {"information": "declared", "parameters": {"dissolves": False}}
     row = "trace3, 8 × 8 GPUs"
-    for label, policy, average_s, tolerance, told in (
+    for label, policy, average_s, tolerance, options in (
         ("SRTF", "srtf", 193_081.8, 0.01, known),
         ("SRSF", "srsf", 185_021.9, 0.01, known),
         ("Tiresias", "las", 347_213.2, 0.01, tiresias),
@@ -148,14 +148,14 @@ def _muri_reproduced() -> Iterator[SchedulingCell]:
         ("Muri-S", "muri", 85_502.6, 0.05, muri_s),
         ("Muri-L", "muri", 88_687.0, 0.05, unknown),
     ):
-        yield _muri_cell("A3", row, _TRACE3, label, policy, published_s=average_s, tolerance=tolerance, **told)
+        yield _muri_cell("A3", row, _TRACE3, label, policy, published_s=average_s, tolerance=tolerance, **options)
     row = "testbed trace, 64 V100"
-    for label, policy, average_s, told in (
+    for label, policy, average_s, options in (
         ("SRTF", "srtf", 249_140.2, known),
         ("SRSF", "srsf", 238_612.1, known),
         ("Tiresias", "las", 336_533.2, tiresias),
     ):
-        yield _muri_cell("A4", row, _TESTBED, label, policy, published_s=average_s, tolerance=0.03, **told)
+        yield _muri_cell("A4", row, _TESTBED, label, policy, published_s=average_s, tolerance=0.03, **options)
 
 
 def _pollux_cell(group: str, load: str, workload: int, label: str, policy: str, **more: Any) -> SchedulingCell:
@@ -211,8 +211,8 @@ def _muri_compared() -> Iterator[SchedulingCell]:
     ):
         for policy in policies:
             more = {"parameters": _TIRESIAS_IN_MURI} if policy == "las" else {}
-            told = {"information": information, "is_judged": True}
-            yield _muri_cell(f"muri-{information}", "trace3", _TRACE3, policy, policy, **told, **more)
+            options = {"information": information, "is_judged": True}
+            yield _muri_cell(f"muri-{information}", "trace3", _TRACE3, policy, policy, **options, **more)
 
 
 NETWORK_POLICIES = (

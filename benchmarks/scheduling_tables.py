@@ -33,7 +33,7 @@ def document(cells: Sequence[SchedulingCell], figures: Figures, *, data: Path, w
         f"`python -m benchmarks.scheduling --data FOLDER` (`make bench-scheduling`): {len(figures)} of {len(cells)} "
         f"simulations, at {', '.join(commits) or 'no commit'}. All jobs submitted were completed in every one of them, "
         "or it is not counted. Times in seconds. A policy with 0 runs was not played yet; sd is over seeds. "
-        "Rounds were timed beside other work on the same machine: compare them with each other only.",
+        "Rounds were timed next to other work on the same machine: compare them with each other only.",
         "## The simulator against published figures",
     ]
     for group, title in STAGES.items():
@@ -184,16 +184,16 @@ def _verdict(rows: Sequence[Mapping[str, Any]], goal: float | None) -> str:
         return ""
     best = min(rivals, key=lambda row: row["average"])
     ratio = own["average"] / best["average"]
-    said = f"mlhub against the best of the others ({best['policy']}): {ratio:.3f}"
+    verdict = f"mlhub against the best of the others ({best['policy']}): {ratio:.3f}"
     n_open = len(rows) - 1 - len(rivals)
     if n_open:
         broken = f", guarantees broken by mlhub: {own['guarantees broken']}" if "guarantees broken" in own else ""
-        return f"**{said}{broken}. {n_open} rivals were not played as often: whether the goal is met stays open.**"
+        return f"**{verdict}{broken}. {n_open} rivals were not played as often: whether the goal is met stays open.**"
     if goal is not None:
-        return f"**{said}; goal ≤ {goal:.2f}: {'met' if ratio <= goal else 'NOT met'}.**"
+        return f"**{verdict}; goal ≤ {goal:.2f}: {'met' if ratio <= goal else 'NOT met'}.**"
     broken = own.get("guarantees broken", 0)
     is_met = ratio < 1 and not broken
-    return f"**{said}, guarantees broken: {broken}; goal: the lowest with none: {'met' if is_met else 'NOT met'}.**"
+    return f"**{verdict}, guarantees broken: {broken}; goal: the lowest with none: {'met' if is_met else 'NOT met'}.**"
 
 
 def _commands(cells: Sequence[SchedulingCell], figures: Figures) -> str:

@@ -2,7 +2,7 @@
 """What a parameter server's death costs, and what it costs to be ready for it: python -m benchmarks.servers_return
 
 Writes benchmarks/results/servers-return.md. A server under its guard is killed while a worker pushes to it, for models
-of several sizes; the worker tells how long its exchange took, the server what was lost. Then the processor time of a
+of several sizes; the worker reports how long its exchange took, the server what was lost. Then the processor time of a
 copy of the shard, and of the journal a batch.
 """
 
@@ -47,7 +47,7 @@ def serve(port: int, folder: str, every_s: float) -> None:
     def live(incarnation: Incarnation) -> int:
         snapshot_writer = SnapshotWriter(Path(folder), every_s=every_s)
 
-        def tell(server: Server) -> None:
+        def report(server: Server) -> None:
             lost_s = incarnation.died_at - snapshot_writer.taken_up_at
             Path(folder, f"lost-{incarnation.number}").write_text(
                 f"{server.n_lost} {lost_s} {time.time() - incarnation.died_at}"
@@ -56,7 +56,7 @@ def serve(port: int, folder: str, every_s: float) -> None:
         server = Server(
             ("127.0.0.1", port), index=0, n_servers=1, n_workers=1, attempt="a", secret=SECRET,
             snapshot_writer=snapshot_writer,
-            incarnation=incarnation.number, on_return=tell,
+            incarnation=incarnation.number, on_return=report,
         )  # fmt: skip
         server.serve(start_timeout_s=60)
         Path(folder, "kept").write_text(f"{snapshot_writer.n_snapshots} {snapshot_writer.processor_s}")
@@ -84,10 +84,10 @@ def measure(n_elements: int, *, n_deaths: int, every_s: float) -> dict[str, floa
         _exchanges(client, seconds=2 * every_s)
         client.close()
         guard.join(60)
-        told = [[float(word) for word in path.read_text().split()] for path in sorted(Path(folder).glob("lost-*"))]
+        losses = [[float(word) for word in path.read_text().split()] for path in sorted(Path(folder).glob("lost-*"))]
         n_kept, processor_s = (float(word) for word in Path(folder, "kept").read_text().split())
         size_bytes = Path(folder, "shard").stat().st_size
-    updates, lost_s, away_s = (statistics.median(column) for column in zip(*told, strict=True))
+    updates, lost_s, away_s = (statistics.median(column) for column in zip(*losses, strict=True))
     copy_s = processor_s / n_kept
     return {
         "elements": n_elements, "exchange_s": plain_s, "answered_s": statistics.median(worst_s), "away_s": away_s,
@@ -169,10 +169,10 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=2.0, help="seconds from one copy to the next")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="elements")
     parser.add_argument("--out", type=Path, default=PAGE)
-    told = parser.parse_args()
-    rows = [measure(n, n_deaths=3, every_s=told.every) for n in told.sizes]
-    told.out.write_text(page(rows, batch_s=journal_s(), every_s=told.every), encoding="utf-8")
-    print(told.out.read_text(encoding="utf-8"))
+    arguments = parser.parse_args()
+    rows = [measure(n, n_deaths=3, every_s=arguments.every) for n in arguments.sizes]
+    arguments.out.write_text(page(rows, batch_s=journal_s(), every_s=arguments.every), encoding="utf-8")
+    print(arguments.out.read_text(encoding="utf-8"))
     return 0
 
 

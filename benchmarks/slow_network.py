@@ -4,7 +4,7 @@
     python -m benchmarks.slow_network [--out FILE]
 
 The runtime's own parameter server and gloo's all-reduce, training a real network on virtual nodes: network namespaces
-with limited NICs and CPU quotas. Without the right to make them it says so and ends with status 0.
+with limited NICs and CPU quotas. Without the right to make them it reports that and ends with status 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STARTED_S = 300.0
 
 
 class NodeProcess:
-    """A process on a virtual node that does as it is told, one line of JSON at a time (slow_network_node.py)."""
+    """A process on a virtual node that carries out orders, one line of JSON at a time (slow_network_node.py)."""
 
     def __init__(self, node: VirtualNode) -> None:
         self.node = node
@@ -45,7 +45,7 @@ class NodeProcess:
             text=True,
         )
 
-    def tell(self, **order: Any) -> None:
+    def send(self, **order: Any) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -102,18 +102,18 @@ def _head() -> list[str]:
 
 def _streaming(cluster: VirtualCluster, console: Console) -> list[str]:
     with node_processes(cluster.nodes) as (server, worker):
-        server.tell(do="serve", index=0, n_servers=1, n_workers=1, port=29_500)
-        worker.tell(do="exchange", server=f"{cluster.nodes[0].address}:29500", n=LARGE, repeats=5)
+        server.send(do="serve", index=0, n_servers=1, n_workers=1, port=29_500)
+        worker.send(do="exchange", server=f"{cluster.nodes[0].address}:29500", n=LARGE, repeats=5)
         times = worker.answer()
         server.answer()
-    at_once, apart = statistics.median(times["at_once"]), statistics.median(times["apart"])
+    at_once, separate = statistics.median(times["at_once"]), statistics.median(times["separate"])
     rows = [
         f"## {LARGE / 1e6:g} M parameters to one server and back, over a link of {LINK_BPS / 1e6:g} Mbit/s",
         "",
         "| push, update and pull | seconds | ratio |",
         "|---|---|---|",
-        f"| push, then pull | {apart:.2f} | 1 |",
-        f"| streamed: received, applied and sent back piece by piece | {at_once:.2f} | {at_once / apart:.2f} |",
+        f"| push, then pull | {separate:.2f} | 1 |",
+        f"| streamed: received, applied and sent back piece by piece | {at_once:.2f} | {at_once / separate:.2f} |",
         "",
     ]
     console.print("\n".join(rows))
@@ -141,9 +141,9 @@ def _curves(cluster: VirtualCluster, console: Console) -> dict[str, dict[int, fl
 def _speed(workers: Sequence[NodeProcess], servers: Sequence[NodeProcess], port: int) -> float:
     gang = {"n_workers": len(workers), "n_servers": len(servers), "port": port}
     for index, server in enumerate(servers):
-        server.tell(do="serve", index=index, **gang)
+        server.send(do="serve", index=index, **gang)
     for rank, worker in enumerate(workers):
-        worker.tell(
+        worker.send(
             do="train",
             rank=rank,
             master=workers[0].node.address,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What slow_network.py runs on a virtual node: serves a shard, trains as a worker, or times exchanges, as told."""
+"""What slow_network.py runs on a virtual node: serves a shard, trains as a worker, or times exchanges, by order."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def exchange(order: Mapping[str, Any], address: str) -> dict[str, list[float]]: 
     client = _client([order["server"]], weights, gradient, rank=0, n_workers=1, strategy="asp")
     client.exchange()
     at_once = [_timed(client.exchange) for _ in range(order["repeats"])]
-    apart = [_timed(lambda: (client.push(), client.pull())) for _ in range(order["repeats"])]
+    separate = [_timed(lambda: (client.push(), client.pull())) for _ in range(order["repeats"])]
     client.close()
-    return {"at_once": at_once, "apart": apart}
+    return {"at_once": at_once, "separate": separate}
 
 
 def train(order: Mapping[str, Any], address: str) -> list[float]:  # noqa: ARG001

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real training jobs through the real control loop on virtual nodes, under several policies, beside what was predicted.
+"""Real training jobs through the real control loop on virtual nodes, under several policies, compared with predictions.
 
     python -m benchmarks.testbed [--policies fifo,tiresias,optimus,mlhub] [--rounds 1] [--out FILE]
 
 Virtual nodes are network namespaces of this machine with limited NICs, rack uplinks and CPU quotas; one slot each.
-Without the right to make them it says so and ends with status 0. Policies of fixed sizes get the sizes that a person
-might have guessed; elastic ones decide themselves.
+Without the right to make them it reports that and ends with status 0. Policies of fixed sizes get the sizes that a
+person might have guessed; elastic ones decide themselves.
 """
 
 from __future__ import annotations

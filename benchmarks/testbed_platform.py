@@ -28,7 +28,7 @@ ENDED = ("succeeded", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """A job of the testbed's trace. guess: workers that a person might ask for, where the policy needs to be told."""
+    """A job of the testbed's trace. guess: workers that a person might ask for, where the policy needs it."""
 
     at_s: float
     name: str

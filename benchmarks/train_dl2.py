@@ -5,7 +5,7 @@
 
 Made-up elastic jobs only, drawn by seed: their lengths are log-normal, their speed-ups follow Amdahl's law. The same
 seed gives the same weights on the same versions of numpy and torch. After Peng et al., DL2 (2019). Deviation: the
-advantage of a run is against the other runs on the same jobs, in place of a learnt critic.
+advantage of a run is against the other runs on the same jobs, in place of a learned critic.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Writes benchmarks/results/training.md. Everything runs on this machine over loopback, with one thread a process.
 PYTHON: an interpreter of an environment of its own that has pyzmq and numpy, or elephas 7.3 (and a Java on the path);
-they are none of this project's requirements, and without them their lines are left out and say so.
+they are none of this project's requirements, and without them their lines are left out, with a note.
 --quick: whole trainings with two workers only, in fewer and shorter turns.
 """
 
@@ -35,8 +35,8 @@ def table(heads: Sequence[str], rows: Sequence[str]) -> str:
     return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
 
-def told(rows: Iterator[str]) -> list[str]:
-    """Shown as they come."""
+def shown(rows: Iterator[str]) -> list[str]:
+    """Prints each row as soon as it is measured, and returns all."""
     found = []
     for row in rows:
         print(row, flush=True)
@@ -50,15 +50,15 @@ def main() -> None:
     parser.add_argument("--zeromq", metavar="PYTHON", help="an interpreter with pyzmq and numpy")
     parser.add_argument("--elephas", metavar="PYTHON", help="an interpreter with elephas 7.3")
     given = parser.parse_args()
-    rows = told(exchange_rows(given.zeromq)) + told(gang_rows())
+    rows = shown(exchange_rows(given.zeromq)) + shown(gang_rows())
     counts = [bytes_row(LARGE, 2), bytes_row(LARGE // 4, 4)]
     absent = [name for name in ("zeromq", "elephas") if getattr(given, name) is None]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        trainings = told(all_reduce_rows(folder, is_quick=given.quick))
+        trainings = shown(all_reduce_rows(folder, is_quick=given.quick))
         if given.elephas is not None:
-            trainings += told(iter([elephas_row(given.elephas, folder)]))
-        inputs = told(input_rows(folder))
+            trainings += shown(iter([elephas_row(given.elephas, folder)]))
+        inputs = shown(input_rows(folder))
 
     n_cpus, load = os.cpu_count(), os.getloadavg()[0]
     where = f"{n_cpus} CPUs shared with other work (load {load:.1f} at the end), torch {torch.__version__}"
@@ -73,7 +73,7 @@ median, and what half of the rounds lie between.
 
 {table(EXCHANGE_HEADS, rows)}
 
-Whole trainings, with everything that MLHub does beside (reports, agreement on when to stop, totals of the loss). Both
+Whole trainings, with everything that MLHub does besides (reports, agreement on when to stop, totals of the loss). Both
 sides are alive at once and take turns, one stopped while the other trains; the same stopwatch, in the model's loss,
 counts steps, their time and the processor time of all ranks. The median over turns, and what half of the turns lie
 between. Goals: a ratio of speeds of at least 0.98 each.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous training beside Elephas, the library on Spark: same model, same data, an update every batch.
+"""Asynchronous training compared with Elephas, the library on Spark: same model, same data, an update every batch.
 
 What a longer fit takes more than a shorter one, on the clock and in processor time: starts and ends do not count.
 """
@@ -62,10 +62,10 @@ def _theirs(python: str, data: Path, epochs: int) -> ElephasFit:
             )
             with Watch(lambda _, session: session == process.pid) as watch:
                 status = process.wait(900)
-        said = output.read_text(errors="replace")
+        printed = output.read_text(errors="replace")
     if status:
-        raise RuntimeError(said[-2000:])
-    words = said.split("fit_s")[1].split()
+        raise RuntimeError(printed[-2000:])
+    words = printed.split("fit_s")[1].split()
     return ElephasFit(int(words[2]) * epochs, float(words[0]), watch.processor_s)
 
 

@@ -115,7 +115,7 @@ def our_client(n: int, *, is_encrypted: bool = False, tcp_only: bool = True, sha
 def worker(
     orders: Connection, ports: Sequence[int], index: int, n: int, n_workers: int, strategy: str, shares: bool
 ) -> None:
-    """Makes as many exchanges as it is told, and tells the seconds."""
+    """Makes as many exchanges as it is ordered to, and reports the seconds."""
     client = connect(ports, worker=index, n=n, n_workers=n_workers, strategy=strategy, shares=shares)
     orders.send(True)
     try:
@@ -219,14 +219,14 @@ def _told(child: Connection) -> float:
 def zeromq(python: str, n: int) -> Iterator[Side]:
     command = [python, str(PEERS / "zeromq.py"), str(n)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        orders, told = child.stdin, child.stdout
+        orders, answers = child.stdin, child.stdout
         assert orders is not None
-        assert told is not None
+        assert answers is not None
 
         def once() -> float:
             orders.write("\n")
             orders.flush()
-            return float(json.loads(told.readline()))
+            return float(json.loads(answers.readline()))
 
         yield once
         orders.close()

@@ -48,7 +48,7 @@ def trained(
     gang = Gang(folder, data, model=ModelSpec(kind="builtin", entry="mlp"), training=training)
     gang.start(mode, n_workers=n_workers, n_servers=n_servers)
     if set(gang.wait(seconds=300).values()) != {0}:
-        raise RuntimeError(gang.said())
+        raise RuntimeError(gang.logs())
     return gang
 
 
@@ -78,7 +78,7 @@ def watched(
             process.kill()
             process.wait()
 
-    return Runner(marks, n_ranks=n_workers, end=end, said=gang.said)
+    return Runner(marks, n_ranks=n_workers, end=end, logs=gang.logs)
 
 
 def torchrun(folder: Path, data: Path, size: str, *, n_workers: int) -> Runner:
@@ -99,7 +99,7 @@ def torchrun(folder: Path, data: Path, size: str, *, n_workers: int) -> Runner:
         process.terminate()
         process.wait(60)
 
-    return Runner(marks, n_ranks=n_workers, end=end, said=output.read_text)
+    return Runner(marks, n_ranks=n_workers, end=end, logs=output.read_text)
 
 
 def _fresh(folder: Path) -> Path:

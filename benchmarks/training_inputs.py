@@ -105,8 +105,8 @@ def _trained(case: Case, folder: Path, path: Path) -> tuple[float, float]:
         for process in gang.processes.values():
             process.kill()
             process.wait()
-    told = gang.reports("progress")[1:]
-    return statistics.median(r["step_s"] for r in told), statistics.median(r["input_s"] for r in told)
+    reports = gang.reports("progress")[1:]
+    return statistics.median(r["step_s"] for r in reports), statistics.median(r["input_s"] for r in reports)
 
 
 def _alone(case: Case, path: Path) -> float:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two gangs that train the same model on the same data, alive side by side: while one has its turn, the other is
-stopped. What else the machine does then slows both alike, and nobody's start, evaluation or end is counted."""
+stopped. What else the machine does then slows both alike, and no start, evaluation or end is counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Turns of both, the i-th of ours beside the i-th of theirs."""
+    """Turns of both, the i-th of ours next to the i-th of theirs."""
 
     ours: Sequence[Turn]
     theirs: Sequence[Turn]
@@ -52,15 +52,15 @@ class Comparison:
 class Runner:
     """A gang that trains on and on. marks: the folder of its model's stopwatch (peers/watched_model.py)."""
 
-    def __init__(self, marks: Path, *, n_ranks: int, end: Callable[[], None], said: Callable[[], str]) -> None:
-        self._marks, self._n_ranks, self._end, self._said = marks, n_ranks, end, said
+    def __init__(self, marks: Path, *, n_ranks: int, end: Callable[[], None], logs: Callable[[], str]) -> None:
+        self._marks, self._n_ranks, self._end, self._logs = marks, n_ranks, end, logs
 
     def wait_for_step(self, step: int) -> None:
         """On every rank. Raises RuntimeError when that takes too long."""
         until = time.monotonic() + START_S
         while any(len(self._of(rank)) < step for rank in range(self._n_ranks)):
             if time.monotonic() > until:
-                raise RuntimeError(self._said())
+                raise RuntimeError(self._logs())
             time.sleep(0.1)
 
     def signal(self, number: signal.Signals) -> None:
@@ -74,7 +74,7 @@ class Runner:
         time.sleep(seconds)
         while len(self._since(0, began)) < 3:
             if time.monotonic() > began + 10 * seconds:
-                raise RuntimeError(self._said())
+                raise RuntimeError(self._logs())
             time.sleep(0.05)
         self.signal(signal.SIGSTOP)
         time.sleep(0.05)

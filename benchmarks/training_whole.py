@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of whole trainings: beside torchrun and DDP, and beside MLHub itself where it measures nothing."""
+"""Rows of whole trainings: compared with torchrun and DDP, and with MLHub itself where it measures nothing."""
 
 from __future__ import annotations
 

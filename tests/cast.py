@@ -25,7 +25,7 @@ class Cast:
     root: User
 
     def client(self, user: User | None) -> APIClient:
-        """A browser signed in as that person; None = nobody."""
+        """A browser signed in as that person; None = signed out."""
         client = APIClient()
         if user is not None:
             client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")

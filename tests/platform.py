@@ -21,10 +21,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse battery staple"
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = 60, told: str = "waited too long") -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 60, message: str = "waited too long") -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < until, told
+        assert time.monotonic() < until, message
         time.sleep(0.1)
     return found
 
@@ -58,9 +58,9 @@ class RunningPlatform:
                 [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
             )
         wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=180)
-        assert self.process.poll() is None, self.said()
+        assert self.process.poll() is None, self.logs()
         self.url = json.loads(note.read_text())["url"]
-        wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], told=self.said())
+        wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], message=self.logs())
         self.environment = clean | self._variables(clean)
 
     def stop(self) -> int:
@@ -102,10 +102,10 @@ class RunningPlatform:
         )
         return Person(self.url, name, PASSWORD)
 
-    def said(self) -> str:
+    def logs(self) -> str:
         logs = sorted((self.home / "logs").glob("*.log"))
-        told = [f"--- {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs]
-        return "\n".join([self._output().decode(errors="replace")[-3000:], *told])
+        outputs = [f"--- {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs]
+        return "\n".join([self._output().decode(errors="replace")[-3000:], *outputs])
 
     def _output(self) -> bytes:
         return (self.home / "supervisor.out").read_bytes()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other libraries doing what MLHub's runtime does, for comparison: each file is a program, or says how to run one."""
+"""Other libraries that do what MLHub's runtime does, to compare: each file is a program, or shows how to run one."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Push, update and pull by what torch brings: gloo's point-to-point messages, and its RPC; and gloo's all-reduce.
 
-Each is a rank's process: it says when it is ready, makes an exchange whenever it is told to, and tells the seconds.
+Each is a rank's process: it reports when it is ready, makes an exchange at each order, and reports the seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _is_told(orders: Connection) -> bool:
 
 
 def gloo(orders: Connection, index: int, port: int, n: int) -> None:
-    """Rank 0 is the server, and hears from rank 1 when to go on; pieces of a megabyte, all receives posted ahead."""
+    """Rank 0 is the server, and learns from rank 1 when to go on; pieces of a megabyte, all receives posted ahead."""
     _join(port)
     dist.init_process_group("gloo", rank=index, world_size=2)
     weights, gradient = torch.zeros(n), torch.full((n,), 1e-3)
@@ -87,7 +87,7 @@ def remote_calls(orders: Connection, index: int, port: int, n: int) -> None:
 
 
 def all_reduce(orders: Connection, index: int, n_ranks: int, port: int, n: int) -> None:
-    """Tells seconds and the bytes that this rank sent for it, by the kernel's count."""
+    """Reports seconds and the bytes that this rank sent for it, by the kernel's count."""
     _join(port)
     dist.init_process_group("gloo", rank=index, world_size=n_ranks)
     gradient = torch.ones(n)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A perceptron whose loss keeps the time: MLHub imports it as a user's package, plain_ddp.py as a module.
 
-For each loss that is learnt from, a mark goes into the file $STOPWATCH/<RANK>: one stopwatch for both sides.
+For each loss that is trained on, a mark goes into the file $STOPWATCH/<RANK>: one stopwatch for both sides.
 """
 
 from __future__ import annotations

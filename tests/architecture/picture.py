@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the rooms in ARCHITECTURE.md, drawn from the import graph; `make picture` writes it.
+"""The picture of the components in ARCHITECTURE.md, drawn from the import graph; `make picture` writes it.
 
 An arrow means "imports". Arrows that follow from others are left out (the transitive reduction), so that the picture
 stays readable; a test holds the committed picture against the code.
@@ -14,7 +14,7 @@ from pathlib import Path
 import grimp
 
 PAGE = Path(__file__).parents[2] / "ARCHITECTURE.md"
-BEGIN, END = "<!-- rooms: written by make picture -->", "<!-- rooms end -->"
+BEGIN, END = "<!-- components: written by make picture -->", "<!-- components end -->"
 WIRING = {
     "settings",
     "urls",
@@ -26,46 +26,46 @@ WIRING = {
     "_version",
     "_files",
     "_installation",
-}  # beside the rooms
+}  # next to the components
 Edges = Mapping[str, frozenset[str]]
 
 
-def rooms_of(package: str) -> dict[str, frozenset[str]]:
-    """By room, the other rooms that its modules import. A room is a folder or top-level module of the package."""
+def components_of(package: str) -> dict[str, frozenset[str]]:
+    """By component (a folder or top-level module of the package), the others that its modules import."""
     graph = grimp.build_graph(package, exclude_type_checking_imports=True)
     found: dict[str, set[str]] = {}
     for module in graph.modules:
-        room = _room(module)
-        if room is None or module == package:
+        component = _component(module)
+        if component is None or module == package:
             continue
-        others = {_room(other) for other in graph.find_modules_directly_imported_by(module)}
-        found.setdefault(room, set()).update(other for other in others if other not in (None, room))
-    return {room: frozenset(others) for room, others in found.items()}
+        others = {_component(other) for other in graph.find_modules_directly_imported_by(module)}
+        found.setdefault(component, set()).update(other for other in others if other not in (None, component))
+    return {component: frozenset(others) for component, others in found.items()}
 
 
 def reduced(edges: Edges) -> dict[str, frozenset[str]]:
     """The edges without those that a longer path already gives."""
     return {
-        room: frozenset(
+        component: frozenset(
             other for other in others if not any(other in _reach(edges, via) for via in others if via != other)
         )
-        for room, others in edges.items()
+        for component, others in edges.items()
     }
 
 
 def mermaid(title: str, edges: Edges) -> list[str]:
     """The graph as lines of a Mermaid flowchart, which GitHub draws."""
     lines = [f"  subgraph {title}"]
-    lines += [f"    {title}_{room}[{room}]" for room in sorted(edges)]
-    lines += [f"    {title}_{room} --> {title}_{other}" for room in sorted(edges) for other in sorted(edges[room])]
+    lines += [f"    {title}_{component}[{component}]" for component in sorted(edges)]
+    lines += [f"    {title}_{one} --> {title}_{other}" for one in sorted(edges) for other in sorted(edges[one])]
     return [*lines, "  end"]
 
 
 def picture() -> str:
     """What stands between the marks of ARCHITECTURE.md."""
-    server = {r: o - WIRING for r, o in rooms_of("mlhub").items() if r not in WIRING}
+    server = {r: o - WIRING for r, o in components_of("mlhub").items() if r not in WIRING}
     lines = ["```mermaid", "flowchart TD"]
-    for title, edges in (("mlhub", server), ("scheduler", rooms_of("scheduler"))):
+    for title, edges in (("mlhub", server), ("scheduler", components_of("scheduler"))):
         lines += mermaid(title, reduced(edges))
     lines += ["  mlhub_control --> scheduler_round", "```"]
     return "\n".join(lines)
@@ -85,7 +85,7 @@ def write() -> None:
     PAGE.write_text(text.replace(f"{BEGIN}\n{committed()}\n{END}", f"{BEGIN}\n{picture()}\n{END}"))
 
 
-def _room(module: str) -> str | None:
+def _component(module: str) -> str | None:
     parts = module.split(".")
     return None if len(parts) < 2 or parts[1] == "__main__" else parts[1]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the rooms in ARCHITECTURE.md is that of the code."""
+"""The picture of the components in ARCHITECTURE.md is that of the code."""
 
 from __future__ import annotations
 

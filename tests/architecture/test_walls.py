@@ -21,29 +21,29 @@ class Wall:
         if name.partition(".")[0] in {refused!r}:
             raise ImportError("the wall: " + name)
 sys.meta_path.insert(0, Wall())
-root = importlib.import_module({room!r})
-for module in pkgutil.walk_packages(root.__path__, {room!r} + "."):
+root = importlib.import_module({package!r})
+for module in pkgutil.walk_packages(root.__path__, {package!r} + "."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
 
 
-@pytest.mark.parametrize("room", PURE)
-def test_the_pure_rooms_load_where_django_and_celery_do_not_exist(room: str) -> None:
-    code = REFUSE.format(refused={"django", "rest_framework", "celery"}, room=room)
+@pytest.mark.parametrize("package", PURE)
+def test_the_pure_packages_load_where_django_and_celery_do_not_exist(package: str) -> None:
+    code = REFUSE.format(refused={"django", "rest_framework", "celery"}, package=package)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_client_loads_where_there_is_nothing_of_the_platform_s() -> None:
     refused = {"django", "rest_framework", "celery", "torch", "redis", "kubernetes", "scheduler"}
-    code = REFUSE.format(refused=refused, room="mlhub.client")
+    code = REFUSE.format(refused=refused, package="mlhub.client")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_wall_does_refuse() -> None:
-    code = REFUSE.format(refused={"django"}, room="mlhub.tenants")
+    code = REFUSE.format(refused={"django"}, package="mlhub.tenants")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "the wall: django" in done.stderr
 
@@ -105,8 +105,8 @@ def test_every_table_that_a_tenant_owns_can_be_filtered_by_who_asks() -> None:
 def test_files_stay_small_enough_to_read() -> None:
     long = {
         str(path.relative_to(ROOT)): n
-        for room in ("mlhub", "scheduler", "benchmarks", "tests")
-        for path in (ROOT / room).rglob("*.py")
+        for package in ("mlhub", "scheduler", "benchmarks", "tests")
+        for path in (ROOT / package).rglob("*.py")
         if "migrations" not in path.parts and (n := len(path.read_text().splitlines())) > 400
     }
     assert not long

@@ -63,9 +63,9 @@ def test_a_node_may_lie_elsewhere_on_this_machine(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path, read_cluster(tmp_path / "cluster.yaml"), argv=program(tmp_path))
     spec = gang(workers=2, servers=1)
     backend.launch(spec)
-    told = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
-    assert told.master_address.startswith("127.0.0.2:")
-    assert [address.rpartition(":")[0] for address in told.server_addresses] == ["127.0.0.2"]
+    pod_spec = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
+    assert pod_spec.master_address.startswith("127.0.0.2:")
+    assert [address.rpartition(":")[0] for address in pod_spec.server_addresses] == ["127.0.0.2"]
     environments = [
         Path(f"/proc/{shim_of(backend, spec, index)['child']}/environ").read_text().split("\0") for index in (0, 1)
     ]
@@ -224,7 +224,7 @@ def test_output_can_be_read(local: LocalBackend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_text"),
     [
         ("racks: []", "at least one rack"),
         ("racks: [{uplink: 1Gbit}]", r"racks\[0\].name"),
@@ -241,10 +241,12 @@ def test_output_can_be_read(local: LocalBackend) -> None:
         ("racks: [", "not YAML"),
     ],
 )
-def test_a_wrong_cluster_file_is_refused_with_the_place_and_the_remedy(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_cluster_file_is_refused_with_the_place_and_the_remedy(
+    tmp_path: Path, text: str, expected_text: str
+) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(text)
-    with pytest.raises(ClusterFileError, match=says):
+    with pytest.raises(ClusterFileError, match=expected_text):
         read_cluster(path)
 
 
@@ -253,7 +255,7 @@ def test_a_missing_cluster_file_names_the_variable() -> None:
         read_cluster(Path("/nowhere/cluster.yaml"))
 
 
-def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(local: LocalBackend) -> None:
+def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_reports_it(local: LocalBackend) -> None:
     spec = gang(["run", "exit 64"], workers=2, servers=1, survives=True)
     local.launch(spec)
     status = wait(lambda: (s := of(local, spec)) and s.message and s)

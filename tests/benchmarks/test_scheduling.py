@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduling benchmark: its cells are commands that are understood, and its document tells met from missed."""
+"""The scheduling benchmark: its cells are valid commands, and its document distinguishes met from missed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_cells_of_several_tables_share_a_simulation_only_if_it_is_the_same(data:
         assert options.setdefault(cell.key, cell.options()) == cell.options()
 
 
-def test_the_document_tells_what_is_met_missed_and_not_played(data: Path) -> None:
+def test_the_document_shows_what_is_met_missed_and_not_played(data: Path) -> None:
     cells = [cell for cell in all_cells(data) if cell.group in ("A1", "pollux")]
     first, second, *_ = (cell for cell in cells if cell.group == "A1")
     assert first.published_s is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on what simulations cost says what grew how, and what was not measured."""
+"""The report on what simulations cost shows what grew how, and what was not measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_growth_is_the_power_of_the_number_of_jobs() -> None:
     assert growth([replay(1_000, 2.0)]) is None
 
 
-def test_a_goal_is_met_or_missed_and_an_absent_trace_is_said() -> None:
+def test_a_goal_is_met_or_missed_and_an_absent_trace_is_reported() -> None:
     assert published(None) is None
     text = "\n".join(report(None, [(DAYS, [replay(1_000, 5.0), replay(100_000, 700.0, goal_s=600.0)])]))
     assert "Muri's trace2 was not replayed" in text

@@ -43,7 +43,7 @@ class Training:
         mlp = next(m for m in self.person.get("/models", limit=200)["results"] if m["name"] == "mlp")
         body = {"dataset": dataset["id"], "model": mlp["id"], "epochs": 50_000, "batch_size": 64}
         self.id = self.person.post("/jobs", **body, min_workers=2, max_workers=2)["id"]
-        wait(lambda: self.steps() > 200, seconds=120, told=platform.said())
+        wait(lambda: self.steps() > 200, seconds=120, message=platform.logs())
 
     def job(self) -> dict[str, Any]:
         found: dict[str, Any] = self.person.get(f"/jobs/{self.id}")
@@ -76,8 +76,8 @@ class Training:
                 return False
             return True
 
-        wait(first, seconds=60, told=self.platform.said())
-        wait(lambda: more(seen[0]), seconds=60, told=self.platform.said())
+        wait(first, seconds=60, message=self.platform.logs())
+        wait(lambda: more(seen[0]), seconds=60, message=self.platform.logs())
 
 
 def test_killing_web_worker_and_control_loses_no_job_no_point_and_no_pod(
@@ -99,7 +99,7 @@ def test_killing_web_worker_and_control_loses_no_job_no_point_and_no_pod(
     job = training.job()
     assert (job["state"], len(job["attempts"])) == ("running", 1)
     training.person.post(f"/jobs/{training.id}/cancel")
-    wait(lambda: training.job()["state"] == "cancelled", told=platform.said())
+    wait(lambda: training.job()["state"] == "cancelled", message=platform.logs())
     wait(lambda: not any(is_alive(pid) for pid in pods.values()))
 
 
@@ -121,5 +121,5 @@ def test_a_killed_supervisor_s_platform_is_taken_over_with_its_pods_and_a_stop_l
     platform.start()
     training.person = platform.person("alice", organisation="A")
     saved = training.steps()
-    wait(lambda: len(training.job()["attempts"]) == 2 and training.steps() > saved, told=platform.said())
+    wait(lambda: len(training.job()["attempts"]) == 2 and training.steps() > saved, message=platform.logs())
     assert training.job()["attempts"][1]["first_step"] > 0  # it resumed from what the stop had saved

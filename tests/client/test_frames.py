@@ -48,7 +48,7 @@ def test_every_kind_of_table_gives_the_same_columns_and_no_row_labels() -> None:
         as_table([1, 2])
 
 
-def test_a_table_is_sent_with_its_label_or_said_to_have_none() -> None:
+def test_a_table_is_sent_with_its_label_or_declared_to_have_none() -> None:
     sent = table_upload(TABLE, features=["size"], label="kind")
     assert sent.options == {"target": "kind"}
     assert pq.read_table(io.BytesIO(sent.content)).to_pydict() == TABLE.to_pydict()

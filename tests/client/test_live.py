@@ -45,7 +45,11 @@ def flowers(n: int, *, seed: int = 0) -> pa.Table:
 
 
 def finished(platform: RunningPlatform, person: Person, job: dict[str, Any]) -> dict[str, Any]:
-    wait(lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"), seconds=90, told=platform.said())
+    wait(
+        lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
+        seconds=90,
+        message=platform.logs(),
+    )
     found: dict[str, Any] = person.get(f"/jobs/{job['id']}")
     assert found["state"] == "succeeded", found["failure"]
     return found
@@ -58,10 +62,10 @@ def token(alice: Person) -> str:
 
 @pytest.fixture(scope="module")
 def model(platform: RunningPlatform, token: str) -> TrainedModel:
-    told: list[str] = []
-    wishes: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
-    found = Estimator(url=platform.url, token=token, progress=told.append, **wishes).fit(flowers(400))
-    assert told[-1].endswith("succeeded")
+    progress_lines: list[str] = []
+    options: dict[str, Any] = {"model": "mlp", "label": "species", "epochs": 12, "batch_size": 32}
+    found = Estimator(url=platform.url, token=token, progress=progress_lines.append, **options).fit(flowers(400))
+    assert progress_lines[-1].endswith("succeeded")
     return found
 
 
@@ -85,14 +89,14 @@ def test_fit_predict_evaluate_save_and_load_end_to_end(model: TrainedModel, toke
     assert again.evaluate(asked)["eval/accuracy"] == pytest.approx((found == truth).mean())
 
 
-def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training_said(
+def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_reported(
     platform: RunningPlatform, alice: Person, model: TrainedModel
 ) -> None:
     trained = alice.get(f"/jobs/{model.job}")
     version = trained["dataset_version"]["id"]
     ask = {"model_of": model.job, "dataset_version": version}
     three = alice.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
-    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, told=platform.said())
+    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, message=platform.logs())
     attempt = alice.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
     os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
     says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")
@@ -104,7 +108,7 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_says_again_what_training
     truth = flowers(400)["species"].to_pylist()
     assert np.mean([a == b for a, b in zip(found["prediction"].to_pylist(), truth, strict=True)]) > 0.9
     assert len(three["attempts"]) == 1  # the others took over
-    told = finished(platform, alice, says_again)["result_metrics"]
-    assert told == pytest.approx(trained["result_metrics"], rel=1e-5)
+    metrics = finished(platform, alice, says_again)["result_metrics"]
+    assert metrics == pytest.approx(trained["result_metrics"], rel=1e-5)
     with pytest.raises(Problem, match="did not train"):
         alice.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)

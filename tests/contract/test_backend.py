@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every backend promises, said once and tried on each of them."""
+"""What every backend promises, written once and tested on each of them."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def test_launching_an_attempt_that_has_ended_does_not_start_it_again(backend: Ba
 
 
 def test_unknown_attempts_are_ignored(backend: Backend) -> None:
-    backend.stop(AttemptId("nobody"), grace_s=0)
-    assert list(backend.logs(AttemptId("nobody"), role=PodRole.WORKER, index=0)) == []
+    backend.stop(AttemptId("unknown"), grace_s=0)
+    assert list(backend.logs(AttemptId("unknown"), role=PodRole.WORKER, index=0)) == []
 
 
 def test_every_node_is_in_the_inventory(backend: Backend) -> None:

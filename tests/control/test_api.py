@@ -72,12 +72,12 @@ def test_a_quota_shows_its_use_and_only_administrators_change_it(cast: Cast) -> 
     assert root.patch(path, {"max_gpus": -1}).status_code == 422
 
 
-def test_the_reasons_of_a_waiting_job_are_told(cast: Cast) -> None:
+def test_the_reasons_of_a_waiting_job_are_reported(cast: Cast) -> None:
     play(cast)
     waiting = job(cast.project_a, cast.bob, min_workers=3)
-    told = cast.client(cast.bob).get(f"/api/v1/jobs/{waiting.id}/why").json()
-    assert told["state"] == "queued"
-    assert told["headline"]
+    body = cast.client(cast.bob).get(f"/api/v1/jobs/{waiting.id}/why").json()
+    assert body["state"] == "queued"
+    assert body["headline"]
     assert [j["id"] for j in cast.client(cast.bob).get("/api/v1/queue").json()["results"]] == [str(waiting.id)]
 
 
@@ -149,7 +149,7 @@ def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> 
     assert cast.client(cast.bob).get("/api/v1/queue", {"limit": "x"}).status_code == 422
 
 
-def test_a_job_tells_its_place_and_its_history(cast: Cast) -> None:
+def test_a_job_shows_its_place_and_its_history(cast: Cast) -> None:
     set_policy("fifo")
     loop = running_loop()
     running = job(cast.project_a, cast.bob, name="running", min_workers=3)
@@ -161,9 +161,9 @@ def test_a_job_tells_its_place_and_its_history(cast: Cast) -> None:
     assert [d["decision"] for d in why["history"]] == ["wait"]
     assert why["history"][0]["explanations"][0]["sentence"]
     assert (why["costs"]["restart"]["basis"], why["costs"]["restart"]["sentence"]) == ("prior", "17 s ± 15 s (a guess)")
-    told = cast.client(cast.bob).get(f"/api/v1/jobs/{running.id}/why").json()
-    assert told["place"] is None
-    (launch,) = told["history"]
+    body = cast.client(cast.bob).get(f"/api/v1/jobs/{running.id}/why").json()
+    assert body["place"] is None
+    (launch,) = body["history"]
     assert (launch["decision"], launch["n_workers"], launch["policy"]) == ("launch", 3, "fifo")
     assert cast.client(cast.charlie).get(f"/api/v1/jobs/{waiting.id}/why").status_code == 404
 
@@ -198,10 +198,10 @@ def test_failures_and_machines_that_are_away_are_shown_and_their_words_to_admini
     loop.backend.is_away = False  # type: ignore[attr-defined]
     SchedulerSettings.objects.filter(pk=1).update(parameters={"luck": 7})
     loop.round()
-    told = cast.client(cast.root).get("/api/v1/scheduler/status").json()
-    assert told["backend_away_since"] is None
-    assert "luck" in told["failure"]["message"]
-    assert told["n_failures"] == 1
+    body = cast.client(cast.root).get("/api/v1/scheduler/status").json()
+    assert body["backend_away_since"] is None
+    assert "luck" in body["failure"]["message"]
+    assert body["n_failures"] == 1
     assert cast.client(cast.bob).get("/api/v1/scheduler/status").json()["failure"] is None
 
 

@@ -55,7 +55,7 @@ def after_rounds(loop: Loop, of: Job, state: str) -> bool:
     return bool(wait(look))
 
 
-def test_an_unknown_backend_is_told_with_the_known_ones(settings: Any) -> None:
+def test_an_unknown_backend_is_reported_with_the_known_ones(settings: Any) -> None:
     settings.BACKEND = "nomad"
     with pytest.raises(ImproperlyConfigured, match="known: local, kubernetes"):
         configured_backend()

@@ -36,13 +36,13 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[SubprocessDecider]:
+def separate() -> Iterator[SubprocessDecider]:
     found = SubprocessDecider()
     yield found
     found.close()
 
 
-def told(kind: str) -> list[Any]:
+def facts_of(kind: str) -> list[Any]:
     return [e.facts for e in Event.objects.filter(kind=kind).order_by("id")]
 
 
@@ -57,7 +57,7 @@ def test_a_policy_that_breaks_does_not_stop_the_watch_over_running_jobs(world: W
     assert state(running) == "succeeded"
     stored = SchedulerState.objects.get(pk=1)
     assert (stored.n_failures, stored.failure["kind"], stored.failure["policy"]) == (1, "raised", "broken")
-    assert told("scheduler.failed")[0]["message"] == record.error
+    assert facts_of("scheduler.failed")[0]["message"] == record.error
 
 
 def test_after_three_failures_in_a_row_fifo_stands_in_and_the_administrator_s_choice_is_tried_again_later(
@@ -71,7 +71,7 @@ def test_after_three_failures_in_a_row_fifo_stands_in_and_the_administrator_s_ch
     world.round()
     assert state(waiting) == "starting"
     assert Round.objects.order_by("-id")[0].policy == "fifo"
-    assert told("scheduler.stands_in")[0]["instead_of"] == "broken"
+    assert facts_of("scheduler.stands_in")[0]["instead_of"] == "broken"
     again = world.round(after_s=700)
     assert again is not None
     assert "ZeroDivisionError" in again.error
@@ -80,7 +80,7 @@ def test_after_three_failures_in_a_row_fifo_stands_in_and_the_administrator_s_ch
     assert (after.policy, after.error) == ("fifo", "")
 
 
-def test_other_settings_are_given_a_chance_at_once_and_success_is_told(world: World) -> None:
+def test_other_settings_are_given_a_chance_at_once_and_success_is_reported(world: World) -> None:
     world.settle(policy="broken")
     world.rounds(4)
     world.settle(policy="srtf")
@@ -96,7 +96,7 @@ def test_a_chosen_policy_that_recovers_decides_again(world: World, monkeypatch: 
     world.rounds(4)
     monkeypatch.setitem(POLICIES, "broken", POLICIES["srtf"])
     world.round(after_s=700)
-    assert told("scheduler.recovered")
+    assert facts_of("scheduler.recovered")
     assert SchedulerState.objects.get(pk=1).n_failures == 0
 
 
@@ -107,8 +107,8 @@ def test_a_parameter_that_is_gone_since_it_was_set_is_named(world: World) -> Non
     assert "no parameter 'luck'" in record.error
 
 
-def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(apart: SubprocessDecider) -> None:
-    world = World(make_cast(), loop_with={"decider": apart})
+def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(separate: SubprocessDecider) -> None:
+    world = World(make_cast(), loop_with={"decider": separate})
     running = world.job()
     world.rounds(2)
     world.settle(policy="endless", budget_s=0.2)
@@ -123,8 +123,8 @@ def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(apar
     assert after.error == ""
 
 
-def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: SubprocessDecider) -> None:
-    world = World(make_cast(), loop_with={"decider": apart})
+def test_a_policy_that_takes_its_process_with_it_costs_one_round(separate: SubprocessDecider) -> None:
+    world = World(make_cast(), loop_with={"decider": separate})
     waiting = world.job()
     world.settle(policy="deadly")
     record = world.round()
@@ -135,33 +135,33 @@ def test_a_policy_that_takes_its_process_with_it_costs_one_round(apart: Subproce
     assert state(waiting) == "starting"
 
 
-def test_a_process_apart_decides_as_this_one_does(apart: SubprocessDecider) -> None:
+def test_a_separate_process_decides_as_this_one_does(separate: SubprocessDecider) -> None:
     case = cases.cluster(nodes=2, gpus=2).running(cases.job("a"), n=1).waiting(cases.job("b")).snapshot
     task = DecisionRequest(case, policy_named("mlhub", {}), RoundMemory(), 30.0)
-    apart.submit(task)
-    decided = apart.result(waits=True)
+    separate.submit(task)
+    decided = separate.result(waits=True)
     assert decided is not None
     assert decided.plan == decide(case, policy=task.policy, memory=task.memory)
 
 
-def test_a_process_that_was_killed_between_two_rounds_is_replaced(apart: SubprocessDecider) -> None:
+def test_a_process_that_was_killed_between_two_rounds_is_replaced(separate: SubprocessDecider) -> None:
     task = DecisionRequest(
         cases.cluster(nodes=1, gpus=1).waiting(cases.job("a")).snapshot,
         policy_named("fifo", {}),
         RoundMemory(),
         30.0,
     )
-    apart.submit(task)
-    assert apart.result(waits=True) is not None
-    assert apart._process is not None
-    apart._process.kill()
-    apart._process.wait()
-    apart.submit(task)
-    assert apart.result(waits=True) is not None
+    separate.submit(task)
+    assert separate.result(waits=True) is not None
+    assert separate._process is not None
+    separate._process.kill()
+    separate._process.wait()
+    separate.submit(task)
+    assert separate.result(waits=True) is not None
 
 
-def test_an_unknown_answer_is_no_plan(apart: SubprocessDecider) -> None:
+def test_an_unknown_answer_is_no_plan(separate: SubprocessDecider) -> None:
     task = DecisionRequest(SMALL, Broken(), RoundMemory(), 30.0)
-    apart.submit(task)
+    separate.submit(task)
     with pytest.raises(DecisionError, match="ZeroDivisionError"):
-        apart.result(waits=True)
+        separate.result(waits=True)

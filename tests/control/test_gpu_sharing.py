@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the backend says of sharing GPUs reaches the scheduler's snapshot; where it says nothing, nothing is shared."""
+"""What the backend reports of sharing GPUs reaches the scheduler's snapshot; without a report nothing is shared."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was decided on each job over the rounds, and what was foretold, held against what came."""
+"""What was decided on each job over the rounds, and what was predicted, compared with what came."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decisions(of: Job) -> list[tuple[str, str]]:
     return [(d.decision, d.explanations[0]["reason"] if d.explanations else "") for d in found]
 
 
-def test_a_job_s_history_tells_each_decision_once(world: World) -> None:
+def test_a_job_s_history_shows_each_decision_once(world: World) -> None:
     world.settle(policy="fifo")
     first = world.job(name="first", min_workers=4)
     second = world.job(name="second", min_workers=4)
@@ -45,7 +45,7 @@ def test_a_job_s_history_tells_each_decision_once(world: World) -> None:
     assert launch.predicted_finish_at is not None
 
 
-def test_a_loop_that_was_restarted_does_not_tell_the_same_again(world: World) -> None:
+def test_a_loop_that_was_restarted_does_not_report_the_same_again(world: World) -> None:
     waiting = world.job(is_tried=False)
     world.rounds(2)
     world.loop = Loop(world.backend, now=lambda: world.now)
@@ -86,7 +86,7 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
 
 
-def test_what_is_learnt_of_ends_knows_who_was_cancelled(world: World) -> None:
+def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     """One job ends, one is cancelled, and one paused: predictions are scored by the first; the others took longer."""
     ended, cancelled, paused = (world.job(max_workers=1) for _ in range(3))
     world.rounds(3)
@@ -95,11 +95,11 @@ def test_what_is_learnt_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.backend.finish(str(live_attempt(ended).id))
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
-    learnt = load_memory(MemoryOwner.POLICY).prediction_intervals
-    scores = [did_end for name in ("waiting", "running") for _, _, did_end in learnt[name]["ended"]]
+    intervals = load_memory(MemoryOwner.POLICY).prediction_intervals
+    scores = [did_end for name in ("waiting", "running") for _, _, did_end in intervals[name]["ended"]]
     assert set(scores) == {0.0, 1.0}
-    assert sum(learnt[name]["n_jobs"] for name in ("waiting", "running")) <= 2
-    assert not learnt["open"]
+    assert sum(intervals[name]["n_jobs"] for name in ("waiting", "running")) <= 2
+    assert not intervals["open"]
 
 
 def test_jobs_that_were_cancelled_judge_no_forecast(world: World) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the snapshot says of a family is what its attempts took, also for a loop that has only just begun."""
+"""What the snapshot knows of a family is what its attempts took, also for a loop that has only just begun."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_stages_of_a_family_become_its_profile(world: World) -> None:
 
 
 def test_a_curve_that_nears_its_target_shortens_what_is_expected_of_the_job(world: World) -> None:
-    wishes = {"target_metric": "eval/loss", "target_value": 0.3, "epochs": 100, "steps_total": 10_000}
-    stops = world.job(name="stops", hyperparameters={"stop_at_target": True}, max_workers=1, **wishes)
-    goes_on = world.job(name="goes on", max_workers=1, **wishes)
+    configuration = {"target_metric": "eval/loss", "target_value": 0.3, "epochs": 100, "steps_total": 10_000}
+    stops = world.job(name="stops", hyperparameters={"stop_at_target": True}, max_workers=1, **configuration)
+    goes_on = world.job(name="goes on", max_workers=1, **configuration)
     world.rounds(2)
     for of in (stops, goes_on):
         attempt = live_attempt(of)

@@ -69,7 +69,7 @@ def test_a_job_over_quota_waits_with_the_numbers_and_a_new_quota_counts_in_the_n
     assert state(waiting) == "running"
 
 
-def test_reasons_name_one_s_own_jobs_and_nobody_else_s(world: World) -> None:
+def test_reasons_name_one_s_own_jobs_and_no_one_else_s(world: World) -> None:
     SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": "fifo"})
     world.job(name="small", max_workers=1)
     world.rounds(2)
@@ -78,10 +78,10 @@ def test_reasons_name_one_s_own_jobs_and_nobody_else_s(world: World) -> None:
     last = world.job(name="last", max_workers=1)
     world.round()
     assert state(last) == "queued"
-    told = str(last.explanations)
-    assert "secret plan" not in told
-    assert not any(str(other.id) in told for other in Job.objects.exclude(pk=last.pk))
-    assert "another organisation's job" in told
+    explained = str(last.explanations)
+    assert "secret plan" not in explained
+    assert not any(str(other.id) in explained for other in Job.objects.exclude(pk=last.pk))
+    assert "another organisation's job" in explained
 
 
 def test_pinned_modes_are_kept(world: World) -> None:
@@ -246,7 +246,7 @@ def test_a_backend_that_is_away_changes_nothing_and_is_asked_again(world: World)
     assert len(world.backend.launches) == 1
 
 
-def test_a_gang_that_vanished_counts_as_lost_and_one_that_nobody_knows_is_ended(world: World) -> None:
+def test_a_gang_that_vanished_counts_as_lost_and_an_unknown_one_is_ended(world: World) -> None:
     running = world.job()
     world.rounds(2)
     stray = world.backend.launches[0]
@@ -293,7 +293,7 @@ def test_every_policy_brings_all_jobs_to_their_end(world: World, policy: str) ->
     assert [state(j) for j in jobs] == ["succeeded"] * 6
 
 
-def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_people_are_told(world: World) -> None:
+def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_users_are_notified(world: World) -> None:
     loose = world.job(strategy={"name": "asp"}, mode="parameter_server", min_workers=2, max_workers=2)
     world.rounds(2)
     (launch,) = world.backend.launches
@@ -301,8 +301,8 @@ def test_a_gang_without_lockstep_goes_on_when_a_worker_is_lost_and_the_job_s_peo
     world.backend.lose_worker(launch.attempt_id, "1 worker was lost: killed.")
     world.rounds(3)
     assert state(loose) == "running"
-    (told,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)
-    assert "killed" in told.facts["message"]
+    (event,) = Event.objects.filter(kind="attempt.workers_lost", subject_id=loose.id)
+    assert "killed" in event.facts["message"]
 
 
 def test_a_gang_in_lockstep_is_started_again_when_a_worker_is_lost(world: World) -> None:

@@ -97,8 +97,8 @@ def test_a_closed_node_says_so_and_by_whom(world: World) -> None:
     assert not Node.objects.get(pk="n0").is_schedulable
     assert Node.objects.get(pk="n0").message == "Cordoned by an administrator: new fans"
     assert Node.objects.get(pk="n1").message.startswith("Draining until 2026-01-01 00:")
-    told = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
-    nodes = {n["name"]: n for rack in told["racks"] for n in rack["nodes"]}
+    shown = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
+    nodes = {n["name"]: n for rack in shown["racks"] for n in rack["nodes"]}
     assert nodes["n0"]["maintenance"]["reason"] == "new fans"
     assert nodes["n0"]["maintenance"]["asked_by"] == world.cast.root.username
     assert nodes["n0"]["maintenance"]["drain_by"] is None
@@ -156,7 +156,7 @@ def test_two_jobs_on_one_gpu_are_both_shown(world: World) -> None:
     world.rounds(2)
     shared = live_attempt(first).allocations.get()
     live_attempt(second).allocations.update(node=shared.node, slots=shared.slots)
-    told = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
-    taken = [s for rack in told["racks"] for n in rack["nodes"] for s in n["slots"] if s["job"]]
+    shown = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
+    taken = [s for rack in shown["racks"] for n in rack["nodes"] for s in n["slots"] if s["job"]]
     assert [(s["job"]["name"], [j["name"] for j in s["beside"]]) for s in taken] == [("first", ["second"])]
-    assert told["totals"]["free_gpus"] == 3
+    assert shown["totals"]["free_gpus"] == 3

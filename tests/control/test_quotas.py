@@ -38,7 +38,7 @@ def tree(cast: Cast, user: Any) -> dict[str, Any]:
     return {row["name"]: row for row in answer["owners"]}
 
 
-def test_the_tree_tells_who_borrows_from_whom(cast: Cast) -> None:
+def test_the_tree_shows_who_borrows_from_whom(cast: Cast) -> None:
     set_quota(cast.a, guarantee=1, actor=cast.root)
     set_quota(cast.b, guarantee=3, actor=cast.root)
     for i in range(2):
@@ -55,7 +55,7 @@ def test_the_tree_tells_who_borrows_from_whom(cast: Cast) -> None:
     assert cast.client(cast.charlie).get(f"/api/v1/organisations/{cast.a.id}/quota-tree").status_code == 404
 
 
-def test_admins_share_out_their_organisation_s_guarantee_and_nobody_else_does(cast: Cast) -> None:
+def test_admins_share_out_their_organisation_s_guarantee_and_no_one_else_does(cast: Cast) -> None:
     set_quota(cast.a, guarantee=4, actor=cast.root)
     path = f"/api/v1/projects/{cast.project_a.id}/quota"
     for user, status in ((cast.bob, 403), (cast.victor, 403), (cast.charlie, 404), (None, 401)):
@@ -138,7 +138,7 @@ def test_a_project_s_part_counts_where_it_has_one_and_its_organisation_s_elsewhe
     assert found.tenant_of == {cast.project_a.id: str(cast.project_a.id), other.id: str(cast.a.id)}
 
 
-def test_a_preview_tells_which_jobs_would_give_back_and_which_would_start(cast: Cast) -> None:
+def test_a_preview_shows_which_jobs_would_give_back_and_which_would_start(cast: Cast) -> None:
     speech: Project = create_project(cast.a, name="speech", actor=cast.alice)
     running = job(cast.project_a, cast.bob, min_workers=4, max_workers=4, name="running")
     play()
@@ -153,8 +153,8 @@ def test_a_preview_tells_which_jobs_would_give_back_and_which_would_start(cast: 
     assert effects["running"]["after"]["decision"] == "preempt"
     assert "is guaranteed 0" in effects["running"]["after"]["explanations"][0]["sentence"]
     assert Job.objects.get(pk=waiting.pk).state == "queued"
-    nobody = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
-    assert nobody.status_code in (404, 422)
+    outsider = cast.client(cast.charlie).post("/api/v1/what-if", asked, format="json")
+    assert outsider.status_code in (404, 422)
 
 
 def test_projects_of_an_organisation_that_shares_fairly_get_their_parts_by_weight(cast: Cast) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs that stand still: told with the names of those waited for, ended after a while, and only on their own word."""
+"""Stalled gangs: reported with the names of those waited for, ended after a while, and only by their own reports."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def still(world: World, attempt: Attempt, *, worker: int, doing: str, since_s: f
     Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
 
 
-def told(job: Job) -> list[str]:
+def reported_stalls(job: Job) -> list[str]:
     return [e.facts["waited_for"] for e in Event.objects.filter(kind="attempt.stalled", subject_id=job.id)]
 
 
-def test_a_gang_that_stands_still_is_told_once_with_whom_it_waits_for(world: World) -> None:
+def test_a_stalled_gang_is_reported_once_with_whom_it_waits_for(world: World) -> None:
     job, attempt = running(world)
     for worker in range(attempt.n_workers):
         still(world, attempt, worker=worker, doing="compute" if worker == 1 else "sync", since_s=61)
     world.rounds(3)
-    assert told(job) == ["worker 1 in its own code"]
+    assert reported_stalls(job) == ["worker 1 in its own code"]
     assert state(job) == "running"
 
 
@@ -56,7 +56,7 @@ def test_a_worker_that_says_nothing_is_the_one_waited_for(world: World) -> None:
     for worker in range(attempt.n_workers - 1):
         still(world, attempt, worker=worker, doing="sync", since_s=61)
     world.round()
-    assert told(job) == [f"worker {attempt.n_workers - 1}, which reports nothing"]
+    assert reported_stalls(job) == [f"worker {attempt.n_workers - 1}, which reports nothing"]
 
 
 def test_code_that_hangs_ends_the_job_with_cause_and_remedy_and_keeps_its_checkpoint(world: World) -> None:
@@ -83,7 +83,7 @@ def test_a_gang_that_waits_for_one_that_vanished_starts_anew(world: World) -> No
     assert attempt.cause == "timeout"
 
 
-def test_the_job_itself_says_how_long_it_may_stand_still(world: World) -> None:
+def test_the_job_itself_says_how_long_it_may_stall(world: World) -> None:
     job, attempt = running(world, limits={"stall_s": 4000})
     still(world, attempt, worker=0, doing="compute", since_s=3900)
     world.round()
@@ -100,7 +100,7 @@ def test_a_script_may_be_silent_for_longer_and_is_then_asked_to_report(world: Wo
     still(world, attempt, worker=0, doing="compute", since_s=700)
     world.round()
     assert state(job) == "running"
-    assert told(job) == []
+    assert reported_stalls(job) == []
     still(world, attempt, worker=0, doing="compute", since_s=3700)
     world.round()
     assert state(job) == "failed"
@@ -108,7 +108,7 @@ def test_a_script_may_be_silent_for_longer_and_is_then_asked_to_report(world: Wo
     assert "mlhub.runtime.report" in job.failure["remedy"]
 
 
-def test_old_news_end_nobody(world: World) -> None:
+def test_old_news_end_no_gang(world: World) -> None:
     job, attempt = running(world)
     still(world, attempt, worker=0, doing="compute", since_s=60)
     world.round(after_s=5000)  # the ingest API was away meanwhile

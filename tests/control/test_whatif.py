@@ -61,7 +61,7 @@ def test_cancelling_a_job_lets_the_next_one_start_at_once(world: World) -> None:
     assert (first.state, first.intent) == ("running", "run")
 
 
-def test_a_job_that_would_be_submitted_is_told_when_it_would_start_and_end_and_is_not_there(world: World) -> None:
+def test_a_job_that_would_be_submitted_learns_when_it_would_start_and_end_and_is_not_there(world: World) -> None:
     filled(world)
     n_before = Job.objects.count()
     answer = ask(world, world.cast.bob, submit=submission(world, name="third", min_workers=4)).json()
@@ -128,7 +128,7 @@ def test_a_quota_can_be_supposed_by_its_own_people(world: World) -> None:
     assert ask(world, world.cast.bob, quotas=[{"organisation": b, "max_gpus": 2}]).status_code in (404, 422)
 
 
-def test_nobody_asks_about_or_hears_of_another_organisation_s_jobs(world: World) -> None:
+def test_no_one_asks_about_or_learns_of_another_organisation_s_jobs(world: World) -> None:
     first, second = filled(world)
     hers = job(world.cast.project_b, world.cast.charlie, name="secret plan", min_workers=4)
     world.rounds(1)

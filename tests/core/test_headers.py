@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MLHub tells browsers: where a page's parts may come from, who may frame it, and what it does not use."""
+"""What MLHub declares to browsers: where a page's parts may come from, who may frame it, and what it does not use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def built(settings: Any, tmp_path: Path) -> None:
     settings.FRONTEND_DIST = tmp_path
 
 
-def test_everything_comes_from_mlhub_itself_and_nobody_frames_it(built: None) -> None:
+def test_everything_comes_from_mlhub_itself_and_no_page_frames_it(built: None) -> None:
     found = policy(Client().get("/jobs"))
     assert found["default-src"] == found["script-src"] == found["connect-src"] == ["'self'"]
     assert found["frame-ancestors"] == found["object-src"] == found["base-uri"] == ["'none'"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI schema says all that a client needs: properties, media types, errors, streams."""
+"""The OpenAPI schema declares all that a client needs: properties, media types, errors, streams."""
 
 from __future__ import annotations
 

@@ -220,14 +220,14 @@ def test_a_nul_character_in_an_address_names_nothing(cast):
 
 
 @pytest.mark.parametrize(
-    ("hyperparameters", "says"),
+    ("hyperparameters", "expected_text"),
     [
         ({"widht": 8}, "Did you mean width?"),
         ({"n_heads": 4}, "Known: width, n_layers, dropout"),
         ({"width": "8"}, "Give a value like 128."),
     ],
 )
-def test_a_built_in_model_refuses_hyperparameters_that_it_does_not_have(cast, hyperparameters, says):
+def test_a_built_in_model_refuses_hyperparameters_that_it_does_not_have(cast, hyperparameters, expected_text):
     dataset = str(ready_dataset(cast.project_a, cast.bob).dataset_id)
     body = {"dataset": dataset, "model": str(builtin().model_id), "hyperparameters": hyperparameters}
     for path, sent in (("jobs", body), ("what-if", {"submit": body})):
@@ -235,7 +235,7 @@ def test_a_built_in_model_refuses_hyperparameters_that_it_does_not_have(cast, hy
         assert answer.status_code == 422, answer.content
         (error,) = answer.json()["errors"]
         assert error["field"] == f"hyperparameters.{next(iter(hyperparameters))}"
-        assert says in error["remedy"]
+        assert expected_text in error["remedy"]
 
 
 def test_an_uploaded_model_that_declares_nothing_takes_any_hyperparameter(cast):

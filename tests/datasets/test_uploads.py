@@ -34,14 +34,14 @@ def test_an_upload_is_kept_by_its_content_and_waits_for_inspection(cast, setting
     sha256 = hashlib.sha256(content).hexdigest()
     answer = upload(cast.client(cast.bob), cast.project_a, target="species", description="flowers")
     assert answer.status_code == 201, answer.json()
-    told = answer.json()
-    assert (told["name"], told["description"]) == ("d", "flowers")
-    assert told["project"] == {
+    body_json = answer.json()
+    assert (body_json["name"], body_json["description"]) == ("d", "flowers")
+    assert body_json["project"] == {
         "id": str(cast.project_a.id),
         "name": "vision",
         "organisation": {"id": str(cast.a.id), "name": "A"},
     }
-    version = told["latest_version"]
+    version = body_json["latest_version"]
     assert (version["number"], version["state"], version["format"]) == (1, "inspecting", "csv")
     assert version["options"] == {"target": "species"}
     assert version["files"] == [{"name": "d.csv", "sha256": sha256, "size_bytes": len(content)}]
@@ -112,13 +112,13 @@ def test_an_upload_over_the_quota_leaves_nothing(cast, settings):
         ),
     ):
         assert (refused.status_code, refused.json()["code"]) == (422, "quota_exceeded")
-        told = refused.json()
-        assert (told["limit"], told["used_bytes"], told["asked_bytes"]) == (
+        body_json = refused.json()
+        assert (body_json["limit"], body_json["used_bytes"], body_json["asked_bytes"]) == (
             "max_storage_bytes",
             len(files.csv()),
             len(files.csv(30)),
         )
-        assert told["errors"][0]["remedy"]
+        assert body_json["errors"][0]["remedy"]
     assert stored(settings) == before
     assert (Dataset.objects.count(), DatasetVersion.objects.count(), Blob.objects.count()) == (1, 1, 1)
     assert Event.objects.count() == events

@@ -146,7 +146,7 @@ def test_two_control_loops_run_and_survive_a_drain() -> None:
     assert kinds("trial", "PodDisruptionBudget")["mlhub-control"]["spec"]["maxUnavailable"] == 1
 
 
-def test_the_chart_and_the_images_tell_one_version(tmp_path: Path) -> None:
+def test_the_chart_and_the_images_name_one_version(tmp_path: Path) -> None:
     version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
     assert VALUES["image"] | {"pullPolicy": "", "pullSecret": ""} == {
         "server": f"mlhub-server:{version}",
@@ -157,7 +157,7 @@ def test_the_chart_and_the_images_tell_one_version(tmp_path: Path) -> None:
     assert KubernetesOptions().image == f"mlhub-runtime:{version}"
 
 
-def test_a_bucket_is_told_to_mlhub_and_opened_to_its_pods() -> None:
+def test_a_bucket_is_configured_in_mlhub_and_opened_to_its_pods() -> None:
     data = kinds("production", "ConfigMap")["mlhub"]["data"]
     assert data["MLHUB_STORE"] == "s3://mlhub-blobs/production"
     assert data["MLHUB_STORE_POD_ENDPOINT"] == "https://s3.example.org"

@@ -66,7 +66,7 @@ def test_a_script_trains_on_server_pods_of_its_own(tmp_path: Path) -> None:
         wait(
             lambda: alice.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
             seconds=180,
-            told=platform.said(),
+            message=platform.logs(),
         )
         ended = alice.get(f"/jobs/{job['id']}")
         assert ended["state"] == "succeeded", ended

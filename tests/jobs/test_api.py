@@ -205,7 +205,7 @@ def test_a_paused_job_resumes_and_a_running_one_keeps_its_state_until_the_platfo
     assert (answer["state"], answer["intent"]) == ("starting", "pause")
 
 
-def test_a_clone_has_the_same_wishes_but_for_the_overrides(cast: Cast) -> None:
+def test_a_clone_has_the_same_configuration_but_for_the_overrides(cast: Cast) -> None:
     first = job(cast.project_a, cast.bob, seed=7, hyperparameters={"width": 3})
     answer = cast.client(cast.bob).post(f"/api/v1/jobs/{first.id}/clone", {"epochs": 9})
     assert answer.status_code == 201
@@ -244,13 +244,13 @@ def test_charlie_sees_and_touches_nothing_of_another_organisation(cast: Cast) ->
     assert (hidden.state, hidden.intent) == ("queued", "run")
 
 
-def test_a_viewer_reads_and_nobody_else_does_without_signing_in(cast: Cast) -> None:
+def test_a_viewer_reads_and_no_one_does_without_signing_in(cast: Cast) -> None:
     shown = job(cast.project_a, cast.bob)
-    victor, nobody = cast.client(cast.victor), cast.client(None)
+    victor, anonymous = cast.client(cast.victor), cast.client(None)
     for verb, path in ROUTES:
         expected = 200 if verb == "get" else 403
         assert getattr(victor, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == expected, (verb, path)
-        assert getattr(nobody, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == 401, (verb, path)
+        assert getattr(anonymous, verb)(f"/api/v1/jobs/{shown.id}{path}").status_code == 401, (verb, path)
     assert submit(cast, user=cast.victor).status_code == 403
 
 

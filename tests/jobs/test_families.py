@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What speeds are learnt for: a sweep over learning rates is one family, another width or precision is another."""
+"""What speeds are learned for: a sweep over learning rates is one family, another width or precision is another."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_transition_changes_the_row_and_appends_one_event() -> None:
 
 
 @pytest.mark.django_db
-def test_whoever_decided_upon_an_older_version_is_told_that_he_was_late() -> None:
+def test_a_decision_upon_an_older_version_is_refused_as_late() -> None:
     cast = make_cast()
     queued = job(cast.project_a, cast.bob)
     assert advance(queued.id, trigger=Trigger.PAUSE, seen_version=queued.version) is not None
@@ -59,7 +59,7 @@ def test_whoever_decided_upon_an_older_version_is_told_that_he_was_late() -> Non
 
 
 @pytest.mark.django_db
-def test_a_trigger_that_makes_no_sense_tells_the_job_s_story() -> None:
+def test_a_trigger_that_makes_no_sense_reports_the_job_s_story() -> None:
     cast = make_cast()
     queued = job(cast.project_a, cast.bob)
     advance(queued.id, trigger=Trigger.PAUSE)

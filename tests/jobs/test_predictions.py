@@ -74,11 +74,11 @@ def other_dataset(cast: Cast, **schema: Any) -> str:
 def test_a_finished_job_s_model_is_asked_with_what_the_training_was_given(cast: Cast, done: Job) -> None:
     answer = ask(cast, model_of=str(done.id), features=["0"], output="npz")
     assert answer.status_code == 201, answer.content
-    told = answer.json()
-    assert (told["kind"], told["state"], told["preflight"]) == ("predict", "queued", "pending")
-    assert (told["epochs"], told["mode"], told["hyperparameters"]) == (1, "all_reduce", {"hidden": 4})
-    assert (told["batch_size"], told["max_workers"]) == (256, 1)  # 100 examples are one part
-    asked = Job.objects.get(pk=told["id"])
+    created = answer.json()
+    assert (created["kind"], created["state"], created["preflight"]) == ("predict", "queued", "pending")
+    assert (created["epochs"], created["mode"], created["hyperparameters"]) == (1, "all_reduce", {"hidden": 4})
+    assert (created["batch_size"], created["max_workers"]) == (256, 1)  # 100 examples are one part
+    asked = Job.objects.get(pk=created["id"])
     assert asked.model_version == done.result_version
     assert family_of(asked) != family_of(done)
     detail = cast.client(cast.bob).get(f"/api/v1/jobs/{asked.id}").json()
@@ -86,7 +86,7 @@ def test_a_finished_job_s_model_is_asked_with_what_the_training_was_given(cast: 
     assert detail["result_file"] is None
 
 
-def test_its_pods_are_told_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job) -> None:
+def test_its_pods_get_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job) -> None:
     version = other_dataset(cast, n_examples=40, classes=[5, 6], task="none", input_mean=[9.0] * 6)
     answer = ask(cast, model_of=str(done.id), dataset_version=version)
     assert answer.status_code == 201, answer.content
@@ -149,7 +149,7 @@ def test_a_prediction_is_cloned_as_one(cast: Cast, done: Job) -> None:
     first = ask(cast, model_of=str(done.id), kind="evaluate", examples="held_out", batch_size=8).json()
     again = cast.client(cast.bob).post(f"/api/v1/jobs/{first['id']}/clone", {"name": "again"})
     assert again.status_code == 201, again.content
-    one, two = (Job.objects.get(pk=told["id"]) for told in (first, again.json()))
+    one, two = (Job.objects.get(pk=created["id"]) for created in (first, again.json()))
     assert (two.kind, two.prediction, two.batch_size) == (one.kind, one.prediction, one.batch_size)
 
 

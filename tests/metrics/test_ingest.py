@@ -270,17 +270,17 @@ def test_a_measurement_outside_its_bounds_is_refused_by_its_name(attempt: Attemp
         assert answer.json()["errors"][0]["field"] == "lines.0.measured.gpu_utilisation"
 
 
-def test_only_servers_tell_of_staleness_and_in_whole_numbers(attempt: Attempt) -> None:
-    told = {"type": "staleness", "at": 1.7e9, "counts": [1, 2]}
-    assert post(attempt, 0, told).json()["code"] == "not_the_speaker"
+def test_only_servers_report_staleness_and_in_whole_numbers(attempt: Attempt) -> None:
+    line = {"type": "staleness", "at": 1.7e9, "counts": [1, 2]}
+    assert post(attempt, 0, line).json()["code"] == "not_the_speaker"
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=1)
     assert (
-        post(attempt, 0, told | {"counts": [1, -2]}, role="server").json()["errors"][0]["field"] == "lines.0.counts.1"
+        post(attempt, 0, line | {"counts": [1, -2]}, role="server").json()["errors"][0]["field"] == "lines.0.counts.1"
     )
-    assert post(attempt, 0, told | {"counts": [1] * 66}, role="server").json()["errors"][0]["field"] == "lines.0.counts"
+    assert post(attempt, 0, line | {"counts": [1] * 66}, role="server").json()["errors"][0]["field"] == "lines.0.counts"
 
 
-def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt: Attempt) -> None:
+def test_a_stalled_gang_waits_for_the_workers_that_do_not_wait_themselves(attempt: Attempt) -> None:
     still = {"type": "phase", "at": 1.7e9, "phase": "stalled", "since_start_s": 90.0}
     post(attempt, 0, still | {"detail": {"step": 12, "doing": "sync", "still_s": 61.0}})
     assert waited_for(attempt) == Waited(busy=(), silent=(1,))
@@ -292,13 +292,13 @@ def test_a_gang_that_stands_still_waits_for_whoever_does_not_wait_itself(attempt
     assert waited_for(attempt).busy == (1,)
 
 
-def test_a_server_that_came_back_is_told_in_the_jobs_events(attempt: Attempt) -> None:
+def test_a_server_that_came_back_is_reported_in_the_jobs_events(attempt: Attempt) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
     detail = {"signal": "SIGKILL", "returns": 1, "away_s": 0.9, "lost_s": 12.5, "updates_lost": 57}
-    told = {"type": "phase", "at": 1.7e9, "phase": "server_returned", "since_start_s": 90.0, "detail": detail}
-    post(attempt, 0, told, role="server", index=1)
-    post(attempt, 0, told)  # a worker has no such thing to tell
-    post(attempt, 1, told | {"detail": detail | {"away_s": "x", "returns": 10**6}}, role="server", index=1)
+    line = {"type": "phase", "at": 1.7e9, "phase": "server_returned", "since_start_s": 90.0, "detail": detail}
+    post(attempt, 0, line, role="server", index=1)
+    post(attempt, 0, line)  # a worker has no such thing to report
+    post(attempt, 1, line | {"detail": detail | {"away_s": "x", "returns": 10**6}}, role="server", index=1)
     (event,) = Event.objects.filter(kind="attempt.server_returned")
     assert event.subject_id == attempt.job_id
     found = {key: event.facts[key] for key in ("server", "signal", "away_s", "lost_s", "updates_lost")}

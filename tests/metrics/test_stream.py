@@ -53,16 +53,16 @@ class Viewer:
         return found
 
 
-def say(attempt: Any, first: int, *lines: Any, stream: str = "reports") -> None:
+def store(attempt: Any, first: int, *lines: Any, stream: str = "reports") -> None:
     metrics.store_lines(attempt, metrics.ReportingPod("worker", 0), stream=stream, first=first, lines=lines)
 
 
-async def say_beside(*arguments: Any, **options: Any) -> None:
+async def store_from_another_thread(*arguments: Any, **options: Any) -> None:
     """From another thread, as another process would, whose connection does not stay."""
 
     def run() -> None:
         try:
-            say(*arguments, **options)
+            store(*arguments, **options)
         finally:
             connection.close()
 
@@ -81,16 +81,16 @@ def points_of(frames: list[Frame]) -> list[int]:
 
 def test_a_dropped_connection_loses_and_repeats_nothing() -> None:
     cast, found, attempt = prepare()
-    say(attempt, 0, metric(1, loss=1))
+    store(attempt, 0, metric(1, loss=1))
     viewer = Viewer(cast, cast.bob)
     path = f"/api/v1/jobs/{found.id}/stream?last_event_id=0-0"
 
     async def play() -> None:
         first = await viewer.frames(path, until=lambda frames: frames[-1][0] == "job")
         assert [event for event, *_ in first] == ["event", "metrics", "job"]
-        # while nobody listens, more happens
-        await say_beside(attempt, 1, metric(2, loss=1), metric(3, loss=1))
-        await say_beside(attempt, 0, "a line", stream="log")
+        # while no client listens, more happens
+        await store_from_another_thread(attempt, 1, metric(2, loss=1), metric(3, loss=1))
+        await store_from_another_thread(attempt, 0, "a line", stream="log")
         later = await viewer.frames(path, until=lambda frames: frames[-1][0] == "log")
         assert points_of(first) + points_of(later) == [1, 2, 3]
         assert later[-1][1]["lines"][0]["text"] == "a line"
@@ -110,7 +110,7 @@ def test_news_arrives_while_one_listens(settings: Any, is_redis_there: bool) -> 
     async def play() -> None:
         listening = asyncio.create_task(viewer.frames(path, until=lambda frames: bool(points_of(frames))))
         await asyncio.sleep(0.5)
-        await say_beside(attempt, 0, metric(10, loss=1))
+        await store_from_another_thread(attempt, 0, metric(10, loss=1))
         assert points_of(await listening) == [10]
 
     asyncio.run(play())

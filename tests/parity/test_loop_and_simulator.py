@@ -30,7 +30,7 @@ CLUSTER = uniform_cluster(n_nodes=2, n_gpus=2, n_racks=2, uplink_bps=4e10)
 Story = list[tuple[int, str, str, tuple[str, ...]]]
 
 
-def told(now_s: float, plan: Plan, names: dict[str, str]) -> Story:
+def events_of(now_s: float, plan: Plan, names: dict[str, str]) -> Story:
     """Who starts and leaves, and where: (second, what, job, nodes)."""
     story: Story = []
     for decision in plan.decisions:
@@ -50,13 +50,13 @@ def simulated(trace: Trace, policy: str) -> Story:
         CountingEnvironment(trace, CLUSTER, stop_s=PERIOD_S),
         policy=policy_named(policy, {}),
         period_s=PERIOD_S,
-        on_round=lambda snapshot, plan: story.extend(told(snapshot.now_s, plan, names)),
+        on_round=lambda snapshot, plan: story.extend(events_of(snapshot.now_s, plan, names)),
     )
     return story
 
 
 def lived(trace: Trace, policy: str, cast: Cast) -> Story:
-    """The same in rows: real loop, fake gangs that train for as long as the trace says."""
+    """The same in rows: real loop, fake gangs that train for as long as the trace declares."""
     SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": policy, "parameters": {}})
     nodes = [
         NodeStatus(n.name, n.rack, n.gpu_type, n.n_gpus, n.cpus, n.memory_bytes, n.nic_bps, 4e10) for n in CLUSTER.nodes
@@ -78,7 +78,7 @@ def lived(trace: Trace, policy: str, cast: Cast) -> Story:
         assert record is not None
         assert not record.error
         assert loop.plan is not None
-        story += told(tick, loop.plan, names)
+        story += events_of(tick, loop.plan, names)
         if not todo and not Job.objects.exclude(state=JobState.SUCCEEDED).exists():
             return story
     raise AssertionError("the jobs never ended")
@@ -127,7 +127,7 @@ traces = st.lists(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "las", "mlhub"])
-def test_the_simulator_foretells_what_the_live_loop_does(policy: str) -> None:
+def test_the_simulator_predicts_what_the_live_loop_does(policy: str) -> None:
     cast = make_cast()
 
     @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

@@ -36,14 +36,14 @@ def trained(code: ModelVersion, dataset: DatasetVersion, user: User, **given: An
     """The result of a job, as control registers it."""
     stored = blob_store().write(io.BytesIO(WEIGHTS), limit_bytes=10**6)
     blob, _ = Blob.objects.get_or_create(sha256=stored.sha256, defaults={"size_bytes": stored.size_bytes})
-    told = {"metadata": {"classes": ["cat", "dog"], "steps": 7}, "metrics": {"accuracy": 0.75}, **given}
+    details = {"metadata": {"classes": ["cat", "dog"], "steps": 7}, "metrics": {"accuracy": 0.75}, **given}
     return register_trained(
-        told.pop("job_id", uuid4()),
+        details.pop("job_id", uuid4()),
         code_version=code,
         dataset_version=dataset,
         weights_blob=blob,
         created_by=user,
-        **told,
+        **details,
     )
 
 

@@ -74,22 +74,22 @@ def test_a_part_of_other_bytes_than_those_begun_is_not_sent(cast, version):
     assert body(download(cast, version, **asked, HTTP_IF_RANGE='"other"')) == WEIGHTS
 
 
-def test_metadata_tells_how_to_use_the_weights_and_where_they_come_from(cast, version):
+def test_metadata_explains_how_to_use_the_weights_and_where_they_come_from(cast, version):
     answer = download(cast, version, what="metadata")
-    told = json.loads(body(answer))
+    described = json.loads(body(answer))
     assert answer["Content-Type"] == "application/json"
-    assert (told["classes"], told["metrics"]) == (["cat", "dog"], {"accuracy": 0.75})
-    assert told["lineage"]["weights_sha256"] == SHA256
-    assert told["lineage"]["code_version"] == str(version.code_version_id)
+    assert (described["classes"], described["metrics"]) == (["cat", "dog"], {"accuracy": 0.75})
+    assert described["lineage"]["weights_sha256"] == SHA256
+    assert described["lineage"]["code_version"] == str(version.code_version_id)
     assert download(cast, version, what="metadata", HTTP_IF_NONE_MATCH=answer["ETag"]).status_code == 304
     version.dataset_version.dataset.delete()
     assert json.loads(body(download(cast, version, what="metadata")))["lineage"]["dataset_version"] is None
 
 
 def test_a_version_says_what_can_be_downloaded(cast, version):
-    told = cast.client(cast.victor).get(f"/api/v1/model-versions/{version.id}").json()["downloads"]
-    assert told["package"] is None
-    assert body(cast.client(cast.victor).get(told["weights"])) == WEIGHTS
+    described = cast.client(cast.victor).get(f"/api/v1/model-versions/{version.id}").json()["downloads"]
+    assert described["package"] is None
+    assert body(cast.client(cast.victor).get(described["weights"])) == WEIGHTS
     assert body(download(cast, version.code_version, what="package")) == PACKAGE
 
 

@@ -56,12 +56,12 @@ def test_a_model_is_no_script(cast):
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "kind")
 
 
-def test_code_beside_a_model_is_what_counts(cast):
+def test_code_next_to_a_model_is_what_counts(cast):
     version = validated(cast, content=zipped({"model.py": CODE, "net.onnx": ONNX}))
     assert version["contract"]["description"] == "One layer."
 
 
-def test_what_is_nothing_known_is_told_what_may_be_sent(cast):
+def test_what_is_nothing_known_is_refused_with_what_may_be_sent(cast):
     answer = upload(cast.client(cast.bob), cast.project_a, filename="net.pb", content=b"\x0a\x04none")
     error = answer.json()["errors"][0]
     assert (answer.status_code, error["field"]) == (422, "file")

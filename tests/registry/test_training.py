@@ -41,7 +41,7 @@ def test_every_built_in_model_can_be_run():
     assert {b.name for b in BUILTINS} == set(RUNNABLE)
 
 
-def test_nobody_changes_a_built_in_model(cast):
+def test_no_one_changes_a_built_in_model(cast):
     ensure_builtins()
     model = Model.objects.first()
     for person in (cast.alice, cast.root):
@@ -56,14 +56,14 @@ def test_a_trained_version_names_its_code_its_data_and_its_job(cast, code):
     dataset, job_id = a_dataset(cast.project_a, cast.bob), uuid4()
     version = trained(code, dataset, cast.bob, job_id=job_id)
     bob = cast.client(cast.bob)
-    told = bob.get(f"/api/v1/model-versions/{version.id}").json()
-    assert (told["source"], told["number"], told["state"]) == ("training", 2, "ready")
-    assert (told["code_version"]["id"], told["dataset_version"]["id"], told["job_id"]) == (
+    described = bob.get(f"/api/v1/model-versions/{version.id}").json()
+    assert (described["source"], described["number"], described["state"]) == ("training", 2, "ready")
+    assert (described["code_version"]["id"], described["dataset_version"]["id"], described["job_id"]) == (
         str(code.id),
         str(dataset.id),
         str(job_id),
     )
-    assert told["metrics"] == {"accuracy": 0.75}
+    assert described["metrics"] == {"accuracy": 0.75}
     model = bob.get(f"/api/v1/models/{code.model_id}").json()
     assert (model["n_trained"], model["latest_version"]["id"]) == (1, str(code.id))
     assert used_bytes(cast.a) == len(PACKAGE) + len(WEIGHTS)
@@ -79,7 +79,7 @@ def test_a_job_registers_one_version_however_often_it_says_so(cast, code):
     assert Event.objects.filter(kind="model.trained").count() == 1
 
 
-def test_what_a_built_in_model_learnt_belongs_to_who_trained_it(cast):
+def test_what_a_built_in_model_learned_belongs_to_who_trained_it(cast):
     ensure_builtins()
     built_in = ModelVersion.objects.get(model__name="mlp")
     own = trained(built_in, a_dataset(cast.project_a, cast.bob), cast.bob)
@@ -97,7 +97,7 @@ def test_a_finished_training_is_kept_over_the_quota(cast, code):
     assert used_bytes(cast.a) == len(PACKAGE) + len(WEIGHTS)
 
 
-def test_a_model_is_deleted_with_what_it_learnt(cast, code):
+def test_a_model_is_deleted_with_its_trained_versions(cast, code):
     trained(code, a_dataset(cast.project_a, cast.bob), cast.bob)
     assert cast.client(cast.bob).delete(f"/api/v1/models/{code.model_id}").status_code == 204
     assert not ModelVersion.objects.exists()

@@ -28,9 +28,9 @@ def stored(settings) -> list[str]:
 def test_a_package_is_kept_and_waits_for_validation(cast, settings):
     answer = upload(cast.client(cast.bob), cast.project_a, description="a line")
     assert answer.status_code == 201, answer.json()
-    told = answer.json()
-    assert (told["name"], told["description"], told["n_trained"]) == ("m", "a line", 0)
-    version = told["latest_version"]
+    created = answer.json()
+    assert (created["name"], created["description"], created["n_trained"]) == ("m", "a line", 0)
+    version = created["latest_version"]
     assert (version["number"], version["source"], version["kind"], version["entry"]) == (
         1,
         "upload",

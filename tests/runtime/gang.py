@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs for tests: real trainers as processes, told what a backend would tell them; no launchers."""
+"""Gangs for tests: real trainers as processes, given what a backend would give them; no launchers."""
 
 from __future__ import annotations
 
@@ -186,11 +186,11 @@ class Gang:
         """Fails when worker 0 ends first."""
         until = time.monotonic() + seconds
         while not is_so():
-            assert time.monotonic() < until, self.said()
-            assert self.processes["worker-0"].poll() is None, self.said()
+            assert time.monotonic() < until, self.logs()
+            assert self.processes["worker-0"].poll() is None, self.logs()
             time.sleep(0.05)
 
-    def said(self) -> str:
+    def logs(self) -> str:
         """What all pods printed, for messages of failed assertions."""
         return "\n".join(
             f"--- {name}\n{(self.work(name) / 'output.log').read_text(errors='replace')[-3000:]}"
@@ -203,8 +203,8 @@ class Gang:
 
     def bytes_sent(self) -> float:
         """By worker 0 a step, on the wire: as the kernel counted, evaluations and barriers included."""
-        told, sent, before = self.reports("progress"), 0.0, 0
-        for report in told:
+        progress, sent, before = self.reports("progress"), 0.0, 0
+        for report in progress:
             sent, before = (
                 sent + report["measured"]["bytes_sent"] * (report["steps_done"] - before),
                 report["steps_done"],

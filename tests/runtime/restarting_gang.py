@@ -87,8 +87,8 @@ class ReturningGang:
         if worker.is_back:
             return
         worker.is_back = True
-        told = self.rule.come_back(index, clock=worker.clock, is_idle=worker.is_idle, version=worker.version)
-        self._carry_out(told)
+        effects = self.rule.come_back(index, clock=worker.clock, is_idle=worker.is_idle, version=worker.version)
+        self._carry_out(effects)
         if worker.waits:
             self._push_again(index)
         due, worker.due = worker.due, []

@@ -80,7 +80,7 @@ def together(
 
 def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path, store: dist.Store) -> Any:
     spec = parse(strategy)
-    told = PodSpec(
+    pod_spec = PodSpec(
         attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.ALL_REDUCE, role=PodRole.WORKER,
         index=rank, n_workers=n_workers, n_servers=0, master_address="127.0.0.1:1", server_addresses=(), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"),
@@ -95,4 +95,4 @@ def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path
         def create_process_group(self) -> None:
             dist.init_process_group("threaded", rank=rank, world_size=n_workers, store=store)
 
-    return InThread(Pod(told, folder, "", "", b"", folder), spec)
+    return InThread(Pod(pod_spec, folder, "", "", b"", folder), spec)

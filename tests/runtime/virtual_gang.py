@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gang on a virtual clock: the real rules and updates, workers that take as long as a test says, no processes."""
+"""A gang on a virtual clock: the real rules and updates, workers that take as long as a test declares, no processes."""
 
 from __future__ import annotations
 

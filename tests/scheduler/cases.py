@@ -32,7 +32,7 @@ GIB = 1 << 30
 
 
 def job(id: str, *, gpus: int | None = None, length_s: float = 100.0, at: float = 0.0, **more: Any) -> JobSnapshot:
-    """A job that is length_s long whatever its size, if gpus says how many it must have; else elastic and perfectly so.
+    """A job that is length_s long whatever its size, if gpus fixes how many it has; else elastic and perfectly so.
 
     Elastic: length_s on one worker, 1/n of it on n, no synchronisation to speak of.
     """
@@ -67,7 +67,7 @@ class Case:
         return replace(self, jobs=self.jobs + jobs)
 
     def running(self, *jobs: JobSnapshot, n: int | None = None, since: float = 0.0) -> Case:
-        """Each on the first free GPUs, n of them (its fixed size if not said), node after node."""
+        """Each on the first free GPUs, n of them (by default its fixed size), node after node."""
         return self._holding(Phase.RUNNING, jobs, n, since)
 
     def starting(self, *jobs: JobSnapshot, n: int | None = None) -> Case:

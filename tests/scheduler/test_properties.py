@@ -127,7 +127,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
 
 
 def rounds(case: Case, policy: str, n: int) -> list[tuple[Case, Plan]]:
-    """The case through n rounds, each plan carried out, half a minute apart."""
+    """The case through n rounds, each plan carried out, half a minute after the one before."""
     story = []
     for _ in range(n):
         plan = case.decide(policy)
@@ -137,7 +137,7 @@ def rounds(case: Case, policy: str, n: int) -> list[tuple[Case, Plan]]:
 
 
 def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str, int]]]:
-    """GPUs that each job holds once the plan is acted upon, before anyone who was told to leave has left."""
+    """GPUs that each job holds once the plan is acted upon, before any job that was preempted has left."""
     held: dict[str, list[tuple[str, int]]] = {}
     for job in snapshot.jobs:
         decision = plan.of(job.id)
@@ -222,7 +222,7 @@ def test_a_gang_is_placed_whole_within_its_limits_on_one_type_of_gpu(case: Case,
 
 @quick
 @given(cases(), policies)
-def test_every_job_is_decided_in_order_and_told_why_in_a_sentence(case: Case, policy: str) -> None:
+def test_every_job_is_decided_in_order_and_explained_in_a_sentence(case: Case, policy: str) -> None:
     for before, plan in rounds(case, policy, 3):
         assert [decision.job for decision in plan.decisions] == [job.id for job in before.jobs]
         for job, decision in zip(before.jobs, plan.decisions, strict=True):

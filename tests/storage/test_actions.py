@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holding, releasing and collecting: what somebody holds stays, what nobody holds goes after a day."""
+"""Holding, releasing and collecting: what somebody holds stays, what no one holds goes after a day."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_the_platform_must_not_lose_is_held_over_the_quota(cast):
     assert actions.used_bytes(cast.b) == 10
 
 
-def test_what_nobody_holds_is_collected_after_a_day(cast):
+def test_what_no_one_holds_is_collected_after_a_day(cast):
     owner = uuid4()
     held, let_go, young = keep(cast.a, b"held"), keep(cast.a, b"let go", owner), keep(cast.a, b"young", owner)
     grow_old(held, let_go)

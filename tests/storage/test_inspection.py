@@ -34,7 +34,7 @@ def verdict(tmp_path, code: str, **limits):
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "words"),
+    ("code", "expected_code", "words"),
     [
         ("import os; os.kill(os.getpid(), 9)", "ended_early", "SIGKILL"),
         ("import os; os.abort()", "ended_early", "SIGABRT"),
@@ -46,16 +46,16 @@ def verdict(tmp_path, code: str, **limits):
         ("ANSWER = {'ok': False, 'error': 'x' * 9}" + FORGE, "no_answer", "no answer"),
     ],
 )
-def test_code_that_ends_its_process_is_an_error_with_words(tmp_path, code, told, words):
+def test_code_that_ends_its_process_is_an_error_with_words(tmp_path, code, expected_code, words):
     error = verdict(tmp_path, code).error
     assert error is not None
-    assert (error["code"], error["field"]) == (told, "file")
+    assert (error["code"], error["field"]) == (expected_code, "file")
     assert words in error["message"]
     assert error["remedy"]
     assert "\\u0000" not in json.dumps(error)
 
 
-def test_code_that_never_ends_is_told_so(tmp_path):
+def test_code_that_never_ends_is_reported(tmp_path):
     error = verdict(tmp_path, "while True: pass", timeout_s=0.3).error
     assert (error["code"], "0 seconds" in error["message"]) == ("too_slow", True)
 

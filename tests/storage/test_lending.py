@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole way of bytes through a bucket: uploaded, tried out, told to a pod, fetched by it without passing the web."""
+"""A whole way of bytes through a bucket: uploaded, validated, named to a pod, fetched by it without passing the web."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_web_brings_it_where_pods_do_not_reach_the_bucket(running, client: C
     assert (part.status_code, b"".join(part)) == (206, b"examples")
 
 
-def test_pods_are_told_the_address_of_the_ingest_api(running, settings) -> None:
+def test_pods_get_the_address_of_the_ingest_api(running, settings) -> None:
     _, attempt, sha256 = running
     [item] = launch_spec(attempts.attempt_to_launch(attempt.id)).inputs
     assert item.uri == f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}"
@@ -85,11 +85,13 @@ def test_a_trial_reads_a_copy_that_is_gone_afterwards(running) -> None:
     assert not path.exists()
 
 
-def test_an_upload_to_a_bucket_that_is_away_is_told_to_come_again(cast: Cast, server: BucketServer, settings) -> None:
+def test_an_upload_to_a_bucket_that_is_away_is_answered_to_come_again(
+    cast: Cast, server: BucketServer, settings
+) -> None:
     settings.STORE_ENDPOINT = "http://127.0.0.1:1"
     form = files.form("points.csv", files.csv(20), name="points", project=cast.project_a.id, target="width")
-    told = cast.client(cast.bob).post("/api/v1/datasets", form, format="multipart")
-    assert told.status_code == 503
-    assert told.json()["code"] == "store_away"
-    assert told["Retry-After"] == "10"
+    refused = cast.client(cast.bob).post("/api/v1/datasets", form, format="multipart")
+    assert refused.status_code == 503
+    assert refused.json()["code"] == "store_away"
+    assert refused["Retry-After"] == "10"
     assert not DatasetVersion.objects.filter(dataset__name="points").exists()

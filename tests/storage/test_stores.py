@@ -176,7 +176,7 @@ def test_a_large_blob_goes_up_in_parts_and_appears_whole(
     assert bucket.uri(sha256) == ""
 
 
-def test_whoever_has_the_address_reads_the_blob_without_credentials(bucket: BucketStore, server: BucketServer) -> None:
+def test_who_has_the_address_reads_the_blob_without_credentials(bucket: BucketStore, server: BucketServer) -> None:
     bucket.write(io.BytesIO(CONTENT), limit_bytes=10**6)
     address = bucket.lend(SHA256)
     assert address.startswith(f"{server.url}/blobs/mlhub/{KEY}?")

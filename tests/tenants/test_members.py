@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members and roles: an organisation that has an owner keeps one, and nobody rises above who lifts them."""
+"""Members and roles: an organisation that has an owner keeps one, and no one rises above those who promote them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mlhub.tenants.actions import set_quota
 from mlhub.tenants.models import Organisation, Project, Quota, Team
 
 
-def test_administrators_of_the_platform_make_organisations_and_nobody_else(cast):
+def test_administrators_of_the_platform_make_organisations_and_no_one_else(cast):
     made = cast.client(cast.root).post("/api/v1/organisations", {"name": "C"})
     assert made.status_code == 201
     assert made.json()["role"] == "owner"
@@ -68,7 +68,7 @@ def test_projects_are_filtered_by_organisation_and_paged(cast):
     assert names == ["p3", "p2", "p1", "p0", "vision"]
 
 
-def test_a_filter_does_not_tell_which_organisations_exist(cast):
+def test_a_filter_does_not_reveal_which_organisations_exist(cast):
     charlie = cast.client(cast.charlie)
     answers = [charlie.get(f"/api/v1/projects?organisation={id}") for id in (cast.a.id, cast.alice.id)]
     assert [(a.status_code, a.json()["results"]) for a in answers] == [(200, []), (200, [])]

@@ -21,7 +21,7 @@ def sign_in(client: APIClient, password: str = PASSWORD, **extra: str):
     return client.post(LOGIN, {"username": "alice", "password": password}, **extra)
 
 
-def test_who_signs_in_is_told_where_they_belong_and_stays_signed_in(cast, alice):
+def test_who_signs_in_learns_where_they_belong_and_stays_signed_in(cast, alice):
     client = APIClient()
     me = {
         "id": str(alice.id),
@@ -63,7 +63,7 @@ def test_a_login_without_a_password_names_the_field(db):
     assert [e["field"] for e in answer.json()["errors"]] == ["password"]
 
 
-def test_nobody_is_asked_to_sign_in(db):
+def test_no_one_is_asked_to_sign_in(db):
     answer = APIClient().get(ME)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"]

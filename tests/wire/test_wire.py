@@ -68,7 +68,7 @@ def test_a_launch_specification_survives_json(spec: LaunchSpec) -> None:
 
 
 @given(SPEC)
-def test_a_pod_is_told_its_share_and_no_secret(spec: LaunchSpec) -> None:
+def test_a_pod_gets_its_share_and_no_secret(spec: LaunchSpec) -> None:
     pod = PodSpec.of(spec, spec.pods[0], master_address="127.0.0.1:1", server_addresses=("127.0.0.1:2",))
     assert PodSpec.from_json(pod.to_json()) == pod
     assert pod.n_workers + pod.n_servers == len(spec.pods)

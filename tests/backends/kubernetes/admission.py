@@ -22,8 +22,8 @@ def validated(body: Object, *, is_strict: bool) -> Object:
     found = problems(body)
     unknown = [p.removesuffix(": unknown field") for p in found if p.endswith(": unknown field")]
     if unknown and is_strict:
-        told = ", ".join(f'unknown field "{place.partition(".")[2]}"' for place in unknown)
-        raise RefusedError(400, f"strict decoding error: {told}", "BadRequest")
+        listed = ", ".join(f'unknown field "{place.partition(".")[2]}"' for place in unknown)
+        raise RefusedError(400, f"strict decoding error: {listed}", "BadRequest")
     kept = copy.deepcopy(body)
     for place in unknown:
         _drop(kept, place.split(".")[1:])

@@ -30,13 +30,13 @@ def resource_slice(node: str, *, gpus: int = 4, version: str = "v1", generation:
 
 
 class Devices:
-    """Of one fake cluster; its store's lock is held by whoever calls."""
+    """Of one fake cluster; its store's lock is held by the caller."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def why_not(self, pod: Object, node: str) -> str:
-        """What the scheduler says of a pod whose GPUs are not to be had there; "" = they are, and are the pod's now."""
+        """What the scheduler reports of a pod whose GPUs are not free there; "" = they are, and are the pod's now."""
         for resource, n_wanted in _requests(pod).items():
             room = self.store.get("nodes", "", node)["status"]["allocatable"]
             if n_wanted > quantity(room.get(resource)) - self._n_held(resource, node):
@@ -53,7 +53,7 @@ class Devices:
         return ""
 
     def settle(self) -> None:
-        """What pods that ended reserved is free; a claim that nobody reserves is not allocated any more."""
+        """What pods that ended reserved is free; a claim that no pod reserves is not allocated any more."""
         for key in [k for k in self.store.objects if k[0] == "resourceclaims"]:
             found = self.store.objects[key]
             reserved = found.get("status", {}).get("reservedFor") or []

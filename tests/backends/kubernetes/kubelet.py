@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands behind the fake API server: binds released pods to their nodes, runs them as their gang's `behave` says."""
+"""Stands behind the fake API server: binds released pods to nodes, runs them as their gang's `behave` declares."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ class Kubelet:
     def _behave(self, pod: Object) -> str:
         labels = pod["metadata"]["labels"]
         service = pod["spec"]["subdomain"]
-        told = self.store.objects.get(("configmaps", pod["metadata"]["namespace"], service))
-        if told is None:
+        launch_map = self.store.objects.get(("configmaps", pod["metadata"]["namespace"], service))
+        if launch_map is None:
             return "run"
-        launch = json.loads(told["data"]["launch.json"])
+        launch = json.loads(launch_map["data"]["launch.json"])
         behave = launch["training"]["hyperparameters"].get("behave") or self._as_the_check_says(pod)
         if labels[names.ROLE] == "server":
             return "run"

@@ -38,9 +38,9 @@ def backend_on_it() -> Iterator[KubernetesBackend]:
     """With the chart's rights and no others, on an API server without nodes of its own; it is left as it was."""
     options = KubernetesOptions(kubeconfig=os.environ[VARIABLE], namespace_prefix=PREFIX)
     admin = KubernetesApi(lambda: connection(options), timeout_s=10.0)
-    told = io.StringIO()
-    token = install(admin, CheckReport(told))
-    assert token, told.getvalue()
+    output = io.StringIO()
+    token = install(admin, CheckReport(output))
+    assert token, output.getvalue()
     played = PlayedNodes(admin, ("node-1", "node-2"))
     api = KubernetesApi(lambda: connection(options, token=token), timeout_s=10.0)
     backend = KubernetesBackend(api, options)
@@ -60,7 +60,7 @@ def backend_on_it() -> Iterator[KubernetesBackend]:
 
 
 class PlayedNodes:
-    """Nodes that say they are ready, and their kubelets: gangs run as their `behave` says (see kubelet.py)."""
+    """Nodes that report as ready, and their kubelets: gangs run as their `behave` declares (see kubelet.py)."""
 
     def __init__(self, admin: KubernetesApi, names_of_nodes: tuple[str, ...]) -> None:
         self._admin, self._nodes = admin, names_of_nodes
@@ -75,7 +75,7 @@ class PlayedNodes:
         self._thread.start()
 
     def remove(self) -> None:
-        """Of what still runs there, nobody will hear any more."""
+        """What still runs there is not reported any more."""
         self._is_over.set()
         self._thread.join()
         for name in self._nodes:
@@ -140,10 +140,10 @@ class PlayedNodes:
     def _behave(self, pod: Object) -> str:
         where = pod["metadata"]["namespace"]
         try:
-            told = self._admin.get(paths.one("ConfigMap", where, pod["spec"]["subdomain"]))
+            launch_map = self._admin.get(paths.one("ConfigMap", where, pod["spec"]["subdomain"]))
         except KubeNotFoundError:
             return "run"
-        behave = json.loads(told["data"]["launch.json"])["training"]["hyperparameters"].get("behave", "run")
+        behave = json.loads(launch_map["data"]["launch.json"])["training"]["hyperparameters"].get("behave", "run")
         labels = pod["metadata"]["labels"]
         if labels[names.ROLE] == "server":
             return "run"

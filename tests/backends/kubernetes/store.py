@@ -26,7 +26,7 @@ def stamp(at: datetime | None = None) -> str:
 
 
 class Store:
-    """on_pod: told of every pod that was released or asked to end; on_gone: of every one that is gone.
+    """on_pod: called with every pod that was released or asked to end; on_gone: of every one that is gone.
 
     Garbage of lost owners stays until collect_garbage(): the real collector comes late, too, and must not be leaned on.
     """
@@ -88,7 +88,7 @@ class Store:
             if found["metadata"].get("deletionTimestamp") and _may_go(found):
                 return self._erase((plural, namespace, name), found)
             if _without_version(found) == _without_version(before):
-                return before  # nothing is written, and no watch hears of it
+                return before  # nothing is written, and no watch receives it
             self._write((plural, namespace, name), found, "MODIFIED", before)
             self._tell(plural, found)
             return self.objects[(plural, namespace, name)]
@@ -137,17 +137,17 @@ class Store:
             return n_removed
 
     def events_since(self, version: int, plural: str, wanted: Wanted) -> tuple[list[tuple[str, Object]], int]:
-        """What a watch is told, and how far: an object that no longer fits the selector is DELETED for it."""
-        told: list[tuple[str, Object]] = []
+        """What a watch receives, and up to which version: an object that fits the selector no longer is DELETED."""
+        events_seen: list[tuple[str, Object]] = []
         for at, kind_of, kind, found, before in self.history:
             if at <= version or kind_of != plural:
                 continue
             fits, did = wanted(found), before is not None and wanted(before)
             if kind == "MODIFIED" and fits != did:
-                told.append(("ADDED" if fits else "DELETED", found))
+                events_seen.append(("ADDED" if fits else "DELETED", found))
             elif fits:
-                told.append((kind, found))
-        return told, max(version, self.version)
+                events_seen.append((kind, found))
+        return events_seen, max(version, self.version)
 
     def go_back(self, objects: dict[Key, Object], version: int) -> None:
         """As when a backup of the database is restored: what was written since never was."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the fake API server itself: where a real one says no it must, too, or other tests prove nothing."""
+"""Tests of the fake API server itself: what a real one refuses it must refuse, too, or other tests prove nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def api(tmp_path: Path) -> Iterator[tuple[ApiServer, KubernetesApi]]:
     server.stop()
 
 
-def config_map(name: str = "told", **more: object) -> Object:
+def config_map(name: str = "settings", **more: object) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "home"}, **more}
 
 
@@ -68,7 +68,7 @@ def test_names_and_labels_that_no_server_takes_are_invalid(api: tuple[ApiServer,
 def test_a_change_to_an_object_that_was_changed_since_is_a_conflict(api: tuple[ApiServer, KubernetesApi]) -> None:
     _, client = api
     seen = client.create(f"{HOME}/configmaps", config_map())
-    path = f"{HOME}/configmaps/told"
+    path = f"{HOME}/configmaps/settings"
     client.patch(path, {"data": {"a": "1"}})
     with pytest.raises(KubeConflictError, match="has been modified"):
         client.patch(path, {"metadata": {"resourceVersion": seen["metadata"]["resourceVersion"]}, "data": {"a": "2"}})
@@ -80,7 +80,7 @@ def test_a_change_to_an_object_that_was_changed_since_is_a_conflict(api: tuple[A
 def test_a_change_that_changes_nothing_makes_no_version(api: tuple[ApiServer, KubernetesApi]) -> None:
     _, client = api
     made = client.create(f"{HOME}/configmaps", config_map(data={"a": "1"}))
-    assert client.patch(f"{HOME}/configmaps/told", {"data": {"a": "1"}}) == made
+    assert client.patch(f"{HOME}/configmaps/settings", {"data": {"a": "1"}}) == made
 
 
 def test_what_is_immutable_stays(api: tuple[ApiServer, KubernetesApi]) -> None:
@@ -88,7 +88,7 @@ def test_what_is_immutable_stays(api: tuple[ApiServer, KubernetesApi]) -> None:
     client.create(f"{HOME}/configmaps", config_map(data={"a": "1"}, immutable=True))
     client.create(f"{HOME}/pods", pod())
     for path, change in (
-        (f"{HOME}/configmaps/told", {"data": {"a": "2"}}),
+        (f"{HOME}/configmaps/settings", {"data": {"a": "2"}}),
         (f"{HOME}/pods/one", {"spec": {"nodeName": "n"}}),
         (f"{HOME}/pods/one", {"spec": {"schedulingGates": [{"name": "another"}]}}),
     ):
@@ -103,13 +103,13 @@ def test_finalizers_hold_what_is_deleted_and_none_can_be_added_then(api: tuple[A
     held = config_map()
     held["metadata"]["finalizers"] = ["example.org/held"]
     client.create(f"{HOME}/configmaps", held)
-    path = f"{HOME}/configmaps/told"
+    path = f"{HOME}/configmaps/settings"
     client.delete(path)
     assert client.get(path)["metadata"]["deletionTimestamp"]
     with pytest.raises(ApiError, match="no new finalizers"):
         client.patch(path, {"metadata": {"finalizers": ["example.org/held", "example.org/more"]}})
     client.patch(path, {"metadata": {"finalizers": None}})
-    assert ("configmaps", "home", "told") not in server.store.objects
+    assert ("configmaps", "home", "settings") not in server.store.objects
 
 
 def test_what_has_several_owners_is_collected_with_the_last(api: tuple[ApiServer, KubernetesApi]) -> None:
@@ -123,7 +123,7 @@ def test_what_has_several_owners_is_collected_with_the_last(api: tuple[ApiServer
     client.create(f"{HOME}/configmaps", owned)
     client.delete(f"{HOME}/configmaps/first")
     assert server.store.collect_garbage() == 0
-    assert [o["name"] for o in client.get(f"{HOME}/configmaps/told")["metadata"]["ownerReferences"]] == ["second"]
+    assert [o["name"] for o in client.get(f"{HOME}/configmaps/settings")["metadata"]["ownerReferences"]] == ["second"]
     client.delete(f"{HOME}/configmaps/second")
     assert server.store.collect_garbage() == 1
 
@@ -165,15 +165,15 @@ def test_a_list_whose_snapshot_was_forgotten_begins_anew(
     assert len(client.list(paths.NODES)[0]) == 6
 
 
-def test_a_watch_tells_of_what_no_longer_fits_its_selector_as_deleted(api: tuple[ApiServer, KubernetesApi]) -> None:
+def test_a_watch_reports_what_no_longer_fits_its_selector_as_deleted(api: tuple[ApiServer, KubernetesApi]) -> None:
     server, client = api
     labelled = config_map()
     labelled["metadata"]["labels"] = {"ours": "yes"}
     client.create(f"{HOME}/configmaps", labelled)
     since = str(server.store.version)
-    client.patch(f"{HOME}/configmaps/told", {"data": {"a": "1"}})
-    client.patch(f"{HOME}/configmaps/told", {"metadata": {"labels": None}})
-    client.patch(f"{HOME}/configmaps/told", {"data": {"a": "2"}})
+    client.patch(f"{HOME}/configmaps/settings", {"data": {"a": "1"}})
+    client.patch(f"{HOME}/configmaps/settings", {"metadata": {"labels": None}})
+    client.patch(f"{HOME}/configmaps/settings", {"data": {"a": "2"}})
     path = "/api/v1/configmaps"
     events = list(client.watch(path, since=since, seconds=1, on_open=lambda: None, labelSelector="ours"))
     assert [event["type"] for event in events] == ["MODIFIED", "DELETED", "BOOKMARK"]

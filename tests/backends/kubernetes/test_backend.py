@@ -76,25 +76,25 @@ def test_a_later_stop_can_only_bring_the_end_nearer(server: ApiServer, backend: 
 
 
 @pytest.mark.parametrize(
-    ("behave", "cause", "says"),
+    ("behave", "cause", "expected_text"),
     [
         ("image", Cause.IMAGE, "image: worker 1 on node-2: nowhere: Back-off pulling"),
         ("taint", Cause.TAINT, "taint: worker 1 on node-2: 0/2 nodes are available"),
     ],
 )
 def test_a_gang_that_cannot_start_is_withdrawn_with_the_reason(
-    server: ApiServer, backend: KubernetesBackend, behave: str, cause: Cause, says: str
+    server: ApiServer, backend: KubernetesBackend, behave: str, cause: Cause, expected_text: str
 ) -> None:
     spec = gang(["run", behave], workers=2)
     backend.launch(spec)
     status = reach(backend, spec, FAILED)
     assert status.cause is cause
-    assert status.message.startswith(says)
+    assert status.message.startswith(expected_text)
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
 
 
-def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
+def test_a_volume_that_cannot_be_mounted_is_reported_from_the_pods_events(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
     spec = gang("volume")
@@ -109,7 +109,7 @@ def test_a_volume_that_cannot_be_mounted_is_told_from_the_pods_events(
 @pytest.mark.parametrize(
     ("behave", "cause"), [("image", Cause.IMAGE), ("volume", Cause.VOLUME), ("taint", Cause.TAINT)]
 )
-def test_whatever_keeps_a_gang_from_starting_is_told_within_half_a_minute(
+def test_whatever_keeps_a_gang_from_starting_is_reported_within_half_a_minute(
     server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend], behave: str, cause: Cause
 ) -> None:
     """With the options as they come, on a clock that is 25 s ahead."""
@@ -137,17 +137,17 @@ def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, back
 
 
 @pytest.mark.parametrize(
-    ("why", "cause", "says"),
+    ("why", "cause", "expected_text"),
     [
         ('pods "x" is forbidden: exceeded quota: mlhub-limits, requested: pods=1', Cause.QUOTA, "quota: "),
         ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', Cause.LAUNCH_FAILED, "policy refuses"),
     ],
 )
 def test_a_gang_that_the_cluster_refuses_is_not_half_made(
-    server: ApiServer, backend: KubernetesBackend, why: str, cause: Cause, says: str
+    server: ApiServer, backend: KubernetesBackend, why: str, cause: Cause, expected_text: str
 ) -> None:
     server.refuse = lambda plural, body: why if plural == "pods" and body["metadata"]["name"].endswith("1") else ""
-    with pytest.raises(LaunchError, match=says) as refused:
+    with pytest.raises(LaunchError, match=expected_text) as refused:
         backend.launch(gang(workers=2))
     assert refused.value.cause is cause
     assert ours(server) == []
@@ -271,7 +271,7 @@ def test_a_lost_node_ends_its_gangs_and_nothing_of_them_stays(
     status = reach(backend, spec, FAILED)
     assert status.cause is Cause.NODE_LOST
     assert "node-1" in status.message
-    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == []  # nobody there to be asked
+    assert list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == []  # no kubelet there to be asked
     assert server.asked.count(("get", "", "pods/log")) == 1
     backend.stop(spec.attempt_id, grace_s=0)
     assert ours(server) == []
@@ -287,7 +287,7 @@ def test_a_node_that_is_only_just_not_ready_is_given_time(server: ApiServer, bac
     assert reach(backend, spec, RUNNING)
 
 
-def test_memory_beyond_the_limit_is_told(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+def test_memory_beyond_the_limit_is_reported(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
     spec = gang()
     backend.launch(spec)
     metadata = pods(server)[0]["metadata"]
@@ -343,7 +343,7 @@ def test_objects_that_only_bear_our_label_are_left_alone(server: ApiServer, back
 def test_gangs_of_another_mlhub_on_the_cluster_are_left_alone(
     server: ApiServer, backend: KubernetesBackend, connect: Callable[..., KubernetesBackend]
 ) -> None:
-    """What reconcile does with gangs that nobody knows would end theirs."""
+    """What reconcile does with unknown gangs would end theirs."""
     theirs, spec = connect(namespace_prefix="check-mlhub"), gang()  # type: ignore[arg-type]
     theirs.launch(spec)
     reach(theirs, spec, RUNNING)

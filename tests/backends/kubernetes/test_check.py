@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `make kube-check`: what it says of good and bad clusters, and that nothing of it stays."""
+"""Tests of `make kube-check`: what it reports of good and bad clusters, and that nothing of it stays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.backends.kubernetes.store import Object
 
 
 def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
-    told = io.StringIO()
+    output = io.StringIO()
     config = server.kubeconfig(folder, token=ADMIN)
     chosen = KubernetesOptions(kubeconfig=config, request_timeout_s=2.0, **options)  # type: ignore[arg-type]
-    return check(chosen, CheckReport(told)), told.getvalue()
+    return check(chosen, CheckReport(output)), output.getvalue()
 
 
 def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
@@ -34,8 +34,8 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
         if plural == "pods" and body["metadata"]["name"] == "mlhub-check-privileged"
         else ""
     )
-    code, told = run(server, tmp_path)
-    assert code == 0, told
+    code, output = run(server, tmp_path)
+    assert code == 0, output
     for words in (
         "ok       Kubernetes v1.33.0",
         f"ok       RBAC: {len(RULES)} rules installed",
@@ -51,17 +51,17 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
         "missing  No dynamic resource allocation",
         "missing  GPUs of 2 nodes (node-1, node-2): Each job has its GPUs alone",
     ):
-        assert words in told
+        assert words in output
     assert set(server.store.objects) == before
 
 
-def test_an_api_server_without_nodes_is_told_how_far_pods_got(tmp_path: Path) -> None:
+def test_without_nodes_it_is_reported_how_far_pods_got(tmp_path: Path) -> None:
     server = ApiServer(rules=RULES)
-    code, told = run(server, tmp_path)
+    code, output = run(server, tmp_path)
     server.stop()
-    assert code == 0, told
-    assert "missing  No kubelet: pods were made and released, 0 of 2 bound; none can run here." in told
-    assert "missing  Pod Security is not enforced" in told
+    assert code == 0, output
+    assert "missing  No kubelet: pods were made and released, 0 of 2 bound; none can run here." in output
+    assert "missing  Pod Security is not enforced" in output
     assert server.store.objects == {}
 
 
@@ -77,63 +77,65 @@ def test_pods_that_are_bound_to_a_node_without_a_kubelet_are_removed_all_the_sam
             server.store.patch("pods", metadata["namespace"], metadata["name"], {"spec": {"nodeName": "paper"}})
 
     server.store.on_pod = bind
-    code, told = run(server, tmp_path)
+    code, output = run(server, tmp_path)
     server.stop()
-    assert code == 0, told
-    assert "2 of 2 bound; none can run here." in told
+    assert code == 0, output
+    assert "2 of 2 bound; none can run here." in output
     assert server.store.objects == {}
 
 
-def test_rights_that_do_not_suffice_are_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+def test_rights_that_do_not_suffice_are_reported(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     server.rules = [rule for rule in RULES if rule.resource != "secrets"]
-    code, told = run(server, tmp_path)
+    code, output = run(server, tmp_path)
     assert code == 1
-    assert 'cannot create resource "secrets"' in told
+    assert 'cannot create resource "secrets"' in output
     assert not [key for key in server.store.objects if key[0] in ("pods", "services", "clusterroles")]
 
 
-def test_a_server_that_does_not_answer_is_told(server: ApiServer, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_reported(server: ApiServer, tmp_path: Path) -> None:
     server.stop()
-    code, told = run(server, tmp_path)
+    code, output = run(server, tmp_path)
     server.start()
     assert code == 1
-    assert "failed   The Kubernetes API cannot be reached" in told
+    assert "failed   The Kubernetes API cannot be reached" in output
 
 
 @pytest.mark.parametrize("storage_class", ["fast"])
-def test_a_storage_class_that_is_not_there_is_told(
+def test_a_storage_class_that_is_not_there_is_reported(
     server: ApiServer, kubelet: Kubelet, tmp_path: Path, storage_class: str
 ) -> None:
-    code, told = run(server, tmp_path, storage_class=storage_class)
+    code, output = run(server, tmp_path, storage_class=storage_class)
     assert code == 1
-    assert "failed   There is no storage class fast; known: none." in told
+    assert "failed   There is no storage class fast; known: none." in output
 
 
-def test_what_keeps_gpus_from_being_shared_is_told(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+def test_what_keeps_gpus_from_being_shared_is_reported(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     server.claim_versions = ("v1",)
-    _, told = run(server, tmp_path)
-    assert "missing  Dynamic resource allocation is there (v1), but no DeviceClass gpu.nvidia.com; known: none." in told
+    _, output = run(server, tmp_path)
+    assert (
+        "missing  Dynamic resource allocation is there (v1), but no DeviceClass gpu.nvidia.com; known: none." in output
+    )
     server.store.create("deviceclasses", "", {"metadata": {"name": "gpu.nvidia.com"}})
     server.store.create("resourceslices", "", resource_slice("node-1"))
-    _, told = run(server, tmp_path)
-    assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 nodes." in told
-    assert "ok       GPUs of 1 nodes (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in told
-    assert "missing  Node node-1: Its GPUs are offered twice" in told
+    _, output = run(server, tmp_path)
+    assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 nodes." in output
+    assert "ok       GPUs of 1 nodes (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in output
+    assert "missing  Node node-1: Its GPUs are offered twice" in output
 
 
 def test_the_check_waits_until_its_namespaces_have_gone(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     """Until then a second check could not begin."""
     server.store.namespaces_end_after_s = 0.5
     for _ in range(2):
-        code, told = run(server, tmp_path)
-        assert code == 0, told
+        code, output = run(server, tmp_path)
+        assert code == 0, output
         assert not [key for key in server.store.objects if key[0] == "namespaces"]
 
 
 def test_pods_of_the_check_fit_on_the_node_that_it_makes(tmp_path: Path) -> None:
     server = ApiServer(rules=RULES)
     Kubelet(server.store)
-    code, told = run(server, tmp_path)
+    code, output = run(server, tmp_path)
     server.stop()
-    assert code == 0, told
-    assert "2 of 2 bound; none can run here." in told
+    assert code == 0, output
+    assert "2 of 2 bound; none can run here." in output

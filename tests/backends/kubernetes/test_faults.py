@@ -89,7 +89,7 @@ def test_a_watch_that_is_too_old_lists_anew(server: ApiServer, kubelet: Kubelet,
     wait(lambda: backend._pods.n_lists > n_lists)
 
 
-def test_what_vanished_while_nobody_watched_is_gone_after_the_relist(
+def test_what_vanished_while_no_one_watched_is_gone_after_the_relist(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
     server.store.create("nodes", "", node("node-3"))
@@ -151,19 +151,19 @@ def test_long_lists_come_in_pages(
     assert [n.name for n in backend.inventory()] == [f"node-{i}" for i in range(1, 8)]
 
 
-def test_a_cluster_that_cannot_be_reached_is_told_with_the_setting(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_reached_is_reported_with_the_setting(tmp_path: Path) -> None:
     missing = KubernetesBackend.connect(KubernetesOptions(kubeconfig=str(tmp_path / "none")))
     with pytest.raises(BackendUnavailableError, match="MLHUB_KUBE_KUBECONFIG"):
         missing.observe()
 
 
-def test_a_missing_right_is_told(server: ApiServer, backend: KubernetesBackend) -> None:
+def test_a_missing_right_is_reported(server: ApiServer, backend: KubernetesBackend) -> None:
     server.rules = ()
     with pytest.raises(BackendUnavailableError, match=r'right is missing.*cannot list resource "services"'):
         backend.observe()
 
 
-def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_tells(
+def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_reports_it(
     server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
 ) -> None:
     spec = gang(workers=2, servers=1, survives=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process dies after each of its writes in turn; whoever comes next finishes the launch, the stop, the removal."""
+"""The process dies after each of its writes in turn; the next process finishes the launch, the stop, the removal."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_launch_that_dies_and_is_not_wanted_any_more_leaves_nothing_behind(
         finished = survives(partial(first.launch, spec))
         first.close()
         second = connect(half_made_after_s=-1.0)
-        for status in second.observe():  # as reconcile does with gangs that nobody knows
+        for status in second.observe():  # as reconcile does with unknown gangs
             second.stop(status.attempt_id, grace_s=0)
         wait(partial(is_empty, server, second))
         second.close()

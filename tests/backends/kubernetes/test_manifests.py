@@ -38,23 +38,23 @@ def spec() -> LaunchSpec:
 
 
 def objects(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
-    told = spec()
-    gang = names.gang_of(told, prefix=options.namespace_prefix)
-    owner = manifests.record(told, gang)
+    launch = spec()
+    gang = names.gang_of(launch, prefix=options.namespace_prefix)
+    owner = manifests.record(launch, gang)
     owner["metadata"]["uid"] = "11111111-2222-3333-4444-555555555555"
     rest = [
-        manifests.secret(told, gang),
-        manifests.instructions(told, gang, options),
-        manifests.network_policy(told, gang),
-        *(manifests.pod(told, p, gang, options, offer=OFFERS.get(p.node)) for p in told.pods),
+        manifests.secret(launch, gang),
+        manifests.instructions(launch, gang, options),
+        manifests.network_policy(launch, gang),
+        *(manifests.pod(launch, p, gang, options, offer=OFFERS.get(p.node)) for p in launch.pods),
     ]
     return [owner, *(manifests.owned_by(m, owner) for m in rest)]
 
 
 def project(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
-    told = spec()
-    namespace = tenancy.namespace(told.labels, options)
-    return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=told.api_url, max_gpus=8)]
+    launch = spec()
+    namespace = tenancy.namespace(launch.labels, options)
+    return [namespace, *tenancy.contents(namespace["metadata"]["name"], options, api_url=launch.api_url, max_gpus=8)]
 
 
 def golden_objects() -> list[dict[str, Any]]:
@@ -72,18 +72,18 @@ def pods() -> list[dict[str, Any]]:
 
 def sharing() -> list[dict[str, Any]]:
     """A worker on a time-sliced GPU and one on a claimed one, and the claim, as each version of the API has it."""
-    told = spec()
-    gang = names.gang_of(told, prefix=OPTIONS.namespace_prefix)
+    launch = spec()
+    gang = names.gang_of(launch, prefix=OPTIONS.namespace_prefix)
     owner = {"metadata": {"name": gang.name, "uid": "11111111-2222-3333-4444-555555555555"}}
     sliced = node("node-1", gpus=8, labels={"nvidia.com/gpu.replicas": "2"})
     devices = claims.devices_by_node([resource_slice("node-2")], DRIVER)["node-2"]
     claimed = gpu_offer(node("node-2", gpus=0), OPTIONS, devices)
-    first, second = told.workers
+    first, second = launch.workers
     held = {("node-2", 0): claims.claim_name(gang, "node-2", 0)}
     return [
         *(claims.claim(owner, gang, "node-2", 0, OPTIONS, version=version) for version in claims.VERSIONS),
-        manifests.pod(told, first, gang, OPTIONS, offer=gpu_offer(sliced, OPTIONS)),
-        manifests.pod(told, second, gang, OPTIONS, offer=claimed, claims=held),
+        manifests.pod(launch, first, gang, OPTIONS, offer=gpu_offer(sliced, OPTIONS)),
+        manifests.pod(launch, second, gang, OPTIONS, offer=claimed, claims=held),
     ]
 
 
@@ -109,23 +109,23 @@ def test_the_schema_check_sees_unknown_missing_and_wrong_fields() -> None:
         "kind": "Pod",
         "spec": {"hostnam": "a", "containers": [{"image": "x", "tty": "yes"}]},
     }
-    said = " ".join(problems(broken))
-    assert "hostnam: unknown field" in said
-    assert "name: Field required" in said
-    assert "tty" in said
+    message = " ".join(problems(broken))
+    assert "hostnam: unknown field" in message
+    assert "name: Field required" in message
+    assert "tty" in message
 
 
 def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
-    told = replace(spec(), token="the-token", gang_secret="feed")
-    gang = names.gang_of(told, prefix="mlhub")
+    launch = replace(spec(), token="the-token", gang_secret="feed")
+    gang = names.gang_of(launch, prefix="mlhub")
     others = [
-        manifests.record(told, gang),
-        manifests.instructions(told, gang, OPTIONS),
-        *(manifests.pod(told, p, gang, OPTIONS) for p in told.pods),
+        manifests.record(launch, gang),
+        manifests.instructions(launch, gang, OPTIONS),
+        *(manifests.pod(launch, p, gang, OPTIONS) for p in launch.pods),
     ]
     assert "the-token" not in json.dumps(others)
     assert "feed" not in json.dumps(others)
-    assert set(manifests.secret(told, gang)["data"]) == {"token", "secret"}
+    assert set(manifests.secret(launch, gang)["data"]) == {"token", "secret"}
 
 
 def test_pods_keep_to_the_restricted_standard() -> None:
@@ -163,10 +163,10 @@ def test_pods_reach_each_other_by_stable_names() -> None:
 
 
 def test_pods_fetch_what_lies_on_the_platforms_disk_over_the_ingest_api() -> None:
-    told = LaunchSpec.from_json(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    launch = LaunchSpec.from_json(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["launch.json"])
     attempt = spec().attempt_id
-    assert told.inputs[0].uri == f"https://mlhub.example.org/api/v1/ingest/attempts/{attempt}/blobs/{'ab' * 32}"
-    assert told.checkpoint_uri == f"file:///mlhub/checkpoints/{spec().job_id}"
+    assert launch.inputs[0].uri == f"https://mlhub.example.org/api/v1/ingest/attempts/{attempt}/blobs/{'ab' * 32}"
+    assert launch.checkpoint_uri == f"file:///mlhub/checkpoints/{spec().job_id}"
 
 
 def test_names_fit_a_dns_label_whatever_the_attempt_is_called() -> None:
@@ -187,7 +187,7 @@ def test_projects_of_like_names_have_namespaces_of_their_own() -> None:
     assert all(len(n) <= 63 for n in found)
 
 
-def test_a_settings_typo_is_told_with_its_name() -> None:
+def test_a_settings_typo_is_reported_with_its_name() -> None:
     with pytest.raises(ValueError, match="MLHUB_KUBE_IMGAE"):
         KubernetesOptions.from_settings({"imgae": "x"})
     with pytest.raises(ValueError, match="MLHUB_KUBE_CPU_SLOTS is 'many'"):
@@ -198,8 +198,8 @@ def test_a_settings_typo_is_told_with_its_name() -> None:
 def test_the_ingest_address_is_the_only_way_out() -> None:
     policies = {m["metadata"]["name"]: m["spec"] for m in project() if m["kind"] == "NetworkPolicy"}
     assert policies[tenancy.DEFAULT_DENY] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    told = tenancy.contents("ns", KubernetesOptions(api_url="http://10.1.2.3:8000"), api_url="http://elsewhere")
-    egress = next(m for m in told if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
+    contents = tenancy.contents("ns", KubernetesOptions(api_url="http://10.1.2.3:8000"), api_url="http://elsewhere")
+    egress = next(m for m in contents if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
     assert egress[1] == {
         "to": [{"ipBlock": {"cidr": "10.1.2.3/32"}}],
         "ports": [{"protocol": "TCP", "port": 8000}],
@@ -227,8 +227,8 @@ IN_PLACE = {
 )
 def test_large_inputs_are_read_in_place_and_nothing_else_of_the_store_is_seen(options: KubernetesOptions) -> None:
     found = objects(options)
-    told = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
-    assert told.inputs[0].uri == f"file:///mlhub/store/{'ab' * 32}"
+    launch = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    assert launch.inputs[0].uri == f"file:///mlhub/store/{'ab' * 32}"
     volume = IN_PLACE["store_claim" if options.store_claim else "store_csi"]
     for body in (m["spec"] for m in found if m["kind"] == "Pod"):
         assert {"name": "store", **volume} in body["volumes"]
@@ -242,8 +242,8 @@ def test_large_inputs_are_read_in_place_and_nothing_else_of_the_store_is_seen(op
 def test_small_inputs_are_brought_and_need_no_volume() -> None:
     found = objects(KubernetesOptions(store_claim="blobs", in_place_from_bytes=10_000))
     assert not any(v["name"] == "store" for m in found if m["kind"] == "Pod" for v in m["spec"]["volumes"])
-    told = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
-    assert told.inputs[0].uri.startswith("https://")
+    launch = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    assert launch.inputs[0].uri.startswith("https://")
 
 
 def test_a_csi_volume_that_means_nothing_names_the_setting() -> None:
@@ -253,8 +253,8 @@ def test_a_csi_volume_that_means_nothing_names_the_setting() -> None:
 
 def test_pods_reach_an_object_store_only_where_it_is_opened() -> None:
     opened = KubernetesOptions(store_cidr="198.51.100.0/24", store_namespace="minio", store_port=9000)
-    told = tenancy.contents("ns", opened, api_url="https://mlhub.example.org")
-    egress = next(m for m in told if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
+    policies = tenancy.contents("ns", opened, api_url="https://mlhub.example.org")
+    egress = next(m for m in policies if m["metadata"]["name"] == tenancy.ALLOWED)["spec"]["egress"]
     assert egress[2] == {
         "to": [
             {"ipBlock": {"cidr": "198.51.100.0/24"}},

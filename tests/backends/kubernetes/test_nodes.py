@@ -34,7 +34,7 @@ def test_a_node_without_gpus_offers_its_cpus() -> None:
     assert (status.gpu_type, status.n_slots, status.cpus) == (CPU_SLOT, 7, 7.5)
 
 
-def test_a_label_that_lies_about_gpus_is_told_and_not_believed() -> None:
+def test_a_wrong_label_for_gpus_is_reported_and_not_believed() -> None:
     status = seen(gpus=0, labels={"nvidia.com/gpu.product": "H100"})
     assert status.gpu_type == CPU_SLOT
     assert "offers no nvidia.com/gpu" in status.message
@@ -63,14 +63,14 @@ def test_racks_come_from_the_nearest_label() -> None:
     assert seen().rack == "default"
 
 
-def test_bandwidths_come_from_annotations_and_mistakes_in_them_are_told() -> None:
+def test_bandwidths_come_from_annotations_and_mistakes_in_them_are_reported() -> None:
     status = seen(annotations={"mlhub.dev/nic": "25Gbit", "mlhub.dev/rack-uplink": "fast"})
     assert (status.nic_bps, status.rack_uplink_bps) == (25e9, OPTIONS.rack_uplink_bps)
     assert "mlhub.dev/rack-uplink is 'fast'" in status.message
 
 
 @pytest.mark.parametrize(
-    ("change", "is_ready", "is_schedulable", "says"),
+    ("change", "is_ready", "is_schedulable", "expected_text"),
     [
         ({"spec": {"unschedulable": True}}, True, False, "cordoned"),
         ({"spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, True, False, "a=b:NoSchedule"),
@@ -79,12 +79,12 @@ def test_bandwidths_come_from_annotations_and_mistakes_in_them_are_told() -> Non
         ({"status": {"allocatable": {}, "conditions": []}}, False, True, "NotReady"),
     ],
 )
-def test_what_keeps_pods_from_a_node_is_told(
-    change: dict[str, Any], is_ready: bool, is_schedulable: bool, says: str
+def test_what_keeps_pods_from_a_node_is_reported(
+    change: dict[str, Any], is_ready: bool, is_schedulable: bool, expected_text: str
 ) -> None:
     status = node_status({**node("n"), **change}, OPTIONS)
     assert (status.is_ready, status.is_schedulable) == (is_ready, is_schedulable)
-    assert says in status.message
+    assert expected_text in status.message
 
 
 @pytest.mark.parametrize(

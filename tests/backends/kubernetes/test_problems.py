@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the words that a pod's status is told in: what hinders its start, and how it ended."""
+"""Tests of the messages for a pod's status: what hinders its start, and how it ended."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
 
 
 def unschedulable(message: str, *, since: datetime = NOW - timedelta(minutes=1)) -> dict[str, Any]:
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    return {"conditions": [{**told, "lastTransitionTime": stamp(since)}]}
+    fields = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"conditions": [{**fields, "lastTransitionTime": stamp(since)}]}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def ended(code: int, reason: str = "", *, container: str = "main", message: str 
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "cause", "says"),
+    ("status", "code", "cause", "expected_text"),
     [
         (ended(64), 64, Cause.USER_CODE, ""),
         (ended(137, "OOMKilled"), 137, Cause.OUT_OF_MEMORY, "more memory"),
@@ -82,11 +82,11 @@ def ended(code: int, reason: str = "", *, container: str = "main", message: str 
         ({"phase": "Failed", "reason": "Terminated"}, 137, Cause.NODE_LOST, "Terminated"),
     ],
 )
-def test_how_a_pod_ended_has_a_cause(status: dict[str, Any], code: int, cause: Cause, says: str) -> None:
+def test_how_a_pod_ended_has_a_cause(status: dict[str, Any], code: int, cause: Cause, expected_text: str) -> None:
     found = ending(pod(status), lost_node=None, now=NOW)
     assert found is not None
     assert (found.code, found.cause) == (code, cause)
-    assert says in found.message
+    assert expected_text in found.message
 
 
 def test_a_pod_that_prepared_well_has_not_ended() -> None:
@@ -105,7 +105,7 @@ def test_an_end_that_no_kubelet_confirms_is_marked_as_such() -> None:
     assert (on_lost_node.cause, on_lost_node.is_confirmed) == (Cause.NODE_LOST, False)
 
 
-def test_what_a_pod_said_before_its_node_was_lost_counts() -> None:
+def test_what_a_pod_reported_before_its_node_was_lost_counts() -> None:
     found = ending(pod(ended(0)), lost_node="It burnt.", now=NOW)
     assert found is not None
     assert found.code == 0
@@ -118,8 +118,8 @@ def mounting(*, since_s: float, **event: Any) -> StartProblem | None:
         "status": "True",
         "lastTransitionTime": stamp(NOW - timedelta(seconds=since_s)),
     }
-    told = {"reason": "FailedMount", "message": "no such export", **event}
-    found = obstacle(pod({"conditions": [scheduled]}), [told], now=NOW, unschedulable_after_s=20)
+    fields = {"reason": "FailedMount", "message": "no such export", **event}
+    found = obstacle(pod({"conditions": [scheduled]}), [fields], now=NOW, unschedulable_after_s=20)
     return found.problem if found else None
 
 

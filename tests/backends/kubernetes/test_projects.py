@@ -86,7 +86,7 @@ def test_the_sweeping_pod_keeps_to_the_restricted_standard() -> None:
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_installations_are_told_apart_though_their_prefixes_begin_alike(
+def test_installations_are_distinguished_though_their_prefixes_begin_alike(
     server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
 ) -> None:
     ours, theirs = connect(), connect(namespace_prefix="mlhub-b")

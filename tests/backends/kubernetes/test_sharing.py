@@ -218,7 +218,7 @@ def test_parts_of_gpus_and_what_was_published_before_do_not_count() -> None:
     assert claims.devices_by_node(slices, "gpu.amd.com") == {}
 
 
-def test_gpus_that_are_offered_twice_are_told() -> None:
+def test_gpus_that_are_offered_twice_are_reported() -> None:
     devices = claims.devices_by_node([resource_slice("n")], "gpu.nvidia.com")["n"]
     offer = gpu_offer(node("n"), OPTIONS, devices)
     assert offer is not None
@@ -269,7 +269,7 @@ def test_renamed_shares_without_their_number_are_slots_and_the_label_is_missed()
     assert "nvidia.com/gpu.replicas is missing" in offer.remark
 
 
-def test_shares_that_are_no_whole_number_of_gpus_are_told() -> None:
+def test_shares_that_are_no_whole_number_of_gpus_are_reported() -> None:
     offer = gpu_offer(sliced_node("n", **{"nvidia.com/gpu.replicas": "3"}), OPTIONS)
     assert offer is not None
     assert offer.n_gpus == 2
@@ -289,7 +289,9 @@ def test_gpus_are_held_whole_where_there_is_no_way_to_share(server: ApiServer, b
     assert "resourceClaims" not in pod["spec"]
 
 
-def test_a_gpu_that_somebody_else_took_is_told(server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend) -> None:
+def test_a_gpu_that_somebody_else_took_is_reported(
+    server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
+) -> None:
     for slot in range(4):
         backend.launch(gang(slots=(slot,)))
     late = gang(slots=(0,))

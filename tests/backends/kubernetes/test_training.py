@@ -32,7 +32,7 @@ OPTIONS = KubernetesOptions()
 
 @pytest.fixture
 def ingest(tmp_path: Path) -> Iterator[Ingest]:
-    """The ingest API with one blob, which it gives to nobody without the attempt's token."""
+    """The ingest API with one blob, which it gives to no one without the attempt's token."""
     found = Ingest()
     blob = write_blobs(tmp_path / "blob.npz").read_bytes()
 
@@ -66,7 +66,7 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
     assert run(pods, "initContainers") == [ExitCode.DONE] * 2
     cached = [p.name for p in (tmp_path / "inputs").iterdir()]
     assert cached == [spec.inputs[0].sha256]
-    assert run(pods, "containers") == [ExitCode.DONE] * 2, [said(pod) for pod, _ in pods]
+    assert run(pods, "containers") == [ExitCode.DONE] * 2, [pod_logs(pod) for pod, _ in pods]
     kinds = {line["type"] for line in ingest.streams["reports"]}
     assert {"phase", "metrics", "result"} <= kinds
     assert "weights.safetensors" in ingest.artifacts
@@ -76,9 +76,9 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
 def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     """A folder for each pod, with its volumes' files; volumes that the project shares are shared here."""
     where = names.gang_of(spec, prefix="mlhub")
-    told = manifests.instructions(spec, where, OPTIONS)["data"]
+    texts = manifests.instructions(spec, where, OPTIONS)["data"]
     secret = manifests.secret(spec, where)["data"]
-    here = _loopback(json.loads(told["addresses.json"]))
+    here = _loopback(json.loads(texts["addresses.json"]))
     pods = []
     for placement in spec.pods:
         pod = manifests.pod(spec, placement, where, OPTIONS)
@@ -89,7 +89,7 @@ def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]
             (folder / name).mkdir(exist_ok=True)
             (own / name).symlink_to(folder / name)
         (folder / "checkpoints" / spec.job_id).mkdir(exist_ok=True)  # the sub-path that is mounted
-        for name, text in told.items():
+        for name, text in texts.items():
             (own / "gang" / name).write_text(_moved(text, own, here))
         for name, content in secret.items():
             (own / "secrets" / name).write_bytes(base64.b64decode(content))
@@ -118,14 +118,14 @@ def run(pods: list[tuple[Path, dict[str, Any]]], which: str) -> list[int]:
     return [process.wait(timeout=120) for process in started]
 
 
-def said(pod: Path) -> str:
+def pod_logs(pod: Path) -> str:
     return "\n".join(path.read_text()[-2000:] for path in [*pod.glob("*.log"), *pod.glob("scratch/*.log")])
 
 
 def _loopback(addresses: dict[str, Any]) -> dict[str, str]:
     """Names in the cluster to addresses of this machine."""
-    told = [addresses["master"], *addresses["servers"], *addresses["members"].values()]
-    return dict(zip(told, (f"127.0.0.1:{port}" for port in free_ports(len(told))), strict=True))
+    given = [addresses["master"], *addresses["servers"], *addresses["members"].values()]
+    return dict(zip(given, (f"127.0.0.1:{port}" for port in free_ports(len(given))), strict=True))
 
 
 def _moved(text: str, own: Path, here: dict[str, str]) -> str:

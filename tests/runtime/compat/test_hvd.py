@@ -125,7 +125,7 @@ def test_a_horovod_script_trains_what_one_process_trains(given: dict[str, object
         folder.mkdir()
         found = gang(folder, TRAINING, **{"passes": 1, "clips": False, "half": False, **given})
         found.start(n_workers=n_workers)
-        assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+        assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
         weights += [
             json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)
         ]
@@ -140,7 +140,7 @@ def test_a_horovod_script_trains_what_one_process_trains(given: dict[str, object
 def test_workers_speak_with_each_other_in_horovods_words(tmp_path: Path) -> None:
     found = gang(tmp_path, SPEAKING)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 @pytest.mark.dist
@@ -149,14 +149,14 @@ def test_an_elastic_script_goes_on_from_its_commit_with_another_number_of_worker
     found.start(n_workers=2)
     found.wait_for_step(20)
     found.terminate()
-    assert set(found.wait().values()) == {ExitCode.PREEMPTED}, found.said()
+    assert set(found.wait().values()) == {ExitCode.PREEMPTED}, found.logs()
     left_at = found.reports("progress")[-1]["steps_done"]
     found.start(n_workers=1)
-    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
-    said = found.said()
-    assert f"from {left_at} on 1" in said
-    assert "another size" in said
-    assert "momentum True" in said
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.logs()
+    printed = found.logs()
+    assert f"from {left_at} on 1" in printed
+    assert "another size" in printed
+    assert "momentum True" in printed
     assert found.reports("progress")[-1]["steps_done"] == 300
 
 

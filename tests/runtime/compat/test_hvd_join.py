@@ -63,16 +63,16 @@ came = hvd.alltoall(torch.tensor([me, me + 10]), process_set=mine)
 assert came.tolist() == [r + 10 * mine.rank() for r in mine.ranks]
 assert hvd.reducescatter(torch.ones(2) * me, op=hvd.Sum, process_set=mine).item() == sum(mine.ranks)
 hvd.barrier(process_set=mine)
-for wrong, told in ((lambda: hvd.allreduce(value, process_set=others), "not in the process set"),
+for wrong, message in ((lambda: hvd.allreduce(value, process_set=others), "not in the process set"),
                     (lambda: hvd.broadcast(value, others.ranks[0], process_set=mine), "is not in"),
                     (lambda: hvd.add_process_set([0, 9]), "names ranks"),
                     (lambda: hvd.add_process_set([0, 2]), "added already")):
     try:
         wrong()
     except ValueError as error:
-        assert told in str(error), error
+        assert message in str(error), error
     else:
-        raise AssertionError(told)
+        raise AssertionError(message)
 model = torch.nn.Linear(1, 1, bias=False)
 hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), process_set=mine)
@@ -171,9 +171,9 @@ hvd.stop_timeline()
 def test_who_has_no_more_data_joins_and_the_mean_is_over_those_who_contribute(tmp_path: Path) -> None:
     found = gang(tmp_path, UNEVEN)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(3)]
-    (last, sums, means, gathered, again, weights), *others = told
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    found_by_rank = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(3)]
+    (last, sums, means, gathered, again, weights), *others = found_by_rank
     assert last == 0  # it had the most
     assert sums == [6.0, 6.0, 2.0, 0.0]
     assert means == pytest.approx([1, 1, 2 / 3, 1 / 3])  # Horovod's average counts those who have joined as zeros
@@ -202,28 +202,28 @@ def _alone() -> list[list[float]]:
 def test_two_sets_of_two_workers_speak_among_themselves(tmp_path: Path) -> None:
     found = gang(tmp_path, SETS)
     found.start(n_workers=4)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_sparse_gradients_train_what_dense_ones_do(dense: bool, tmp_path: Path) -> None:
     found = gang(tmp_path, SPARSE, dense=dense)
     found.start(n_workers=2)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
 def test_gradients_go_back_through_collective_operations(tmp_path: Path) -> None:
     found = gang(tmp_path, BACKWARD)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
-def test_a_long_wait_is_told_with_the_missing_ranks_and_a_timeline_shows_it(tmp_path: Path) -> None:
+def test_a_long_wait_is_reported_with_the_missing_ranks_and_a_timeline_shows_it(tmp_path: Path) -> None:
     found = gang(tmp_path, WAITING)
     found.start(n_workers=3)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    said = (found.work("worker-0") / "output.log").read_text()
-    assert "all_reduce second (operation 1); missing: rank 2." in said, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    printed = (found.work("worker-0") / "output.log").read_text()
+    assert "all_reduce second (operation 1); missing: rank 2." in printed, found.logs()
     events = json.loads((found.work() / "code" / "timeline.json").read_text())
     rows = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     shown = {rows[e["tid"]]: e["dur"] for e in events if e["ph"] == "X"}

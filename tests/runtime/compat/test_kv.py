@@ -73,10 +73,12 @@ def test_an_mxnet_style_loop_trains_what_one_process_trains(
 ) -> None:
     found = gang(tmp_path, LOOP, n_servers=n_servers, momentum=momentum)
     found.start(SyncMode.PARAMETER_SERVER, n_workers=n_workers, n_servers=n_servers)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    told = [json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)]
-    assert all(one == told[0] for one in told)
-    for row, wanted in zip(told[0], _alone(momentum), strict=True):
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    found_by_rank = [
+        json.loads((found.work(f"worker-{i}") / "code" / "found.json").read_text()) for i in range(n_workers)
+    ]
+    assert all(one == found_by_rank[0] for one in found_by_rank)
+    for row, wanted in zip(found_by_rank[0], _alone(momentum), strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)
 
 
@@ -94,10 +96,10 @@ def _alone(momentum: float) -> list[list[float]]:
 
 
 @pytest.mark.dist
-def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp_path: Path) -> None:
+def test_a_script_of_several_workers_without_servers_learns_how_to_get_them(tmp_path: Path) -> None:
     found = gang(tmp_path, "from mlhub.runtime.compat import kv\nkv.create('dist_sync')")
     found.start(n_workers=2)
-    assert ExitCode.USER_CODE in found.wait().values(), found.said()
+    assert ExitCode.USER_CODE in found.wait().values(), found.logs()
     (failure,) = found.reports("failure")
     assert '"mode": "parameter_server"' in failure["message"]
 
@@ -106,7 +108,7 @@ def test_a_script_of_several_workers_without_servers_is_told_how_to_get_them(tmp
 def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) -> None:
     found = gang(tmp_path, "print('nothing to do')")
     found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.logs()
 
 
 ENDLESS = """
@@ -138,7 +140,7 @@ def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str
     until = time.monotonic() + 60
     while found.processes["worker-0"].poll() is None and time.monotonic() < until:
         time.sleep(0.05)
-    assert found.processes["worker-0"].poll() == ExitCode.PEER_LOST, found.said()
+    assert found.processes["worker-0"].poll() == ExitCode.PEER_LOST, found.logs()
     found.wait()
 
 
@@ -151,7 +153,7 @@ def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, A
     found.processes["worker-1"].kill()
     ended = found.wait()
     del ended["worker-1"]
-    assert set(ended.values()) == {ExitCode.DONE}, found.said()
+    assert set(ended.values()) == {ExitCode.DONE}, found.logs()
     assert found.reports("progress")[-1]["steps_done"] == 120
 
 
@@ -274,11 +276,11 @@ def test_torchs_optimisers_are_read_off_and_what_servers_lack_is_named() -> None
     assert read_off(torch.optim.SGD(parameter, lr=0.3, momentum=0.9)).options["momentum"] == 0.9
     assert read_off(torch.optim.Adam(parameter, betas=(0.8, 0.9))).options["beta1"] == 0.8
     assert read_off(FTRL(parameter, l1=0.5)).options["l1"] == 0.5
-    for wrong, told in (
+    for wrong, message in (
         (torch.optim.Rprop(parameter), "know no Rprop"),
         (torch.optim.SGD(parameter, lr=1.0, momentum=0.9, nesterov=True), "no nesterov"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             read_off(wrong)
     with pytest.raises(ValueError, match="known: add"):
         kv.optimizer("lbfgs")
@@ -286,7 +288,7 @@ def test_torchs_optimisers_are_read_off_and_what_servers_lack_is_named() -> None
         kv.create("horovod")
 
 
-def test_a_local_store_needs_nobody() -> None:
+def test_a_local_store_needs_no_server() -> None:
     store = kv.create("local")
     store.init([1, 2], [torch.zeros(2), torch.zeros(3)])
     store.set_optimizer(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0))
@@ -308,7 +310,7 @@ def test_pushes_go_out_by_priority_and_those_of_one_key_in_turn() -> None:
         sender.send(key, lambda key=key, priority=priority: sent.append((key, priority)), priority=priority)
     gate.set()
     sender.flush("c", priority=9)
-    assert sent[0] == ("c", -3)  # whoever waits for it raises it
+    assert sent[0] == ("c", -3)  # the caller that waits for it raises it
     sender.flush()
     assert sent == [("c", -3), ("b", -1), ("a", -2), ("a", 5)]
     sender.send("d", lambda: 1 // 0, priority=0)

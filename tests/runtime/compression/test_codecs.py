@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed gradients: sizes as announced, nothing lost over time, and payloads that nobody encoded are refused."""
+"""Compressed gradients: sizes as announced, nothing lost over time, and payloads that no codec wrote are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def gradients(n: int, *, steps: int, seed: int) -> torch.Tensor:
 @pytest.mark.parametrize("name", CODECS)
 @given(n=st.integers(1, 300), seed=st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
-def test_what_arrived_and_what_is_owed_are_together_all_that_was_sent(name: str, n: int, seed: int) -> None:
+def test_what_arrived_and_the_residual_are_together_all_that_was_sent(name: str, n: int, seed: int) -> None:
     codec, arrived = CODECS[name], torch.zeros(n, dtype=torch.float64)
     feedback, all_of_it = ErrorFeedback(codec, torch.zeros(n)), gradients(n, steps=12, seed=seed)
     for gradient in all_of_it:

@@ -76,10 +76,10 @@ def test_the_same_job_worker_and_step_rounds_alike_and_no_other() -> None:
 @forms
 @given(seed=st.integers(0, 100), scale=st.sampled_from([1e-6, 1.0, 1e4]))
 @settings(max_examples=4, deadline=None)
-def test_under_error_feedback_what_is_owed_stays_bounded_and_nothing_is_lost(
+def test_under_error_feedback_the_residual_stays_bounded_and_nothing_is_lost(
     levels: int, partition: str, norm: str, seed: int, scale: float
 ) -> None:
-    """With levels so far apart that the code alone is noisier than the gradient, too: there it is damped."""
+    """With levels so coarse that the code alone is noisier than the gradient, too: there it is damped."""
     n, arrived, steps = 200, torch.zeros(200, dtype=torch.float64), 300
     feedback = ErrorFeedback(Dithering(levels, partition, norm, is_damped=True), torch.zeros(n), seed=str(seed))
     gradient, size = values(n, seed=seed) * scale, 0.0
@@ -90,11 +90,11 @@ def test_under_error_feedback_what_is_owed_stays_bounded_and_nothing_is_lost(
     torch.testing.assert_close(arrived + feedback.residual, gradient.double() * steps, rtol=0, atol=2e-3 * scale)
 
 
-def test_without_feedback_nothing_is_owed_but_what_was_owed_before_is_sent_once() -> None:
-    owed = torch.full((8,), 4.0)
-    feedback = ErrorFeedback(Dithering(1), owed)
+def test_without_feedback_there_is_no_residual_but_one_from_before_is_sent_once() -> None:
+    residual = torch.full((8,), 4.0)
+    feedback = ErrorFeedback(Dithering(1), residual)
     assert feedback.codec.decode(feedback.encode(torch.full((8,), 1.0)), n=8).tolist() == [5.0] * 8
-    assert owed.tolist() == [0.0] * 8
+    assert residual.tolist() == [0.0] * 8
     assert feedback.codec.decode(feedback.encode(torch.full((8,), 1.0)), n=8).tolist() == [1.0] * 8
 
 

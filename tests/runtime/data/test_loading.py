@@ -157,7 +157,7 @@ def test_many_who_want_the_same_make_it_once_and_what_fails_leaves_nothing(tmp_p
     assert [p.name for p in (tmp_path / "c").iterdir() if not p.name.startswith(".")] == ["k"]
 
 
-def test_what_nobody_uses_is_given_up_for_room_longest_unused_first(tmp_path: Path) -> None:
+def test_what_no_pod_uses_is_given_up_for_room_longest_unused_first(tmp_path: Path) -> None:
     def make(folder: Path) -> None:
         (folder / "it").write_bytes(bytes(100))
 
@@ -172,7 +172,7 @@ def test_what_nobody_uses_is_given_up_for_room_longest_unused_first(tmp_path: Pa
     assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} == {"in use", "new"}
 
 
-def test_the_next_batches_are_made_while_this_one_is_learnt_from() -> None:
+def test_the_next_batches_are_made_while_this_one_is_trained_on() -> None:
     threads: dict[Batch, str] = {}
 
     def make(order: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -207,7 +207,7 @@ def test_batches_are_not_made_far_ahead() -> None:
     prefetcher.close()
 
 
-def test_what_goes_wrong_while_reading_is_told_when_it_is_needed() -> None:
+def test_what_goes_wrong_while_reading_is_reported_when_it_is_needed() -> None:
     def make(order: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
         if order.step == 2:
             raise ValueError("broken picture")

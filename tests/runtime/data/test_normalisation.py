@@ -52,7 +52,7 @@ def test_moments_of_parts_are_those_of_the_whole(n_at_once: int, shape: tuple[in
     np.testing.assert_allclose(found["input_std"], np.ravel(own.std(axes)), rtol=1e-6)
 
 
-def test_what_is_held_out_tells_nothing(tmp_path: Path) -> None:
+def test_what_is_held_out_reveals_nothing(tmp_path: Path) -> None:
     x, y = np.ones((20, 2), dtype=np.float32), np.arange(20) % 2
     schema = schema_of(tmp_path / "a.npz", x=x, y=y, x_test=x * 1e6, y_test=y)
     assert (schema["input_mean"], schema["input_std"]) == ([1.0, 1.0], [1.0, 1.0])
@@ -144,7 +144,7 @@ def test_a_plain_network_learns_prices_from_raw_measurements(tmp_path: Path) -> 
         training=TrainingSpec(epochs=20, batch_size=10, hyperparameters={"learning_rate": 0.01}),
     )
     gang.start()
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     found = gang.result()["metrics"]
     assert found["eval/loss"] < 0.05
     assert found["eval/mean_absolute_error"] < 4000

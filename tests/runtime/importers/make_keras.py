@@ -82,7 +82,7 @@ def pack(path: Path) -> None:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    told = {}
+    arrays = {}
     for make in (lenet, residual, nested, words):
         keras.utils.set_random_seed(1)
         keras.backend.clear_session()
@@ -91,12 +91,12 @@ def main() -> None:
             variable.assign(random.uniform(0.1, 0.6, variable.shape) if "moving" in variable.path else variable + 0.1)
         shape = (2, *model.input_shape[1:])
         x = random.integers(0, 20, shape) if make is words else random.normal(size=shape).astype(np.float32)
-        told[f"{make.__name__}_x"], told[f"{make.__name__}_y"] = x, np.asarray(model.predict(x, verbose=0))
+        arrays[f"{make.__name__}_x"], arrays[f"{make.__name__}_y"] = x, np.asarray(model.predict(x, verbose=0))
         model.save(FOLDER / f"{make.__name__}.keras")
         pack(FOLDER / f"{make.__name__}.keras")
         if make is nested:
             model.save(FOLDER / f"{make.__name__}.h5")
-    np.savez_compressed(FOLDER / "answers.npz", **told)
+    np.savez_compressed(FOLDER / "answers.npz", **arrays)
 
 
 if __name__ == "__main__":

@@ -187,6 +187,6 @@ def test_what_cannot_be_imported_is_named_with_a_remedy(layers: str, words: str,
         ),
     ],
 )
-def test_half_a_model_is_told_as_such(files: dict[str, bytes], words: str, tmp_path: Path) -> None:
+def test_half_a_model_is_reported_as_such(files: dict[str, bytes], words: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=words):
         imported(tmp_path, files, DIGITS)

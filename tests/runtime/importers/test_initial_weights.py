@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights beside model.py: what the model begins with, when they fit; never code."""
+"""Weights next to model.py: what the model begins with, when they fit; never code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         contract(package(tmp_path, {"model.py": CODE.encode()}), FACTS)
 
 
-def test_weights_without_a_model_are_told_what_is_missing(tmp_path: Path) -> None:
+def test_weights_without_a_model_are_refused_with_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="weights, but no layers") as refused:
         imported(tmp_path, {"begin.pt": save(net().state_dict())}, FACTS)
     assert "INITIAL_WEIGHTS" in refused.value.remedy

@@ -31,8 +31,8 @@ def files_of(name: str) -> dict[str, bytes]:
 
 def asked(name: str) -> tuple[Tensor, Tensor]:
     """Inputs, images channels first, and what Keras answered."""
-    with np.load(FOLDER / "answers.npz") as told:
-        x, y = torch.from_numpy(told[f"{name}_x"]), torch.from_numpy(told[f"{name}_y"])
+    with np.load(FOLDER / "answers.npz") as arrays:
+        x, y = torch.from_numpy(arrays[f"{name}_x"]), torch.from_numpy(arrays[f"{name}_y"])
     return (x.movedim(-1, 1) if x.dim() == 4 else x), y
 
 
@@ -58,7 +58,7 @@ def test_running_statistics_move_at_keras_pace(tmp_path: Path) -> None:
     assert torch.equal(norm.weight, torch.ones(4))  # made without scale, so it begins at one
 
 
-def test_what_is_found_is_told(tmp_path: Path) -> None:
+def test_what_is_found_is_reported(tmp_path: Path) -> None:
     from mlhub.runtime.model.contract import find_module
 
     found = find_module("package", "model", package(tmp_path, files_of("lenet.keras")), code=tmp_path / "code")
@@ -105,7 +105,7 @@ def test_what_cannot_be_imported_is_named_with_a_remedy(change: Any, words: str,
         ({**files_of("lenet.keras"), "model.weights.h5": b"x"}, "no whole HDF5 file"),
     ],
 )
-def test_half_a_model_is_told_as_such(files: dict[str, bytes], words: str, tmp_path: Path) -> None:
+def test_half_a_model_is_reported_as_such(files: dict[str, bytes], words: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=words):
         imported(tmp_path, files, {"task": "", "input_shape": [1, 8, 8]})
 

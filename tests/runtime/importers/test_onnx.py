@@ -219,7 +219,7 @@ def test_a_shape_that_was_exported_for_one_batch_fits_all(tmp_path: Path) -> Non
     assert answers(model, torch.zeros(7, 2, 3)).shape == (7, 6)
 
 
-def test_weights_in_a_file_beside_the_model_are_read(tmp_path: Path) -> None:
+def test_weights_in_a_file_next_to_the_model_are_read(tmp_path: Path) -> None:
     values = np.array([[2.0, 0], [0, 4.0]], "<f4")
     pairs = (message((1, k), (2, v)) for k, v in (("location", "w.bin"), ("offset", "8"), ("length", "16")))
     tensor = message((1, 2), (1, 2), (2, 1), (8, "w"), *((13, pair) for pair in pairs), (14, 1))
@@ -258,7 +258,7 @@ def test_what_cannot_be_imported_is_named_with_a_remedy(
     assert refused.value.remedy
 
 
-def test_half_a_file_is_told_as_such(tmp_path: Path) -> None:
+def test_half_a_file_is_reported_as_such(tmp_path: Path) -> None:
     whole = onnx_model([node("Relu", ["x"], "y")], shape=["n", 2])
     for n in range(12, len(whole), 7):
         with pytest.raises(BadInputError):

@@ -91,7 +91,7 @@ def test_statistics_normalise_old_and_new(old: bool, tmp_path: Path) -> None:
     assert run(tmp_path, norm, x).flatten().tolist() == [2, -2]
 
 
-def test_means_count_padding_unless_told_otherwise(tmp_path: Path) -> None:
+def test_means_count_padding_unless_declared_otherwise(tmp_path: Path) -> None:
     window = {"kW": 3, "kH": 1, "dW": 1, "dH": 1, "padW": 1, "padH": 0}
     x = [[[[6.0, 12.0, 18.0]]]]
     assert run(tmp_path, module("nn.SpatialAveragePooling", **window), x).flatten().tolist() == [6, 12, 10]
@@ -141,7 +141,7 @@ def test_code_in_a_file_is_refused(tmp_path: Path) -> None:
         imported(tmp_path, {"n.t7": with_function}, {"task": "", "input_shape": [1]})
 
 
-def test_damaged_files_are_told_as_such(tmp_path: Path) -> None:
+def test_damaged_files_are_reported_as_such(tmp_path: Path) -> None:
     whole = t7(module("nn.Linear", weight=normal(3, 2), bias=normal(3)))
     facts = {"task": "", "input_shape": [2]}
     for n in range(20, len(whole), 9):

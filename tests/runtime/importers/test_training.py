@@ -83,10 +83,10 @@ def test_it_is_evaluated_as_it_came_and_trains_to_better(
     found = gang(tmp_path, digits, elsewhere)
     found.training = replace(found.training, strategy=strategy)
     found.start(mode, n_workers=2, n_servers=int(mode is SyncMode.PARAMETER_SERVER))
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    told = evaluations(found)
-    assert min(told) == 0
-    assert 0.3 < told[0] < told[max(told)] - 0.1  # guessing is right in one of ten
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    accuracies = evaluations(found)
+    assert min(accuracies) == 0
+    assert 0.3 < accuracies[0] < accuracies[max(accuracies)] - 0.1  # guessing is right in one of ten
     assert {"the_Conv.weight", "the_Gemm.bias"} <= set(found.weights())
 
 
@@ -94,7 +94,7 @@ def test_it_is_evaluated_as_it_came_and_trains_to_better(
 def test_only_evaluating_leaves_the_weights_as_they_came(digits: Path, elsewhere: Path, tmp_path: Path) -> None:
     found = gang(tmp_path, digits, elsewhere, evaluate_only=True)
     found.start()
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     assert list(evaluations(found)) == [0]
     assert found.result()["metrics"]["eval/accuracy"] == evaluations(found)[0]
     spec = json.loads((found.work() / "artifacts" / "metadata.json").read_text())

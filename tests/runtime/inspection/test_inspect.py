@@ -193,8 +193,8 @@ from pathlib import Path
 from mlhub.runtime.data import readers
 
 def most():  # a child's ru_maxrss would count what its parent held
-    told = Path("/proc/self/status").read_text()
-    return int(told.split("VmHWM:")[1].split()[0]) * 1024
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 format, path, small = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 options = {"tokenizer": "byte"} if format == "text" else {}
@@ -243,7 +243,7 @@ def test_a_file_is_looked_into_in_a_fraction_of_the_memory_that_it_would_fill(
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 @pytest.mark.parametrize("target", ["whole", "real", "word", "flag"])
-def test_a_table_is_told_the_same_whatever_is_read_at_a_time(
+def test_a_table_is_described_the_same_whatever_is_read_at_a_time(
     format: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random, n = np.random.default_rng(1), 300
@@ -280,6 +280,6 @@ def test_a_table_is_told_the_same_whatever_is_read_at_a_time(
         assert value == (pytest.approx(rest[1][key], rel=1e-9) if isinstance(value, float) else rest[1][key])
     values = np.asarray(columns["real"])[training_mask(n, n_held_out=0)]
     if target != "real":
-        told = next(c for c in at_once.schema["columns"] if c["name"] == "real")
-        assert told["mean"] == pytest.approx(values.mean(), rel=1e-12)
-        assert told["std"] == pytest.approx(values.std(), rel=1e-9)
+        column = next(c for c in at_once.schema["columns"] if c["name"] == "real")
+        assert column["mean"] == pytest.approx(values.mean(), rel=1e-12)
+        assert column["std"] == pytest.approx(values.std(), rel=1e-9)

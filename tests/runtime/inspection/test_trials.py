@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What trying a job out says of code that raises, hangs, eats memory or does not fit its dataset."""
+"""What the dry run of a job reports of code that raises, hangs, eats memory or does not fit its dataset."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tried_out(folder: Path, code: str, *, x: object = None, y: object = None) ->
         (NET.format(n_inputs=6, n_outputs=3) + "def metrics(o, t):\n    return 1 / 0\n", "metrics", "Zero", "{name"),
     ],
 )  # fmt: skip
-def test_code_that_does_not_work_is_told_where_why_and_what_to_do(
+def test_code_that_does_not_work_is_reported_where_why_and_what_to_do(
     code: str, field: str, words: str, remedy: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInputError) as refused:
@@ -78,7 +78,7 @@ def test_code_that_does_not_work_is_told_where_why_and_what_to_do(
     assert remedy in refused.value.remedy
 
 
-def test_a_regression_that_answers_with_two_numbers_is_told_so(tmp_path: Path) -> None:
+def test_a_regression_that_answers_with_two_numbers_is_reported(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(40, 6))
     with pytest.raises(BadInputError, match=r"outputs of the shape \[4, 2\] .* targets of regression") as refused:
         tried_out(tmp_path, NET.format(n_inputs=6, n_outputs=2), x=x, y=x[:, 0])

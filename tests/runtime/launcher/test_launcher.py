@@ -127,7 +127,7 @@ def test_lines_arrive_once_and_in_order_though_answers_are_lost(ingest: Ingest, 
     assert ingest.streams["log"] == [f"line {i}" for i in range(2500)]
 
 
-def test_what_was_said_while_the_api_was_away_arrives_when_it_is_back(ingest: Ingest, tmp_path: Path) -> None:
+def test_what_was_reported_while_the_api_was_away_arrives_when_it_is_back(ingest: Ingest, tmp_path: Path) -> None:
     ingest.is_away = True
     ship = Ship(ingest, tmp_path)
     ship.say("first")
@@ -149,7 +149,7 @@ def test_an_api_that_lost_lines_gets_them_again(ingest: Ingest, tmp_path: Path) 
     assert ingest.streams["log"] == ["a", "b", "c", "d"]
 
 
-def test_a_fenced_attempt_is_told_once_and_sends_no_more(ingest: Ingest, tmp_path: Path) -> None:
+def test_a_fenced_attempt_is_refused_once_and_sends_no_more(ingest: Ingest, tmp_path: Path) -> None:
     ingest.is_fenced = True
     ship = Ship(ingest, tmp_path)
     ship.say("unwanted")
@@ -195,8 +195,8 @@ with SummaryWriter() as writer:
 def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(script_gang(tmp_path, WRITING), ingest)
     assert pod.wait(60) == ExitCode.DONE
-    told = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
-    assert [(report["step"], report["values"]) for report in told] == [(7, {"train/loss": 0.5})]
+    found = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
+    assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
 
 
 @pytest.mark.dist
@@ -207,17 +207,17 @@ def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> 
 
 
 @pytest.mark.dist
-def test_a_pod_whose_server_is_killed_goes_on_and_tells_it(ingest: Ingest, tmp_path: Path) -> None:
+def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=60, batch_size=4, checkpoint_every_s=0.3, strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     pod = _launch(gang, ingest, "server-0")
     gang.wait_for_step(200)
     gang.kill_serving("server-0", guard=_child(pod.pid))
-    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.said()
+    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.logs()
     assert pod.wait(60) == ExitCode.DONE
-    told = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
-    assert [r["detail"]["signal"] for r in told] == ["SIGKILL"]
+    found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
+    assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
     assert gang.result()["steps"] == 60 * 80
 
 
@@ -253,7 +253,7 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
 
 @pytest.mark.dist
 @pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
-def test_a_crash_in_native_code_is_told_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
+def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
     pod = _launch(script_gang(tmp_path, f"import os\ndef native():\n    {act}\nnative()"), ingest)
     assert pod.wait(60) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
@@ -269,7 +269,7 @@ def _child(pid: int) -> int:
 def _launch(
     gang: Gang, ingest: Ingest, name: str = "worker-0", *, events: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """One pod with its launcher, told what the local backend would tell it, instead of the trainer that runs.
+    """One pod with its launcher, given what the local backend would give it, instead of the trainer that runs.
 
     Without another one, it is started for its folder alone. events: stands for the control group's memory.events.
     """

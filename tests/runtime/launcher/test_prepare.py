@@ -55,7 +55,7 @@ def store() -> Iterator[str]:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pod_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pod's folder, as the backend lays it out; returns the gang's folder."""
     for name, text in (("token", "attempt-token"), ("secret", "00ff")):
         (tmp_path / name).write_text(text)
@@ -80,36 +80,38 @@ def run(folder: Path, item: Input) -> int:
     return prepare.main(["--gang", str(folder), "--inputs", str(folder / "inputs")])
 
 
-def test_inputs_are_fetched_with_the_attempts_token_once_for_all_pods_of_the_cache(told: Path, store: str) -> None:
+def test_inputs_are_fetched_with_the_attempts_token_once_for_all_pods_of_the_cache(
+    pod_folder: Path, store: str
+) -> None:
     item = Input("train.npz", SHA256, len(CONTENT), f"{store}/{SHA256}")
-    assert run(told, item) == ExitCode.DONE
-    assert run(told, item) == ExitCode.DONE
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert run(pod_folder, item) == ExitCode.DONE
     assert _Store.seen == [f"/{SHA256} Bearer attempt-token"]
-    spec = PodSpec.from_json((told / "spec.json").read_text())
-    assert spec.inputs[0].uri == (told / "inputs" / SHA256).as_uri()
-    assert (told / "inputs" / SHA256).read_bytes() == CONTENT
-    assert [p.name for p in (told / "inputs").iterdir()] == [SHA256]
+    spec = PodSpec.from_json((pod_folder / "spec.json").read_text())
+    assert spec.inputs[0].uri == (pod_folder / "inputs" / SHA256).as_uri()
+    assert (pod_folder / "inputs" / SHA256).read_bytes() == CONTENT
+    assert [p.name for p in (pod_folder / "inputs").iterdir()] == [SHA256]
 
 
 def test_what_is_not_what_its_hash_says_never_enters_the_cache(
-    told: Path, store: str, capsys: pytest.CaptureFixture[str]
+    pod_folder: Path, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     item = Input("train.npz", "0" * 64, len(CONTENT), f"{store}/{SHA256}")
-    assert run(told, item) == ExitCode.INPUT_UNAVAILABLE
+    assert run(pod_folder, item) == ExitCode.INPUT_UNAVAILABLE
     assert "train.npz" in capsys.readouterr().out
-    assert not (told / "inputs" / ("0" * 64)).exists()
+    assert not (pod_folder / "inputs" / ("0" * 64)).exists()
 
 
-def test_a_file_of_this_machine_is_read_in_place(told: Path) -> None:
-    (told / "own.bin").write_bytes(CONTENT)
-    item = Input("own", SHA256, len(CONTENT), (told / "own.bin").as_uri())
-    assert run(told, item) == ExitCode.DONE
-    assert PodSpec.from_json((told / "spec.json").read_text()).inputs == (item,)
+def test_a_file_of_this_machine_is_read_in_place(pod_folder: Path) -> None:
+    (pod_folder / "own.bin").write_bytes(CONTENT)
+    item = Input("own", SHA256, len(CONTENT), (pod_folder / "own.bin").as_uri())
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert PodSpec.from_json((pod_folder / "spec.json").read_text()).inputs == (item,)
 
 
-def test_instructions_that_cannot_be_read_are_told(told: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (told / "launch.json").write_text("{}")
-    assert prepare.main(["--gang", str(told), "--inputs", str(told)]) == ExitCode.BAD_SPEC
+def test_instructions_that_cannot_be_read_are_reported(pod_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (pod_folder / "launch.json").write_text("{}")
+    assert prepare.main(["--gang", str(pod_folder), "--inputs", str(pod_folder)]) == ExitCode.BAD_SPEC
     assert "version" in capsys.readouterr().out
 
 
@@ -156,5 +158,5 @@ def test_a_stranger_does_not_count_as_a_member() -> None:
     assert len(refused) == 1
 
 
-def test_nobody_waits_for_a_gang_of_one() -> None:
+def test_no_worker_waits_for_a_gang_of_one() -> None:
     assemble("worker-0", {"worker-0": "nowhere:1"}, secret=b"s", timeout_s=pod_barrier.RETRY_S)

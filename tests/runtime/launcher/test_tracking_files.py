@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts tell TensorBoard and MLflow, as the job's own metrics."""
+"""What scripts log to TensorBoard and MLflow, as the job's own metrics."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def test_what_a_package_brings_along_is_not_the_jobs(tmp_path: Path) -> None:
     assert looked_at(tmp_path) == {}
 
 
-def test_scripts_are_told_where_mlflow_is_to_write(tmp_path: Path) -> None:
+def test_scripts_find_where_mlflow_is_to_write(tmp_path: Path) -> None:
     assert variables(tmp_path)["MLFLOW_TRACKING_URI"] == f"file://{tmp_path}/{MLFLOW_STORE}"

@@ -35,7 +35,7 @@ def loss(outputs, targets):
 """
 
 
-class Told(Reporter):
+class RecordingReporter(Reporter):
     def __init__(self) -> None:
         super().__init__(None)
         self.phases: list[tuple[str, dict[str, Any]]] = []
@@ -46,7 +46,7 @@ class Told(Reporter):
 
 @pytest.mark.dist
 @pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
-def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Path) -> None:
+def test_a_worker_that_hangs_is_distinguished_from_those_that_wait(mode: SyncMode, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("hanging_model.py", HANGING)
     gang = Gang(
@@ -60,50 +60,50 @@ def test_whoever_hangs_is_told_from_those_who_wait(mode: SyncMode, tmp_path: Pat
     names = ("worker-0", "worker-1")
     try:
         gang.wait_for(lambda: all((gang.work(name) / "heartbeat").exists() for name in names))
-        tolds = {name: Told() for name in names}
+        reporters = {name: RecordingReporter() for name in names}
         watches = {
-            name: Watchdog(tolds[name], heartbeat_file=gang.work(name) / "heartbeat", still_s=3.0) for name in names
+            name: Watchdog(reporters[name], heartbeat_file=gang.work(name) / "heartbeat", still_s=3.0) for name in names
         }
 
-        def both_are_told() -> bool:
+        def both_are_reported() -> bool:
             for watch in watches.values():
                 watch.look(time.monotonic())
-            return all(any(d["doing"] != "start" for _, d in told.phases[-1:]) for told in tolds.values())
+            return all(any(d["doing"] != "start" for _, d in reporter.phases[-1:]) for reporter in reporters.values())
 
-        gang.wait_for(both_are_told)
+        gang.wait_for(both_are_reported)
     finally:
         for process in gang.processes.values():
             process.kill()
             process.wait()
-    assert [tolds[name].phases[-1][1]["doing"] for name in names] == ["sync", "compute"]
-    steps = [tolds[name].phases[-1][1]["step"] for name in names]
+    assert [reporters[name].phases[-1][1]["doing"] for name in names] == ["sync", "compute"]
+    steps = [reporters[name].phases[-1][1]["step"] for name in names]
     assert steps[0] == steps[1] > 0
 
 
-def watched(tmp_path: Path, **of: Path) -> tuple[Told, Callable[[float], None]]:
-    told = Told()
-    watch, began = Watchdog(told, still_s=10.0, **of), time.monotonic()
-    return told, lambda seconds: watch.look(began + seconds)
+def watched(tmp_path: Path, **of: Path) -> tuple[RecordingReporter, Callable[[float], None]]:
+    reporter = RecordingReporter()
+    watch, began = Watchdog(reporter, still_s=10.0, **of), time.monotonic()
+    return reporter, lambda seconds: watch.look(began + seconds)
 
 
-def test_a_script_lives_as_long_as_it_reports_and_is_told_of_again_while_it_does_not(tmp_path: Path) -> None:
+def test_a_script_lives_as_long_as_it_reports_and_is_reported_again_while_it_does_not(tmp_path: Path) -> None:
     reports = tmp_path / "reports.jsonl"
-    told, look_after = watched(tmp_path, reports=reports)
+    reporter, look_after = watched(tmp_path, reports=reports)
     look_after(9)
-    assert told.phases == []
+    assert reporter.phases == []
     reports.write_text("one\n")
     look_after(11)
     look_after(20)
-    assert told.phases == []
+    assert reporter.phases == []
     for seconds in (22, 30, 85):
         look_after(seconds)
-    assert [phase for phase, _ in told.phases] == ["stalled", "stalled"]
+    assert [phase for phase, _ in reporter.phases] == ["stalled", "stalled"]
     reports.write_text("one\ntwo\n")
     look_after(90)
-    assert told.phases[-1] == ("moving", {})
+    assert reporter.phases[-1] == ("moving", {})
 
 
-def test_a_trainer_that_never_came_to_its_first_step_is_told_of(tmp_path: Path) -> None:
-    told, look_after = watched(tmp_path, heartbeat_file=tmp_path / "pulse")
+def test_a_trainer_that_never_came_to_its_first_step_is_reported(tmp_path: Path) -> None:
+    reporter, look_after = watched(tmp_path, heartbeat_file=tmp_path / "pulse")
     look_after(12)
-    assert told.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]
+    assert reporter.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]

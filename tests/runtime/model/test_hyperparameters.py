@@ -95,9 +95,9 @@ def test_training_ends_at_the_target_or_without_progress() -> None:
     assert goal.reason_to_stop({"eval/accuracy": 0.89}) is None
     assert "reached" in (goal.reason_to_stop({"eval/accuracy": 0.9}) or "")
     goal = EarlyStopping(Settings(patience=2), metric="eval/loss", value=None)
-    said = [goal.reason_to_stop({"eval/loss": loss}) for loss in (3.0, 2.0, 2.5, 1.9, 1.9, 2.0)]
-    assert said[:5] == [None] * 5
-    assert "not improved on 1.9" in (said[5] or "")
+    reasons = [goal.reason_to_stop({"eval/loss": loss}) for loss in (3.0, 2.0, 2.5, 1.9, 1.9, 2.0)]
+    assert reasons[:5] == [None] * 5
+    assert "not improved on 1.9" in (reasons[5] or "")
     assert EarlyStopping(Settings(), metric="eval/loss", value=1.0).reason_to_stop({"eval/loss": 0.1}) is None
 
 

@@ -21,7 +21,7 @@ def trained(folder: Path, mode: SyncMode, *, n_workers: int = 1, n_servers: int 
     training = TrainingSpec(epochs=2, batch_size=12, hyperparameters=given)
     found = Gang(folder, write_blobs(folder / "blobs.npz"), training=training)
     found.start(mode, n_workers=n_workers, n_servers=n_servers)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     return found
 
 

@@ -68,17 +68,17 @@ def replace_training(gang: Gang, training: TrainingSpec) -> Gang:
 
 def trained(gang: Gang) -> Gang:
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
 def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **changes: Any) -> Gang:
-    """What a trained gang's model says, about the same dataset if nothing else is said."""
+    """What a trained gang's model predicts, by default on the same dataset."""
     format, data = changes.pop("format", gang.format), changes.pop("dataset", gang.dataset)
-    learnt = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
+    trained_on = TrainedSchema(gang.format, readers.inspect(gang.format, gang.dataset, gang.options).schema)
     options = changes.pop("options", gang.options)
     given = TrainedSchema(format, readers.inspect(format, data, options).schema)
-    schema = schema_for_model(learnt, given, needs_targets=prediction.kind == "evaluate")
+    schema = schema_for_model(trained_on, given, needs_targets=prediction.kind == "evaluate")
     return Gang(
         gang.folder / f"asked-{len(list(gang.folder.glob('asked-*')))}",
         data,
@@ -94,7 +94,7 @@ def asking(gang: Gang, prediction: PredictionSpec, *, batch_size: int = 32, **ch
 
 def answers(gang: Gang, *, n_workers: int = 1) -> Path:
     gang.start(n_workers=n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     (found,) = (gang.work() / "artifacts").glob("predictions.*")
     return found
 
@@ -126,17 +126,17 @@ def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_doe
     assert table.equals(pq.read_table(three))
     assert table.column_names == ["row", "prediction", "probability_0", "probability_1", "probability_2"]
     assert table["row"].to_pylist() == list(range(500))
-    said = torch.softmax(forward(blobs, readers.inspect("npz", blobs.dataset, {}).schema), -1)
+    expected = torch.softmax(forward(blobs, readers.inspect("npz", blobs.dataset, {}).schema), -1)
     found = np.stack([table[f"probability_{i}"].to_numpy() for i in range(3)], axis=1)
-    np.testing.assert_allclose(found, said.numpy(), atol=1e-6)
-    assert table["prediction"].to_pylist() == said.argmax(-1).tolist()
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-6)
+    assert table["prediction"].to_pylist() == expected.argmax(-1).tolist()
 
 
 @pytest.mark.dist
-def test_evaluating_what_training_held_out_says_again_what_its_last_evaluation_said(blobs: Gang) -> None:
+def test_evaluating_what_training_held_out_repeats_its_last_evaluation(blobs: Gang) -> None:
     gang = asking(blobs, PredictionSpec("evaluate", examples="held_out"), batch_size=7)
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"] == pytest.approx(blobs.result()["metrics"], rel=1e-6)
 
 
@@ -165,7 +165,7 @@ def test_a_worker_killed_with_9_and_a_preemption_lose_nothing(tmp_path: Path) ->
     again.wait_for(lambda: len(list(parts.glob("part-*"))) > 12)
     again.processes.pop("worker-2").wait()
     again.terminate()
-    assert set(again.wait().values()) == {ExitCode.PREEMPTED}, again.said()
+    assert set(again.wait().values()) == {ExitCode.PREEMPTED}, again.logs()
     kept = {path: path.stat().st_mtime_ns for path in parts.glob("part-*")}
     assert 12 < len(kept) < 40
     assert whole.equals(pq.read_table(answers(again, n_workers=2)))
@@ -178,7 +178,7 @@ def test_the_living_take_over_what_a_dead_worker_left(tmp_path: Path, blobs: Gan
     gang.start(n_workers=2)
     gang.processes["worker-1"].kill()
     gang.processes.pop("worker-1").wait()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     assert pq.read_table(gang.work() / "artifacts" / "predictions.parquet").num_rows == 500
 
 
@@ -187,10 +187,10 @@ def test_an_ensemble_answers_by_all_its_members(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=200)
     gang = Gang(tmp_path, data, training=TrainingSpec(epochs=3, batch_size=20, strategy={"name": "ensemble"}))
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     asked = asking(gang, PredictionSpec("evaluate", examples="held_out"))
     asked.start()
-    assert asked.wait() == {"worker-0": ExitCode.DONE}, asked.said()
+    assert asked.wait() == {"worker-0": ExitCode.DONE}, asked.logs()
     assert asked.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
 
 
@@ -203,7 +203,7 @@ def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_pat
     training = TrainingSpec(epochs=40, batch_size=16, hyperparameters={"learning_rate": 0.01})
     gang = Gang(tmp_path, tmp_path / "houses.csv", format="csv", options={"target": "price"}, training=training)
     trained(gang)
-    notes = [f"house {i}" for i in range(200)]  # too many words to learn from, and nothing is learnt from them
+    notes = [f"house {i}" for i in range(200)]  # too many words to learn from, and nothing is learned from them
     kinds, sizes = ["wood", "brick", "straw", None] * 50, [50.0, 50.0, 50.0, None] * 50
     asked = pa.table({"note": notes, "kind": kinds, "size": sizes})
     pq.write_table(asked, tmp_path / "asked.parquet")
@@ -224,8 +224,8 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
                 archive.writestr(f"{name}.png", out.getvalue())
         return path
 
-    learnt = [(f"dark/{i}", i) for i in range(20)] + [(f"light/{i}", 255 - i) for i in range(20)]
-    data = pictures(tmp_path / "learnt.zip", learnt)
+    trained_on = [(f"dark/{i}", i) for i in range(20)] + [(f"light/{i}", 255 - i) for i in range(20)]
+    data = pictures(tmp_path / "trained_on.zip", trained_on)
     gang = Gang(tmp_path, data, format="image_folder", model=ModelSpec(kind="builtin", entry="small_cnn"))
     trained(replace_training(gang, TrainingSpec(epochs=8, batch_size=8)))
     asked = pictures(tmp_path / "asked.zip", [("b", 3), ("a", 250), ("c", 252)])
@@ -236,22 +236,22 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-def test_a_text_is_read_in_the_learnt_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
-    learnt, asked = tmp_path / "learnt.txt", tmp_path / "asked.txt"
-    learnt.write_text("the cat sat on the mat. " * 60)
+def test_a_text_is_read_in_the_trained_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
+    trained_on, asked = tmp_path / "trained_on.txt", tmp_path / "asked.txt"
+    trained_on.write_text("the cat sat on the mat. " * 60)
     asked.write_text("the mat sat on the cat. " * 30)
     options = {"tokenizer": "word", "context_length": 16}
-    gang = Gang(tmp_path, learnt, format="text", options=options, package=package(tmp_path, BIGRAMS))
+    gang = Gang(tmp_path, trained_on, format="text", options=options, package=package(tmp_path, BIGRAMS))
     gang.model = ModelSpec(kind="package", entry="model", package="code")
     trained(replace_training(gang, TrainingSpec(epochs=2, batch_size=8)))
     again = asking(gang, PredictionSpec("evaluate", examples="held_out"))
     again.start()
-    assert again.wait() == {"worker-0": ExitCode.DONE}, again.said()
+    assert again.wait() == {"worker-0": ExitCode.DONE}, again.logs()
     assert again.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
     found = pq.read_table(answers(asking(gang, PREDICT, dataset=asked, options={"tokenizer": "byte"})))
     tokens = np.stack(found["prediction"].to_pylist())
     assert tokens.shape[1] == 16
-    assert tokens.max() < readers.inspect("text", learnt, options).schema["vocabulary_size"]
+    assert tokens.max() < readers.inspect("text", trained_on, options).schema["vocabulary_size"]
 
 
 @pytest.mark.parametrize("format", ["npz", "csv", "image_folder"])
@@ -272,10 +272,12 @@ def test_examples_without_targets_read_part_by_part_are_those_read_at_once(
                 archive.writestr(f"{i}.png", out.getvalue())
     found = readers.inspect(format, path, {"targets": "none"})
     assert found.schema["task"] == "none"
-    learnt = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
+    trained_on = found.schema | {"task": "classification", "classes": [0, 1], "n_classes": 2}
     if format == "csv":
-        learnt = readers.inspect(format, path, {"target": "b"}).schema
-    schema = schema_for_model(TrainedSchema(format, learnt), TrainedSchema(format, found.schema), needs_targets=False)
+        trained_on = readers.inspect(format, path, {"target": "b"}).schema
+    schema = schema_for_model(
+        TrainedSchema(format, trained_on), TrainedSchema(format, found.schema), needs_targets=False
+    )
     at_once = readers.open_all(format, path, schema)
     monkeypatch.setattr(readers.prepared, "SMALL_BYTES", 0)
     mapped = readers.open_all(format, path, schema, cache=NodeCache(tmp_path / "cache"), sha256="0" * 64)
@@ -304,7 +306,7 @@ NPZ_SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("format", "learnt", "changes", "needs_targets", "told"),
+    ("format", "trained_on", "changes", "needs_targets", "message"),
     [
         ("csv", CSV_SCHEMA, {"columns": [{"name": "width", "kind": "number"}]}, False, "no column size"),
         ("csv", CSV_SCHEMA, {"columns": [{"name": "size", "kind": "category"}]}, False, "size holds words"),
@@ -316,11 +318,11 @@ NPZ_SCHEMA = {
     ],
 )
 def test_a_dataset_that_does_not_fit_is_refused_with_what_is_wrong(
-    format: str, learnt: dict[str, Any], changes: dict[str, Any], needs_targets: bool, told: str
+    format: str, trained_on: dict[str, Any], changes: dict[str, Any], needs_targets: bool, message: str
 ) -> None:
-    with pytest.raises(BadInputError, match=told) as refused:
+    with pytest.raises(BadInputError, match=message) as refused:
         schema_for_model(
-            TrainedSchema(format, learnt), TrainedSchema(format, learnt | changes), needs_targets=needs_targets
+            TrainedSchema(format, trained_on), TrainedSchema(format, trained_on | changes), needs_targets=needs_targets
         )
     assert refused.value.field == "dataset"
     assert refused.value.remedy

@@ -150,10 +150,10 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
 
 
 @pytest.mark.parametrize("n_elements", [11, CHUNK_ELEMENTS + 17])
-def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
+def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
     n_elements: int, tmp_path: Path
 ) -> None:
-    """With a rate of 1, the weights are minus what arrived: the rest is owed, by workers and by leaves."""
+    """With a rate of 1, the weights are minus what arrived: the rest is the residual of workers and leaves."""
     gradients = torch.randn(4, N_WORKERS, n_elements, generator=torch.Generator().manual_seed(0))
 
     def act(worker, client, weights, gradient):
@@ -174,9 +174,9 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_what_is_owed(
     assert not tree.errors
     assert all(torch.equal(weights[0], each) for each in weights)
     files = [load_file(tmp_path / f"optimizer-{root}-of-{N_ROOTS}.safetensors") for root in range(N_ROOTS)]
-    owed = total_residual(merge({**files[0], **files[1]}))["w"]
-    assert owed.count_nonzero() > 0
-    torch.testing.assert_close(owed - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
+    residual = total_residual(merge({**files[0], **files[1]}))["w"]
+    assert residual.count_nonzero() > 0
+    torch.testing.assert_close(residual - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
     received = sum(server._shard.bytes_pushed for server in tree.servers[:N_ROOTS])
     assert received < 4 * N_LEAVES * n_elements * 4 * 0.5
 
@@ -222,9 +222,9 @@ def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=4)
     tree.wait_for_step(20)
     tree.terminate()
-    assert set(tree.wait().values()) == {ExitCode.PREEMPTED}, tree.said()
+    assert set(tree.wait().values()) == {ExitCode.PREEMPTED}, tree.logs()
     (saved,) = tree.reports("checkpoint")
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(tree.wait().values()) == {ExitCode.DONE}, tree.said()
+    assert set(tree.wait().values()) == {ExitCode.DONE}, tree.logs()
     assert next(r for r in tree.reports("phase") if r["phase"] == "resumed")["detail"]["step"] == saved["step"] > 0
     assert tree.result()["metrics"]["eval/accuracy"] > 0.9

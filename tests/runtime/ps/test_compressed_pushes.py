@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed pushes to real servers: fewer bytes, nothing lost, and what is owed survives in checkpoints."""
+"""Compressed pushes to real servers: fewer bytes, nothing lost, and the residual survives in checkpoints."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
     torch.testing.assert_close(mine + theirs - weights, gradients.sum((0, 1)), rtol=0, atol=1e-4)
 
 
-def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tmp_path: Path) -> None:
+def test_the_residual_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tmp_path: Path) -> None:
     gang = Gang({"name": "bsp", "compression": "top_k", "density": 0.3}, n_workers=2, n_shards=2, n_elements=11)
 
     def act(worker, client, weights, gradient):
@@ -83,7 +83,7 @@ def test_what_is_owed_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
     torch.testing.assert_close(sum(thirds), sum(residuals))
 
 
-def test_what_is_owed_moves_between_servers_and_all_reduce() -> None:
+def test_the_residual_moves_between_servers_and_all_reduce() -> None:
     """Servers add up what workers push, all-reduce averages: what counts is the sum here, and the mean there."""
     shapes = [("a", 6), ("b", 2)]
     pushed = merge({"a|owed-by-0|0": torch.arange(6.0), "a|owed-by-1|0": torch.ones(6), "b|owed-by-1|0": torch.ones(2)})
@@ -107,17 +107,17 @@ def test_a_compressed_training_resumes_as_if_nothing_had_happened(compression: s
     )
     whole = processes.Gang(tmp_path / "whole", data, training=training)
     whole.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
-    assert set(whole.wait().values()) == {ExitCode.DONE}, whole.said()
+    assert set(whole.wait().values()) == {ExitCode.DONE}, whole.logs()
     cut = processes.Gang(tmp_path / "cut", data, training=training)
     cut.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     cut.wait_for_step(50)
     cut.terminate()
-    assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.said()
+    assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.logs()
     cut.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.said()
+    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.logs()
     for name, value in whole.weights().items():
         np.testing.assert_allclose(cut.weights()[name], value, rtol=0, atol=2e-3, err_msg=name)
     assert whole.result()["metrics"]["eval/accuracy"] > 0.9
     cut.training = replace(training, epochs=21, strategy={"name": "asp"})
     cut.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
-    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.said()
+    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.logs()

@@ -80,13 +80,13 @@ def test_one_worker_warms_up_alone_in_order_and_all_meet_before_the_others_begin
     leases, by = Leases(work, n), dict[int, set[int]]()
     ask = leases.ask
 
-    def told(worker: int, **more: bool) -> LeasedWork | Backoff:
+    def asked(worker: int, **more: bool) -> LeasedWork | Backoff:
         given = ask(worker, **more)
         if isinstance(given, LeasedWork):
             by.setdefault(given.step, set()).add(worker)
         return given
 
-    leases.ask = told  # type: ignore[method-assign]
+    leases.ask = asked  # type: ignore[method-assign]
     done, meetings = play(leases, seed=seed, deaths={}, joins={})
     units = [(step, part) for step in range(start, work.steps) for part in range(work.parts)]
     assert sorted(done) == units

@@ -73,7 +73,7 @@ def test_slack_gains_nothing_against_a_worker_that_is_always_slow() -> None:
 
 @given(st.integers(0, 4), st.lists(st.floats(0.1, 9.0), min_size=40, max_size=40))
 @settings(max_examples=30, deadline=None)
-def test_under_ssp_nobody_starts_more_than_the_slack_ahead_and_reads_hold_what_is_promised(
+def test_under_ssp_no_worker_starts_more_than_the_slack_ahead_and_reads_hold_what_is_promised(
     slack: int, delays: list[float]
 ) -> None:
     found = gang(rules.stale_synchronous(slack), 3, lambda w, k: delays[(w * 13 + k) % 40])
@@ -160,7 +160,7 @@ def test_bounded_delay_limits_what_is_under_way(max_delay: int) -> None:
     assert window.may_start()
 
 
-def test_who_warms_up_alone_waits_for_nobody_and_then_all_begin_at_one_clock() -> None:
+def test_who_warms_up_alone_waits_for_no_other_and_then_all_begin_at_one_clock() -> None:
     rule = Rule(group_size=1, lead=1, n_alone=6)
     for worker in range(3):
         rule.join(worker)
@@ -189,7 +189,7 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
-def test_nobody_waits_for_the_dead_and_whoever_joins_late_takes_part(name: str, data: st.DataObject) -> None:
+def test_no_worker_waits_for_the_dead_and_one_that_joins_late_takes_part(name: str, data: st.DataObject) -> None:
     delays = data.draw(st.lists(st.floats(0.1, 9.0), min_size=20, max_size=20))
     found = VirtualGang(RULES[name](), pull_to(POINTS), lambda w, k: delays[(w * 7 + k) % 20], max_pushes=60)
     for worker in range(3):

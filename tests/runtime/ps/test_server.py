@@ -126,7 +126,7 @@ def test_the_elastic_exchange_conserves_the_sum_of_worker_and_centre() -> None:
     assert torch.equal(centre, torch.arange(n) * 0.25)
 
 
-def test_a_worker_that_dies_half_way_through_a_push_hurts_nobody_and_may_come_back() -> None:
+def test_a_worker_that_dies_half_way_through_a_push_hurts_no_other_and_may_come_back() -> None:
     n = 3 * CHUNK_ELEMENTS
     gang = Gang({"name": "asp"}, n_workers=2, n_elements=n)
     first, weights, gradient = gang.client(0)

@@ -186,11 +186,11 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
     def live(incarnation: Incarnation) -> int:
         snapshot_writer = SnapshotWriter(Path(folder), every_s=0.05)
         address = ("127.0.0.1", port)
-        told = Path(folder, f"lost-{incarnation.number}")
+        lost_file = Path(folder, f"lost-{incarnation.number}")
         server = Server(
             address, index=0, n_servers=1, n_workers=n_workers, attempt="a", secret=SECRET,
             snapshot_writer=snapshot_writer,
-            incarnation=incarnation.number, on_return=lambda server: told.write_text(str(server.n_lost)),
+            incarnation=incarnation.number, on_return=lambda server: lost_file.write_text(str(server.n_lost)),
         )  # fmt: skip
         server.serve(start_timeout_s=30)
         return 0
@@ -202,7 +202,9 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
 @pytest.mark.parametrize(
     "strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 1}, {"name": "softsync"}], ids=lambda s: s["name"]
 )
-def test_what_is_lost_is_what_is_told_and_nothing_is_applied_twice(strategy: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
+    strategy: dict[str, Any], tmp_path: Path
+) -> None:
     (port,) = free_ports(1)
     guard = _fork_server().Process(target=serve, args=(port, str(tmp_path), parse(strategy).to_json(), 2))
     guard.start()

@@ -14,7 +14,7 @@ from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
 EPOCHS, N_STEPS = 15, 15 * 80
-TOLERANCE = 0.05  # of the loss, which is below 0.01 when nobody dies
+TOLERANCE = 0.05  # of the loss, which is below 0.01 when no process dies
 
 
 def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = DataPlane.HMAC) -> Gang:
@@ -46,14 +46,14 @@ def test_training_goes_on_when_a_server_is_killed(strategy: dict[str, object], t
     for step, server in ((150, "server-1"), (400, "server-0")):
         gang.wait_for_step(step)
         gang.kill_serving(server)
-    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == N_STEPS
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
     assert gang.result()["metrics"]["eval/loss"] < TOLERANCE
     for server in ("server-0", "server-1"):
-        (told,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
-        assert told["detail"]["signal"] == "SIGKILL"
-        assert told["detail"]["returns"] == 1
+        (report,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
+        assert report["detail"]["signal"] == "SIGKILL"
+        assert report["detail"]["returns"] == 1
 
 
 def test_it_comes_back_to_encrypted_connections_too(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_it_comes_back_to_encrypted_connections_too(tmp_path: Path) -> None:
     for step, server in ((100, "server-0"), (200, "server-1")):
         gang.wait_for_step(step)
         gang.kill_serving(server)
-    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == N_STEPS
 
 
@@ -71,9 +71,9 @@ def test_a_gang_is_preempted_though_a_server_dies_while_it_leaves(server: str, t
     gang.wait_for_step(100)
     gang.terminate()
     gang.kill_serving(server)
-    assert set(gang.wait(seconds=60).values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
-    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait(seconds=60).values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == N_STEPS
 
 
@@ -83,7 +83,7 @@ def test_workers_end_when_the_first_one_dies_though_they_wait_for_servers_that_r
     gang.processes["worker-0"].kill()
     codes = gang.wait(seconds=20)
     assert codes.pop("worker-0") == -9
-    assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.said()
+    assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.logs()
 
 
 def test_what_dies_again_and_again_ends_the_attempt_by_its_own_cause(tmp_path: Path) -> None:

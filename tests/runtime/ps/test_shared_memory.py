@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers and servers that share memory: the same training, and nobody's gradient is used after it was given back."""
+"""Workers and servers that share memory: the same training, and no gradient is used after it was given back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEVERAL_CHUNKS = 2 * CHUNK_ELEMENTS + 100
 
 
 def trained(strategy: dict[str, Any], *, tcp_only: bool, n_shards: int = 1, n_steps: int = 5) -> list[torch.Tensor]:
-    """The weights that each of two workers holds after steps in turn, by momentum, so that order would tell."""
+    """The weights that each of two workers holds after steps in turn, by momentum, so that order would show."""
     gang = Gang(
         strategy, n_shards=n_shards, n_elements=SEVERAL_CHUNKS, tcp_only=tcp_only, lr=0.1,
         momentum=0.0 if strategy["name"] == "asp" else 0.9,
@@ -97,7 +97,7 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
-    """What a server says to memory of so many bytes, offered as that."""
+    """What a server answers to memory of so many bytes, offered as that."""
     ours, theirs = socket.socketpair()
     file = SharedBuffer(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
     if not is_sealed:
@@ -112,14 +112,14 @@ def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameE
     return refused.value
 
 
-def test_memory_that_may_shrink_or_is_shorter_than_told_is_refused() -> None:
+def test_memory_that_may_shrink_or_is_shorter_than_declared_is_refused() -> None:
     honest = {"n_elements": 10, "begin": 0, "end": 10}
     assert "change its length" in str(offered(honest, 80, is_sealed=False))
     assert "not as long as declared" in str(offered(honest, 72, is_sealed=True))
     assert "not as long as declared" in str(offered(honest | {"end": 11}, 80, is_sealed=True))
 
 
-def test_a_push_in_memory_that_nobody_shared_ends_the_connection() -> None:
+def test_a_push_in_memory_that_was_not_shared_ends_the_connection() -> None:
     gang = Gang({"name": "asp"}, n_workers=1, tcp_only=True)
 
     def act(_: int, client: Client, *__: torch.Tensor) -> None:

@@ -65,7 +65,7 @@ class Tap:
         while content := source.recv(2**16):
             self.seen += content
             target.sendall(content)
-        with suppress(OSError):  # whoever is behind may have left first
+        with suppress(OSError):  # the process behind it may have left first
             target.shutdown(socket.SHUT_WR)
 
 
@@ -84,10 +84,10 @@ def test_what_passes_on_the_wire_can_be_read_only_in_the_clear(is_encrypted: boo
     starter.close()
 
 
-def heard(line: socket.socket, said: bytes) -> bytes:
+def answer_to(line: socket.socket, sent: bytes) -> bytes:
     """What the other end answers before it hangs up."""
     try:
-        line.sendall(said)
+        line.sendall(sent)
         return line.recv(100)
     except OSError:
         return b""
@@ -104,9 +104,9 @@ def test_strangers_do_not_pass_the_door() -> None:
     anonymous = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts anybody, has no certificate
     anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(("127.0.0.1", port), timeout=5) as raw:
-        assert heard(anonymous.wrap_socket(raw), b"hello") == b""
+        assert answer_to(anonymous.wrap_socket(raw), b"hello") == b""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
-        assert frames.MAGIC not in heard(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
+        assert frames.MAGIC not in answer_to(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
     client, _, _ = gang.client(0)
     client.close()
 
@@ -118,7 +118,7 @@ def test_processes_train_the_same_model_over_tls(tmp_path: Path) -> None:
     for plane in DataPlane:
         gang = processes.Gang(tmp_path / plane, data, training=TrainingSpec(epochs=2, batch_size=10), data_plane=plane)
         gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
         weights.append(gang.weights())
     for key in weights[0]:
         assert np.array_equal(weights[0][key], weights[1][key]), key

@@ -53,7 +53,7 @@ def test_a_data_loader_has_workers_however_deep_the_pods_folder_is(method: str, 
     deep.mkdir(parents=True)
     files = {"train.py": LOADING.replace("{method}", method)}
     gang = package(tmp_path, files, entry="train.py", is_forked=False, environment={"TMPDIR": str(deep)})
-    assert run(gang) == ExitCode.DONE, gang.said()
+    assert run(gang) == ExitCode.DONE, gang.logs()
     (found,) = gang.reports("metrics")
     assert found["values"] == {"train/total": 140.0}
 
@@ -65,7 +65,7 @@ def test_a_script_in_a_folder_finds_its_neighbours_and_the_top_of_the_zip(tmp_pa
         "src/train.py": "import near, shared\nfrom mlhub.runtime import report\nreport(1, x=shared.BASE + near.MORE)",
     }
     gang = package(tmp_path, files, entry="src/train.py")
-    assert run(gang) == ExitCode.DONE, gang.said()
+    assert run(gang) == ExitCode.DONE, gang.logs()
     assert gang.reports("metrics")[0]["values"] == {"train/x": 42.0}
 
 

@@ -57,14 +57,20 @@ def attacks() -> list[Attack]:
 def run(here: World, folder: Path) -> dict[str, object]:
     mark = f"mark-{os.getpid()}"
     bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "abstract": ""}
-    told = json.dumps([{a.name: a.code for a in attacks()}, bait, PRELUDE])
+    argument = json.dumps([{a.name: a.code for a in attacks()}, bait, PRELUDE])
     checkpoints = folder / "checkpoints" / "job"
     other = folder / "home" / "cache" / "another-project"
     other.mkdir(parents=True)
     backend = LocalBackend(
         folder / "home",
         read_cluster(PROJECT / "deploy" / "local" / "cluster.yaml"),
-        argv=[sys.executable, "-S", "-c", f"import os; os.environ['CHECKPOINTS'] = {str(checkpoints)!r}\n{POD}", told],
+        argv=[
+            sys.executable,
+            "-S",
+            "-c",
+            f"import os; os.environ['CHECKPOINTS'] = {str(checkpoints)!r}\n{POD}",
+            argument,
+        ],
         enclose=enclose,
     )
     spec = replace(

@@ -21,7 +21,7 @@ USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 
 
 def is_claimed(attack: Attack, mode: str) -> bool:
-    """Whether the platform says that it holds this attack off: without namespaces the supervisor is in sight."""
+    """Whether the platform reports that it holds this attack off: without namespaces the supervisor is in sight."""
     if mode == NAMESPACES and isolation().has_namespaces:
         return True
     return landlock.version() > 0 and attack.aims_at != "supervisor"
@@ -39,8 +39,8 @@ def _seen_of_part(user: str, mode: str, part: int) -> dict[str, Seen]:
     text = json.dumps([{"attack": a.name, "mode": mode} for a in wanted])
     done = ordinary_user.run("tests.runtime.sandbox.world", text, timeout_s=TIMEOUT_S, drop=user == ORDINARY)
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    return {each["attack"]: Seen(**each["seen"]) for each in told}
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {each["attack"]: Seen(**each["seen"]) for each in lines}
 
 
 @pytest.mark.parametrize("name", [a.name for a in ATTACKS.values() if is_claimed(a, NAMESPACES)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can isolate is reported as it is, and work of several organisations needs what keeps them apart."""
+"""What this machine can isolate is reported as it is, and work of several organisations needs what isolates them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_protection_says_what_is_there_or_how_to_get_it() -> None:
         (Isolation(True, True, True, False), 7, False),
     ],
 )
-def test_tenants_are_kept_apart_by_files_processes_and_calls(found: Isolation, version: int, separates: bool) -> None:
+def test_tenants_are_isolated_by_files_processes_and_calls(found: Isolation, version: int, separates: bool) -> None:
     assert report_of(found, (), landlock_version=version).separates_tenants is separates
 
 
@@ -65,7 +65,7 @@ def test_the_weakest_that_works_is_taken_when_nothing_stronger_does(monkeypatch:
 
 
 @pytest.mark.django_db
-def test_work_of_several_organisations_is_refused_where_they_are_not_kept_apart(
+def test_work_of_several_organisations_is_refused_where_they_are_not_isolated(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     weak = Capabilities((Protection("files", False, True, "Files cannot be hidden."),))
@@ -82,7 +82,7 @@ def test_work_of_several_organisations_is_refused_where_they_are_not_kept_apart(
     assert inspection.refusal_of_weak_sandbox() is None
 
 
-def test_user_ids_are_nobody_s_and_a_tenant_s_is_always_the_same() -> None:
+def test_user_ids_are_no_one_s_and_a_tenant_s_is_always_the_same() -> None:
     made = {users.fresh_uid() for _ in range(9)}
     assert made == {None} or (len(made) > 1 and all(uid and uid > 50_000 for uid in made))
     assert users.uid_of("a") == users.uid_of("a")

@@ -51,7 +51,7 @@ def test_what_the_kernel_counted_is_read_in_both_versions(tmp_path: Path) -> Non
 
 def test_a_group_of_this_machine_takes_a_process_in_and_is_gone_afterwards() -> None:
     with cgroups.group(**LIMITS) as made:
-        if made is None:  # this machine gives none away, and the report says so
+        if made is None:  # this machine gives none away, and the report shows it
             assert cgroups.available_controllers() == ()
             return
         folders = set(made.folders.values())

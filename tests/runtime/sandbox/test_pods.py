@@ -26,7 +26,7 @@ NOT_CONTAINED = {
 
 
 @functools.cache
-def told(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
+def findings(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
     done = ordinary_user.run("tests.runtime.sandbox.in_pods", mode, timeout_s=150, drop=user == ORDINARY)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -38,7 +38,7 @@ def told(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
 def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
-    found = told(user, mode)
+    found = findings(user, mode)
     seen = {line["name"]: line for line in found["lines"] if "name" in line}
     assert set(seen) == {a.name for a in attacks()}
     assert {line["name"] for line in seen.values() if "BREACH" in line["output"]} <= NOT_CONTAINED[mode]
@@ -48,21 +48,21 @@ def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: 
 @pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
 def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
-    assert told(user, mode)["n_survivors"] == 0
+    assert findings(user, mode)["n_survivors"] == 0
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_a_pod_has_its_own_files_and_keeps_what_it_writes(user: str) -> None:
-    own = told(user)["lines"][-1]["own"]
+    own = findings(user)["lines"][-1]["own"]
     assert own["token"] == "own token"
     assert own["shares_cache"] == []
     assert not {"MLHUB_SECRET_KEY", "DATABASE_URL", "REDIS_URL"} & set(own["environment"])
-    assert any(path.startswith("checkpoints/") for path in told(user)["kept"])
-    assert any(path.endswith("work/kept") for path in told(user)["kept"])
+    assert any(path.startswith("checkpoints/") for path in findings(user)["kept"])
+    assert any(path.endswith("work/kept") for path in findings(user)["kept"])
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_pods_of_a_platform_that_is_root_have_another_user(user: str) -> None:
-    uid = told(user)["lines"][-1]["own"]["uid"]
+    uid = findings(user)["lines"][-1]["own"]["uid"]
     assert uid != 0
-    assert told(user)["checkpoint_uid"] == uid
+    assert findings(user)["checkpoint_uid"] == uid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run ended is said with a proof, and never more than is proven."""
+"""How a run ended is reported with a proof, and never more than is proven."""
 
 from __future__ import annotations
 

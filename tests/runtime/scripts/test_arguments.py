@@ -45,7 +45,7 @@ def parsed(script: Path, values: Mapping[str, Any], monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "expected"),
     [
         ({}, {}),
         ({"learning_rate": 0.01}, {"rate": 0.01}),
@@ -60,10 +60,10 @@ def parsed(script: Path, values: Mapping[str, Any], monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_script_is_given_what_it_has_options_for(
-    values: dict[str, Any], told: dict[str, Any], script: Path, monkeypatch: pytest.MonkeyPatch
+    values: dict[str, Any], expected: dict[str, Any], script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = {"rate": 0.1, "epochs": 3, "layers": [1], "fp16": False, "cache": True, "shuffle": True, "folder": None}
-    assert parsed(script, values, monkeypatch) == usual | told
+    assert parsed(script, values, monkeypatch) == usual | expected
 
 
 def test_click_options_are_found_too(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def gang(folder: Path, code: str, **hyperparameters: object) -> Gang:
 def test_a_script_reports_and_hands_in_its_result(tmp_path: Path) -> None:
     found = gang(tmp_path, COUNTING, n_steps=5)
     found.start()
-    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.logs()
     assert [r["values"]["train/loss"] for r in found.reports("metrics")] == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
     assert found.reports("progress")[-1]["steps_done"] == 5
     assert found.result()["metrics"] == {"eval/accuracy": 0.5}
@@ -83,19 +83,19 @@ def test_a_script_that_is_asked_to_leave_goes_on_where_it_was(tmp_path: Path) ->
     found.start()
     found.wait_for_step(3)
     found.terminate()
-    assert found.wait() == {"worker-0": ExitCode.PREEMPTED}, found.said()
+    assert found.wait() == {"worker-0": ExitCode.PREEMPTED}, found.logs()
     done = found.reports("progress")[-1]["steps_done"]
     found.training = TrainingSpec(epochs=1, batch_size=8, hyperparameters={"n_steps": done + 2})
     found.start()
-    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
-    assert f"from {done}" in found.said()
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.logs()
+    assert f"from {done}" in found.logs()
     assert [r["steps_done"] for r in found.reports("progress")] == [done + 1, done + 2]
 
 
 def test_ranks_of_a_script_find_each_other_their_options_are_set_and_only_the_first_is_heard(tmp_path: Path) -> None:
     found = gang(tmp_path, GATHERING, scale=2.0)
     found.start(n_workers=2)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     assert found.reports("metrics")[0]["values"] == {"train/loss": 6.0}
     assert found.reports("metrics", "worker-1") == []
 
@@ -109,19 +109,19 @@ assert os.environ["DMLC_PS_ROOT_URI"] == os.environ["MASTER_ADDR"]
 import torch.distributed as dist
 assert dist.is_torchelastic_launched() and os.environ["LOCAL_WORLD_SIZE"] == "1"
 assert os.environ["GROUP_RANK"] == os.environ["RANK"] and os.environ["GROUP_WORLD_SIZE"] == os.environ["WORLD_SIZE"]
-report(1, n_listed=len(cluster["cluster"]["worker"]), n_told=int(os.environ["DMLC_NUM_WORKER"]))
+report(1, n_listed=len(cluster["cluster"]["worker"]), n_given=int(os.environ["DMLC_NUM_WORKER"]))
 """
 
 
 def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) -> None:
     found = gang(tmp_path, FOREIGN)
     found.start(n_workers=2)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.said()
-    assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_told": 2.0}
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_given": 2.0}
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "complaint"),
     [
         ("raise ValueError('no such column')", "no such column"),
         ("import sys; sys.exit(3)", "status 3"),
@@ -129,12 +129,12 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
         ("import nothing_of_that_name", "nothing_of_that_name"),
     ],
 )
-def test_a_script_that_fails_says_why(tmp_path: Path, code: str, told: str) -> None:
+def test_a_script_that_fails_says_why(tmp_path: Path, code: str, complaint: str) -> None:
     found = gang(tmp_path, code)
     found.start()
-    assert found.wait() == {"worker-0": ExitCode.USER_CODE}, found.said()
+    assert found.wait() == {"worker-0": ExitCode.USER_CODE}, found.logs()
     (failure,) = found.reports("failure")
-    assert told in failure["message"]
+    assert complaint in failure["message"]
     assert failure["cause"] == "user_code"
 
 
@@ -173,10 +173,10 @@ def test_report_checkpoint_preempt_facts_and_examples_are_there_for_a_script(tmp
     found.start(n_workers=2)
     found.wait_for_step(3)
     found.processes["worker-1"].terminate()  # one is asked first; both leave after the same step
-    assert set(found.wait().values()) == {ExitCode.PREEMPTED}, found.said()
+    assert set(found.wait().values()) == {ExitCode.PREEMPTED}, found.logs()
     found.start(n_workers=1)
-    assert found.wait() == {"worker-0": ExitCode.DONE}, found.said()
-    assert "goes on on 1" in found.said()
+    assert found.wait() == {"worker-0": ExitCode.DONE}, found.logs()
+    assert "goes on on 1" in found.logs()
     assert found.reports("metrics")[0]["values"] == {"eval/accuracy": 0.5}
 
 

@@ -22,7 +22,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Gang:
     folder = tmp_path_factory.mktemp("alone")
     gang = Gang(folder, write_blobs(folder / "blobs.npz", n=67))
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -39,7 +39,7 @@ def test_a_gang_trains_the_model_that_one_process_trains(
 ) -> None:
     gang = Gang(tmp_path, alone.dataset)
     gang.start(mode, n_workers=n_workers, n_servers=n_servers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     ours, theirs = gang.weights(), alone.weights()
     assert ours.keys() == theirs.keys()
     for name in ours:
@@ -56,7 +56,7 @@ def test_shards_of_an_elementwise_optimiser_change_no_bit(tmp_path: Path) -> Non
     for n_servers in (1, 3):
         gang = Gang(tmp_path / str(n_servers), data, training=training)
         gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=n_servers)
-        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
         weights.append(gang.weights())
     for key in weights[0]:
         assert np.array_equal(weights[0][key], weights[1][key]), key
@@ -69,7 +69,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Gang:
     data = write_blobs(folder / "blobs.npz", n=400)
     gang = Gang(folder, data, training=TrainingSpec(epochs=60, batch_size=8))
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -87,10 +87,10 @@ def test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happene
     cut.start(before[0], n_workers=before[1], n_servers=before[2])
     cut.wait_for_step(100)
     cut.terminate()
-    assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.said()
+    assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.logs()
     (saved,) = cut.reports("checkpoint")
     cut.start(after[0], n_workers=after[1], n_servers=after[2])
-    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.said()
+    assert set(cut.wait().values()) == {ExitCode.DONE}, cut.logs()
     resumed = next(r for r in cut.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved["step"] > 0
     assert cut.result()["steps"] == uninterrupted.result()["steps"] == 60 * 40
@@ -106,18 +106,18 @@ def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path
         gang.wait_for_step(10)
         gang.processes["worker-1"].kill()
         codes = gang.wait(seconds=30)
-        assert codes["worker-0"] == ExitCode.PEER_LOST, gang.said()
+        assert codes["worker-0"] == ExitCode.PEER_LOST, gang.logs()
         assert codes.get("server-0", ExitCode.PEER_LOST) == ExitCode.PEER_LOST
         assert gang.reports("failure")[0]["cause"] == "peer_lost"
 
 
-def test_checkpoints_are_written_beside_training_and_only_the_newest_are_kept(tmp_path: Path) -> None:
+def test_checkpoints_are_written_during_training_and_only_the_newest_are_kept(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=400, batch_size=8, checkpoint_every_s=0.3)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=200), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(1500)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     written = gang.reports("checkpoint")
     kept = [p for p in (tmp_path / "checkpoints").iterdir() if (p / "manifest.json").exists()]
     assert len(written) >= 2
@@ -125,11 +125,11 @@ def test_checkpoints_are_written_beside_training_and_only_the_newest_are_kept(tm
     assert max(kept).name == written[-1]["name"]
 
 
-def test_a_loss_that_is_not_a_number_is_told_as_such(tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_is_reported_as_such(tmp_path: Path) -> None:
     training = replace(
         TrainingSpec(epochs=5, batch_size=10), hyperparameters={"optimizer": "sgd", "learning_rate": 1e30}
     )
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"), training=training)
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.NOT_A_NUMBER}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.NOT_A_NUMBER}, gang.logs()
     assert gang.reports("failure")[0]["cause"] == "not_a_number"

@@ -23,7 +23,7 @@ def run(folder: Path, data: Path, training: TrainingSpec, *, n_workers: int, n_s
     gang = Gang(folder, data, training=training)
     mode = parse(training.strategy).mode or SyncMode.ALL_REDUCE
     gang.start(mode, n_workers=n_workers, n_servers=n_servers if mode is SyncMode.PARAMETER_SERVER else 0)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -51,7 +51,7 @@ def test_every_declared_implementation_has_the_loops_interface(name: str) -> Non
 @pytest.mark.parametrize("name", [n for n in STRATEGIES if n not in (AUTO, "all_reduce", "bsp", "sparse_rows")])
 def test_every_strategy_learns(name: str, tmp_path: Path, data: Path) -> None:
     gang = run(tmp_path, data, replace(TRAINING, strategy={"name": name}), n_workers=STRATEGIES[name].max_workers or 2)
-    assert gang.result()["metrics"]["eval/accuracy"] > 0.9, gang.said()
+    assert gang.result()["metrics"]["eval/accuracy"] > 0.9, gang.logs()
     assert gang.result()["steps"] == gang.reports("progress")[0]["steps_total"]
     assert [r for r in gang.reports("metrics") if "eval/accuracy" in r["values"]][-1]["epoch"] == 6
 
@@ -97,7 +97,7 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
     gang.processes["worker-2"].kill()
     codes = gang.wait(seconds=60)
     assert codes.pop("worker-2") == -9
-    assert set(codes.values()) == {ExitCode.DONE}, gang.said()
+    assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == 15 * 80
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
 
@@ -112,8 +112,8 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     again = gang.start_again("worker-1")
     codes = gang.wait(seconds=60)
     assert codes.pop("worker-1") == -9
-    assert codes[again] == ExitCode.DONE, gang.said()
-    assert set(codes.values()) == {ExitCode.DONE}, gang.said()
+    assert codes[again] == ExitCode.DONE, gang.logs()
+    assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == 40 * 80
 
 
@@ -129,10 +129,10 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     gang.processes[killed].kill()
     codes = gang.wait(seconds=60)
     assert codes.pop(killed) == -9
-    assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.said()
+    assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.logs()
     gang.training = replace(training, epochs=30)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] > 0
 
@@ -140,8 +140,8 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
 def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data: Path, alone: Gang) -> None:
     warm = {"name": "block_momentum", "period": 5, "warmup_steps": 30}
     found = run(tmp_path / "blocks", data, without_momentum(warm), n_workers=2)
-    apart = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]
-    assert max(apart) > 1e-4
+    differences = [np.abs(found.weights()[name] - value).max() for name, value in alone.weights().items()]
+    assert max(differences) > 1e-4
     own_pace = {"name": "ssp", "staleness": 1, "warmup_steps": 20}
     found = run(tmp_path / "ssp", data, replace(TRAINING, strategy=own_pace), n_workers=3)
     assert found.result()["steps"] == found.reports("progress")[0]["steps_total"]
@@ -154,9 +154,9 @@ def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     gang.wait_for_step(10)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
 
 
 def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -> None:
@@ -165,26 +165,26 @@ def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved["step"] > 0
     assert gang.result()["steps"] == 40 * 40
 
 
 @pytest.mark.parametrize(
-    ("strategy", "mode", "told"),
+    ("strategy", "mode", "complaint"),
     [
         ({"name": "ssp"}, SyncMode.ALL_REDUCE, "runs on parameter_server"),
         ({"name": "k_of_n", "k": 3}, SyncMode.PARAMETER_SERVER, "k is 3, and there are 1 workers"),
     ],
 )
 def test_a_gang_that_was_not_made_for_its_strategy_says_so(
-    strategy: dict[str, object], mode: SyncMode, told: str, tmp_path: Path, data: Path
+    strategy: dict[str, object], mode: SyncMode, complaint: str, tmp_path: Path, data: Path
 ) -> None:
     gang = Gang(tmp_path, data, training=replace(TRAINING, strategy=strategy))
     gang.start(mode, n_workers=1)
     assert gang.wait() == {"worker-0": ExitCode.USER_CODE}
-    assert told in gang.reports("failure")[0]["message"]
+    assert complaint in gang.reports("failure")[0]["message"]

@@ -38,7 +38,7 @@ def gradient(random: torch.Generator, n_examples: int) -> torch.Tensor:
     return torch.full((DIMENSIONS,), 1 / math.sqrt(TRUE)) + noise
 
 
-def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_steps_after_each_other_give_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, local_noise, scale = torch.Generator().manual_seed(1), LocalNoiseEstimator(), NoiseScale()
@@ -49,7 +49,7 @@ def test_two_steps_after_each_other_tell_the_noise_scale(monkeypatch: pytest.Mon
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
-def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_micro_batch_against_the_batch_gives_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, local_noise, scale = torch.Generator().manual_seed(2), LocalNoiseEstimator(), NoiseScale()
@@ -63,7 +63,7 @@ def test_a_micro_batch_against_the_batch_tells_the_noise_scale(monkeypatch: pyte
     assert scale.value(batch_size=BATCH) == pytest.approx(TRUE, rel=0.2)
 
 
-def test_workers_against_their_mean_tell_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_against_their_mean_give_the_noise_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MIN_PAUSE_S", 0.0)
     monkeypatch.setattr("mlhub.runtime.optimization.gradient_noise.MAX_COST", 1e9)
     random, scale = torch.Generator().manual_seed(3), NoiseScale()
@@ -114,8 +114,8 @@ def test_what_is_mere_noise_of_measuring_is_no_noise_scale() -> None:
 class Driver:
     """NVML as far as it is called, with GPUs by index and by name."""
 
-    def __init__(self, *, n_gpus: int = 1, busy: int = 40, used: int = 2**30, tells: bool = True) -> None:
-        self.n_gpus, self.busy, self.used, self.tells = n_gpus, busy, used, tells
+    def __init__(self, *, n_gpus: int = 1, busy: int = 40, used: int = 2**30, reports_use: bool = True) -> None:
+        self.n_gpus, self.busy, self.used, self.reports_use = n_gpus, busy, used, reports_use
         self.asked: Any = None
 
     def nvmlInit_v2(self) -> int:  # noqa: N802 (the driver's name)
@@ -131,14 +131,14 @@ class Driver:
 
     def nvmlDeviceGetUtilizationRates(self, _: Any, out: Any) -> int:  # noqa: N802
         ctypes.cast(out, ctypes.POINTER(ctypes.c_uint))[0] = self.busy
-        return 0 if self.tells else 3
+        return 0 if self.reports_use else 3
 
     def nvmlDeviceGetMemoryInfo(self, _: Any, out: Any) -> int:  # noqa: N802
         ctypes.cast(out, ctypes.POINTER(ctypes.c_ulonglong))[2] = self.used
         return 0
 
 
-def test_the_driver_tells_how_busy_the_first_visible_gpu_is() -> None:
+def test_the_driver_reports_how_busy_the_first_visible_gpu_is() -> None:
     driver = Driver(n_gpus=4)
     assert Gpu(driver, visible="3,1").use() == GpuUse(0.4, 2**30)
     assert driver.asked == 3
@@ -146,7 +146,7 @@ def test_the_driver_tells_how_busy_the_first_visible_gpu_is() -> None:
     assert driver.asked == b"GPU-5a6b"
     with pytest.raises(OSError, match="no GPU"):
         Gpu(Driver(n_gpus=0))
-    assert Gpu(Driver(tells=False)).use() is None
+    assert Gpu(Driver(reports_use=False)).use() is None
 
 
 def test_bytes_are_counted_on_every_connection_since_the_last_look() -> None:
@@ -189,29 +189,29 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=24, batch_size=32), hyperparameters={"width": 64})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=1000), training=training)
     gang.start(mode, n_workers=2, n_servers=1 if mode is SyncMode.PARAMETER_SERVER else 0)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
-    told = gang.reports("progress")
-    n_bytes = told[-1]["parameters_bytes"]
-    for report in told:
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
+    reports = gang.reports("progress")
+    n_bytes = reports[-1]["parameters_bytes"]
+    for report in reports:
         parts = report["compute_s"] + report["sync_s"] + report["input_s"]
         assert parts == pytest.approx(report["step_s"], rel=1e-6)
         assert 0 <= report["wait_s"] <= report["sync_s"]
-    steady = told[len(told) // 2]
+    steady = reports[len(reports) // 2]
     # two ranks exchange the gradient once in a ring, or push and pull it; headers and small sums come on top
     assert 0.9 * n_bytes < steady["measured"]["bytes_sent"] < 1.6 * n_bytes
     assert 0.9 * n_bytes < steady["measured"]["bytes_received"] < 1.6 * n_bytes
-    assert told[-1]["measured"].get("noise_scale", 1.0) > 0
-    assert any(report["measured"].get("noise_scale") for report in told)
+    assert reports[-1]["measured"].get("noise_scale", 1.0) > 0
+    assert any(report["measured"].get("noise_scale") for report in reports)
     if mode is SyncMode.PARAMETER_SERVER:
-        assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * told[-1]["steps_total"]]
+        assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * reports[-1]["steps_total"]]
 
 
 @pytest.mark.dist
-def test_servers_tell_how_stale_pushes_were(tmp_path: Path) -> None:
+def test_servers_report_how_stale_pushes_were(tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=20, batch_size=10), strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=500), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     for server in ("server-0", "server-1"):
         counts = gang.reports("staleness", server)[-1]["counts"]
         assert sum(counts) == gang.reports("progress")[-1]["steps_total"]

@@ -29,7 +29,7 @@ def trained(
 ) -> Gang:
     gang = Gang(folder, data, training=replace(TrainingSpec(epochs=3, batch_size=10), **more))
     gang.start(mode, n_workers=n_workers, n_servers=2 if mode is SyncMode.PARAMETER_SERVER else 0)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -79,7 +79,7 @@ def test_training_ends_as_soon_as_the_target_is_reached(
     )
     assert gang.result()["metrics"]["eval/accuracy"] >= 0.9
     assert gang.result()["steps"] < 500 * 6
-    assert "ends early" in gang.said()
+    assert "ends early" in gang.logs()
 
 
 @pytest.mark.dist
@@ -94,7 +94,7 @@ def test_images_are_augmented_while_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.dist
-def test_a_target_in_large_numbers_is_learnt_and_foretold_in_its_own_unit(tmp_path: Path) -> None:
+def test_a_target_in_large_numbers_is_learned_and_predicted_in_its_own_unit(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x = random.normal(0, 1, (600, 3)).astype(np.float32)
     np.savez(tmp_path / "prices.npz", x=x, y=200_000 + 50_000 * np.tanh(x[:, 0] + x[:, 1]))

@@ -93,7 +93,7 @@ BAD_CLUSTERS = {
 
 
 def refused(capsys: pytest.CaptureFixture[str], folder: Path, message: str) -> None:
-    """One line that says it, and nothing written."""
+    """One line that reports it, and nothing written."""
     error = capsys.readouterr().err
     assert f"scheduler: {message}" in error
     assert error.count("\n") == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: its forms, which scripts depend on, and what it says of input that cannot be used."""
+"""The command line: its forms, which scripts depend on, and what it reports of input that cannot be used."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_rounds_that_cannot_be_read_are_refused(
     assert error.count("\n") == 1
 
 
-def test_no_command_and_help_tell_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_and_help_show_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("") == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert run("--help") == 0

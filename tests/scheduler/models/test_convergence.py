@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves that level out: when they reach a target, and when nothing can be said."""
+"""Curves that level out: when they reach a target, and when nothing can be predicted."""
 
 from __future__ import annotations
 

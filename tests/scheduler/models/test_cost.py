@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of starts and stops, learnt from a few attempts of each family: how much its own count, and how sure."""
+"""Costs of starts and stops, learned from a few attempts of each family: how much its own count, and how sure."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_one_outlier_changes_little() -> None:
     assert CostModel(starts(a=[900.0] + [10.0] * 9)).of("a").start.seconds == pytest.approx(usual, rel=0.05)
 
 
-def test_two_of_three_lie_within_what_is_said_whatever_number_was_seen() -> None:
+def test_two_of_three_lie_within_what_is_predicted_whatever_number_was_seen() -> None:
     chance, inside, n = random.Random(7), 0, 0
     for _ in range(300):
         centres = {f"f{k}": math.exp(chance.gauss(3.0, 0.8)) for k in range(6)}
@@ -85,8 +85,8 @@ def test_two_of_three_lie_within_what_is_said_whatever_number_was_seen() -> None
         ]
         model = CostModel(seen)
         for family, centre in centres.items():
-            said, took_s = model.of(family).start, centre * math.exp(chance.gauss(0, 0.3))
-            inside, n = inside + (said.low_s <= took_s <= said.high_s), n + 1
+            predicted, took_s = model.of(family).start, centre * math.exp(chance.gauss(0, 0.3))
+            inside, n = inside + (predicted.low_s <= took_s <= predicted.high_s), n + 1
     assert inside / n == pytest.approx(0.68, abs=0.04)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of jobs of unknown length, learnt from those that ended."""
+"""What is left of jobs of unknown length, learned from those that ended."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from scheduler.models.job_length import JobLengthModel
 from tests.scheduler.cases import cluster, job
 
 
-def learnt(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) -> JobLengthModel:
+def lengths_of(*ended: tuple[str, float], here: tuple[tuple[str, float], ...] = ()) -> JobLengthModel:
     lengths = JobLengthModel({"ended": list(ended)})
     lengths.see({f"here-{i}": (family, work, 0.0) for i, (family, work) in enumerate(here)}, now_s=0.0)
     return lengths
 
 
-def test_where_nothing_was_learnt_as_much_is_left_as_was_done() -> None:
-    lengths = learnt()
+def test_where_nothing_was_learned_as_much_is_left_as_was_done() -> None:
+    lengths = lengths_of()
     for done_gpu_s in (100.0, 10_000.0):
         assert lengths.left_gpu_s("f", done_gpu_s) == pytest.approx(done_gpu_s, rel=0.25)
 
 
 def test_before_a_length_that_many_have_less_is_left_the_more_was_done() -> None:
     """Half are short, the others take about a million: who is past the short ones had better be left to end."""
-    lengths = learnt(*[("f", 100.0 + i) for i in range(50)], *[("f", 1e6 + 1000 * i) for i in range(50)])
+    lengths = lengths_of(*[("f", 100.0 + i) for i in range(50)], *[("f", 1e6 + 1000 * i) for i in range(50)])
     middle, late = lengths.left_gpu_s("f", 50_000.0), lengths.left_gpu_s("f", 700_000.0)
     assert lengths.left_gpu_s("f", 50.0) < late < middle
     assert 0.5e6 < middle < 2e6
 
 
 def test_families_differ_where_enough_of_them_ended() -> None:
-    lengths = learnt(*[("short", 100.0)] * 50, *[("long", 100_000.0)] * 50)
+    lengths = lengths_of(*[("short", 100.0)] * 50, *[("long", 100_000.0)] * 50)
     short, new, long = (lengths.left_gpu_s(family, 10.0) for family in ("short", "new", "long"))
     assert 90 < short < new < long
     assert long > 10 * short
@@ -41,8 +41,8 @@ def test_families_differ_where_enough_of_them_ended() -> None:
 
 def test_those_that_did_not_end_yet_count_as_longer() -> None:
     ended = [("f", 1000.0)] * 20
-    with_others = learnt(*ended, here=tuple([("f", 50_000.0)] * 60))
-    assert with_others.left_gpu_s("f", 10.0) > 2 * learnt(*ended).left_gpu_s("f", 10.0)
+    with_others = lengths_of(*ended, here=tuple([("f", 50_000.0)] * 60))
+    assert with_others.left_gpu_s("f", 10.0) > 2 * lengths_of(*ended).left_gpu_s("f", 10.0)
 
 
 def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
@@ -55,9 +55,9 @@ def test_who_is_gone_ended_where_it_would_have_come_to() -> None:
 
 
 def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
-    """Of sixty who came to 50,000 and were cancelled there, nobody is known to end there."""
+    """Of sixty who came to 50,000 and were cancelled there, none is known to end there."""
     jobs = {f"j{i}": ("f", 50_000.0, 8.0) for i in range(60)}
-    lengths, wrong = learnt(*[("f", 1000.0)] * 20), learnt(*[("f", 1000.0)] * 20)
+    lengths, wrong = lengths_of(*[("f", 1000.0)] * 20), lengths_of(*[("f", 1000.0)] * 20)
     for one, withdrawn in ((lengths, list(jobs)), (wrong, [])):
         one.see(jobs, now_s=0.0)
         one.see({}, withdrawn=withdrawn, now_s=0.0)
@@ -67,7 +67,7 @@ def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
     assert len(again.to_json()["ended"]) == 20
 
 
-def test_a_round_is_told_of_those_that_were_cancelled() -> None:
+def test_a_round_knows_of_those_that_were_cancelled() -> None:
     unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
     case = cluster(gpus=3).running(*[replace(one, steps_done=90.0) for one in unknown])
     policy = policy_named("srtf", {})

@@ -53,7 +53,7 @@ def test_on_a_nic_that_another_gang_uses_both_are_slower() -> None:
     assert after_s == pytest.approx(effect.step_s, rel=0.02)
 
 
-def test_on_other_links_nobody_is_slower() -> None:
+def test_on_other_links_no_gang_is_slower() -> None:
     traffic = contention(CASE)
     traffic.add(talkative("b"), ring("n0", "n2"))
     assert traffic.effect(talkative("a"), ring("n1", "n3")).slowed == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs on the same GPUs: placed beside each other, told why, and never without the node's leave."""
+"""Jobs on the same GPUs: placed together, with the reason, and never without the node's permission."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PROFILED = Profile(gpu_memory_bytes=10 * GIB)
 
 
 @dataclass(frozen=True)
-class Told:
-    """Grants what it is told: job to the jobs it is to be beside, in that order."""
+class FixedGrants:
+    """Grants what it is given: job to the jobs it is to be co-located with, in that order."""
 
     grants: Mapping[str, tuple[str, ...]]
-    name: str = "told"
+    name: str = "fixed"
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         jobs = {one.id: one for one in view.jobs}
@@ -54,7 +54,7 @@ class Told:
 
 
 def decided(case: Case, **grants: tuple[str, ...]) -> Plan:
-    return decide(case.snapshot, policy=Told(grants), memory=case.memory)
+    return decide(case.snapshot, policy=FixedGrants(grants), memory=case.memory)
 
 
 def profiled(id: str, **more: Any) -> Any:

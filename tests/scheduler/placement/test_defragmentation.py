@@ -38,7 +38,7 @@ def small(id: str, *, start_s: float = 15.0) -> JobSnapshot:
 
 
 def room(nodes: int = 2, **more: Any) -> Case:
-    """Nodes of two GPUs, whose uplinks nobody has to think of."""
+    """Nodes of two GPUs, whose uplinks do not matter."""
     return replace(cluster(nodes=nodes, gpus=2, **more), racks=(RackSnapshot("r0", float("inf")),))
 
 
@@ -81,7 +81,7 @@ def test_those_who_change_places_come_back_where_they_were_promised_to_be() -> N
     ("slow", "length_s", "why"),
     [(1.05, 50_000.0, "it hardly loses"), (3.0, 20.0, "it ends before that pays")],
 )
-def test_nobody_moves_for_nothing(slow: float, length_s: float, why: str) -> None:
+def test_no_gang_moves_for_nothing(slow: float, length_s: float, why: str) -> None:
     plan = between(small("a"), gang("g", slow=slow, length_s=length_s), small("b")).decide("mlhub")
     assert set(kinds(plan).values()) == {"Keep"}, why
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement by price, through decide(): quiet links, no harm to neighbours, moves that pay, and what is said of it."""
+"""Placement by price, through decide(): quiet links, no harm to neighbours, moves that pay, and how it is explained."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def test_a_gang_without_traffic_goes_anywhere() -> None:
     assert nodes_of(case.decide("mlhub").of("new")) == {"n0", "n2"}
 
 
-def test_a_gang_in_one_node_is_not_told_of_links() -> None:
+def test_a_gang_in_one_node_has_no_explanation_of_links() -> None:
     plan = racks_of_two().waiting(job("a", gpus=4, **RING)).decide("mlhub")
     assert [e.reason.value for e in plan.of("a").explanations] == ["fits"]
 
 
-def test_across_racks_it_takes_the_uplinks_that_nobody_uses() -> None:
+def test_across_racks_it_takes_the_uplinks_that_no_gang_uses() -> None:
     """Two free GPUs in each of four racks; r0 and r1 have a ring across."""
     case = racks_of_two(racks=4)
     case = held(case, "loud", {"n0": 4, "n1": 4}, **RING)
@@ -102,7 +102,7 @@ def test_across_racks_it_takes_the_uplinks_that_nobody_uses() -> None:
 
 
 def scattered() -> Case:
-    """A ring across two racks beside another, though both nodes of r2 have been free for long."""
+    """A ring across two racks next to another, though both nodes of r2 have been free for long."""
     case = held(racks_of_two(), "loud", {"n0": 2, "n1": 2}, **RING)
     return held(case, "a", {"n3": 2, "n4": 2}, **RING).at(20_000.0)
 

@@ -26,7 +26,7 @@ def test_guarantees_follow_weights_down_the_tree_and_pass_on_what_a_quota_forbid
     assert found == {"alice": 10.0, "bob": 2.0, "play": 4.0}
 
 
-def test_a_queue_borrows_what_others_leave_idle_and_is_told_so() -> None:
+def test_a_queue_borrows_what_others_leave_idle_and_learns_so() -> None:
     case = two_queues().waiting(job("b0", gpus=2, tenant="bob"), job("a0", gpus=1, at=5.0))
     plan = case.decide("capacity")
     assert sizes(plan) == {"a0": 1, "b0": 2}
@@ -43,7 +43,7 @@ def test_what_was_lent_is_taken_back_for_a_queue_below_its_guarantee() -> None:
     assert kinds(case.decide("capacity", reclaims=False))["b2"] == "Keep"
 
 
-def test_nobody_is_preempted_for_a_queue_above_its_guarantee() -> None:
+def test_no_job_is_preempted_for_a_queue_above_its_guarantee() -> None:
     case = two_queues().running(job("b0", gpus=2, tenant="bob"), job("a0", gpus=2)).waiting(job("a1", gpus=2))
     assert kinds(case.decide("capacity")) == {"b0": "Keep", "a0": "Keep", "a1": "Wait"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy of one's own: the guide's example runs by module:Class, and what is wrong with one is said by its name."""
+"""A policy of one's own: the guide's example runs by module:Class, and mistakes in one are reported by its name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_is_compared_under_its_own_name(folder: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_is_wrong_is_said_with_the_name_of_the_policy(name: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_the_name_of_the_policy(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         load_policy(name, {})
 

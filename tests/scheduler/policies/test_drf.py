@@ -30,7 +30,7 @@ def test_the_scarcest_resource_decides_whose_share_is_smaller() -> None:
     )
 
 
-def test_who_has_more_than_a_share_makes_room_unless_nobody_may_be_preempted() -> None:
+def test_who_has_more_than_a_share_makes_room_unless_no_job_may_be_preempted() -> None:
     case = cluster(gpus=4).running(*(job(f"a{i}", gpus=1, at=float(i)) for i in range(4)))
     case = case.waiting(job("b", gpus=2, tenant="bob"))
     expected = {"a0": "Keep", "a1": "Keep", "a2": "Preempt", "a3": "Preempt", "b": "Wait"}

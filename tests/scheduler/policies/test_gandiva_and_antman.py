@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AntMan and Gandiva: who is packed beside whom, worked out by hand."""
+"""AntMan and Gandiva: which jobs are co-located, worked out by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def packable(id: str, **more: Any) -> JobSnapshot:
     return job(id, **({"gpus": 1, "profile": Profile(), "family": id} | more))
 
 
-def test_an_opportunistic_job_runs_beside_a_guaranteed_one() -> None:
+def test_an_opportunistic_job_shares_gpus_with_a_guaranteed_one() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=2).running(packable("a", priority=1)).waiting(packable("b"))
     plan = case.decide("antman")
     assert kinds(plan) == {"a": "Keep", "b": "Launch"}
@@ -44,7 +44,7 @@ def test_a_guaranteed_job_sets_gpus_aside_until_it_fits() -> None:
     assert kinds(case.decide("antman", reserves=False))["c"] == "Launch"
 
 
-def test_an_opportunistic_job_prefers_gpus_that_nobody_has() -> None:
+def test_an_opportunistic_job_prefers_gpus_that_no_job_has() -> None:
     case = cluster(nodes=2, gpus=2, max_jobs_per_gpu=2).running(packable("a", gpus=2, priority=1))
     plan = case.waiting(packable("b", gpus=2)).decide("antman")
     (there,) = case.snapshot.jobs[0].allocation.shares

@@ -80,7 +80,7 @@ def two_jobs() -> Case:
     return cluster(gpus=1).waiting(job("a", gpus=1, length_s=9000.0), job("b", gpus=1, length_s=9000.0, at=1.0))
 
 
-def test_jobs_take_turns_by_rounds_and_nobody_is_disturbed_inside_one() -> None:
+def test_jobs_take_turns_by_rounds_and_none_is_disturbed_inside_one() -> None:
     case = two_jobs()
     plan = case.decide("gavel")
     assert kinds(plan) == {"a": "Launch", "b": "Wait"}
@@ -130,7 +130,7 @@ def test_a_pair_that_gains_shares_a_gpu_for_the_whole_round() -> None:
     assert booked["shares"] == [[["a", "b"], "v100", 1.0]]
 
 
-def test_a_pair_that_loses_takes_turns_and_nobody_shares_unasked() -> None:
+def test_a_pair_that_loses_takes_turns_and_no_jobs_share_unasked() -> None:
     assert kinds(sharers(0.4).decide("gavel", space_sharing=True)) == {"a": "Launch", "b": "Wait"}
     assert kinds(sharers(0.8).decide("gavel")) == {"a": "Launch", "b": "Wait"}
 

@@ -29,7 +29,7 @@ def test_a_newcomer_goes_before_one_that_has_sunk() -> None:
     assert plan.of("old").explanations[0].sentence == sentence
 
 
-def test_inside_a_queue_nobody_is_preempted() -> None:
+def test_inside_a_queue_no_job_is_preempted() -> None:
     case = cluster(gpus=1).running(job("old", gpus=1, executed_gpu_s=3000.0)).waiting(job("new", gpus=1))
     assert kinds(case.decide("las")) == {"old": "Keep", "new": "Wait"}
 

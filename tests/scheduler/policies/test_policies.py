@@ -9,7 +9,7 @@ from scheduler import POLICIES, policy_named
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
 
-def test_fifo_lets_nobody_overtake() -> None:
+def test_fifo_lets_no_job_overtake() -> None:
     case = cluster(gpus=4).running(job("a", gpus=2)).waiting(job("b", gpus=4, at=1.0), job("c", gpus=1, at=2.0))
     plan = case.decide("fifo")
     assert kinds(plan) == {"a": "Keep", "b": "Wait", "c": "Wait"}
@@ -28,7 +28,7 @@ def test_fifo_is_not_held_up_by_a_tenant_at_its_limit() -> None:
     assert kinds(case.decide("fifo")) == {"a": "Keep", "b": "Wait", "c": "Launch"}
 
 
-def test_srtf_starts_the_shortest_and_whoever_else_fits() -> None:
+def test_srtf_starts_the_shortest_and_whichever_else_fits() -> None:
     case = cluster(gpus=4).waiting(
         job("long", gpus=1, length_s=900), job("short", gpus=3, length_s=10), job("mid", gpus=2, length_s=100)
     )

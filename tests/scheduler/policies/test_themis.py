@@ -21,13 +21,13 @@ def old(name: str, **more: object) -> JobSnapshot:
     return job(name, gpus=2, length_s=100.0, at=100.0, **more)
 
 
-def test_nobody_is_disturbed_before_its_lease_ends() -> None:
+def test_no_job_is_disturbed_before_its_lease_ends() -> None:
     case = cluster(gpus=2).running(job("a", gpus=2, at=990.0)).waiting(old("b"))
     assert kinds(on_lease(case, a=1010.0).decide("themis")) == {"a": "Keep", "b": "Wait"}
     assert kinds(on_lease(case.at(1010.0), a=1010.0).decide("themis")) == {"a": "Preempt", "b": "Wait"}
 
 
-def test_when_a_lease_ends_the_worst_off_wins_and_the_other_is_told() -> None:
+def test_when_a_lease_ends_the_worst_off_wins_and_the_other_learns_it() -> None:
     """b waited 900 s, has 100 s to go and one lease of 1,200 s to wait if it loses: 2,200 s of (100 x 2 jobs)."""
     case = on_lease(cluster(gpus=2).running(job("a", gpus=2, at=990.0)).waiting(old("b")), a=1000.0)
     plan = case.decide("themis")
@@ -35,7 +35,7 @@ def test_when_a_lease_ends_the_worst_off_wins_and_the_other_is_told() -> None:
     assert plan.of("a").explanations[0].sentence == expected
 
 
-def test_a_lease_goes_on_if_nobody_is_worse_off() -> None:
+def test_a_lease_goes_on_if_no_job_is_worse_off() -> None:
     case = cluster(gpus=2).running(old("a")).waiting(job("b", gpus=2, at=999.0))
     plan = on_lease(case, a=1000.0).decide("themis")
     assert kinds(plan) == {"a": "Keep", "b": "Wait"}

@@ -32,7 +32,7 @@ VECTORS = [
     ("a borrow limit of 0 leaves the guarantee", pair(a={"borrow_limit": 0}), "a", 9),
     ("a lend limit of 0 keeps all", pair(b={"lend_limit": 0}), "a", 9),
     ("a hard limit counts before all else", pair(a={"max_gpus": 5}), "a", 5),
-    ("GPUs that nobody is guaranteed can be borrowed by all", pair(30), "a", 30),
+    ("GPUs that no tenant is guaranteed can be borrowed by all", pair(30), "a", 30),
     (
         "V5: a parent's own guarantee serves a child that has none",
         Ledger((T("cohort", guarantee=12), T("q", parent="cohort", guarantee=0)), n_gpus=12),
@@ -109,7 +109,7 @@ def test_the_accounts_say_who_lends_to_whom() -> None:
     assert (accounts["cohort"].guarantee, accounts["cohort"].used) == (21, 17)
 
 
-def test_gpus_that_nobody_is_guaranteed_are_lent_first() -> None:
+def test_gpus_that_no_tenant_is_guaranteed_are_lent_first() -> None:
     lending = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
     lending.reserve("a", 7)
     assert lending.accounts()["b"].lent == 1

@@ -18,7 +18,7 @@ from scheduler.quota.fair_sharing import Shares, demand_R, dominant_share, fair_
 from scheduler.quota.usage import DecayedUsage, decayed, entry_penalty
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds, reason, sizes
 
-# gandiva's slices end for as many jobs as others wait, whoever they are of: it is fair when they begin only
+# gandiva's slices end for as many jobs as others wait, whichever tenant's: it is fair when they begin only
 SETTLED = pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"gandiva"}))
 EVERY = pytest.mark.parametrize("policy", sorted(POLICIES))
 HOUR_S = 3600.0
@@ -44,7 +44,7 @@ PARTS = [
     ("V6: 75 to 25", 16, [0.75, 0.25], [0, 0], [0, 0], [99, 99], [12, 4]),
     ("V6: only of what is above the guarantees", 20, [0.75, 0.25], [2, 2], [0, 0], [99, 99], [14, 6]),
     ("who needs less leaves the rest to the others", 16, [0.75, 0.25], [0, 0], [0, 0], [6, 99], [6, 10]),
-    ("nobody below what it holds anyway", 16, [0.75, 0.25], [0, 0], [0, 8], [99, 99], [8, 8]),
+    ("no tenant below what it holds anyway", 16, [0.75, 0.25], [0, 0], [0, 8], [99, 99], [8, 8]),
     ("no more than all want", 16, [1, 1], [0, 0], [0, 0], [3, 4], [3, 4]),
     ("odd GPUs to the largest remainder, then in order", 8, [1, 1, 1], [0, 0, 0], [0, 0, 0], [9, 9, 9], [3, 3, 2]),
     ("lost nodes: less than the guarantees, evenly missed", 6, [1, 1], [4, 4], [0, 0], [9, 9], [3, 3]),
@@ -115,7 +115,7 @@ def test_shares_are_compared_where_tenants_part_and_only_in_cohorts_that_share_f
     shares.add("a1", demand_R(job("x"), 8))
     assert shares.meet("a1", "b1") == (("root", "a"), ("root", "b"))
     assert shares.meet("a1", "a2") is None  # a lets the policy decide
-    assert shares.meet("b1", "b") == (("b", "b1"), ("b", "b"))  # b's own jobs beside its child's
+    assert shares.meet("b1", "b") == (("b", "b1"), ("b", "b"))  # b's own jobs next to its child's
     assert (shares.group("a1"), shares.group("a2"), shares.group("b"), shares.group("b1")) == (
         "a",
         "a",
@@ -156,7 +156,7 @@ def crowd(tenant: str, n: int, *, gpus: int = 1, **more: object) -> list:
 
 
 @EVERY
-def test_v6_what_nobody_is_guaranteed_is_split_by_weight(policy: str) -> None:
+def test_v6_what_no_tenant_is_guaranteed_is_split_by_weight(policy: str) -> None:
     case = settled(sharing().waiting(*crowd("alice", 8), *crowd("bob", 8)), policy)
     assert (held(case, "alice"), held(case, "bob")) == (6, 2)
 
@@ -232,7 +232,7 @@ def test_safety_is_verified_on_the_final_victims() -> None:
 
 
 @SETTLED
-def test_behind_a_large_job_that_finds_no_gpus_nobody_is_stopped_but_free_gpus_are_taken(policy: str) -> None:
+def test_behind_a_large_job_that_finds_no_gpus_no_job_is_stopped_but_free_gpus_are_taken(policy: str) -> None:
     """Else bob's job of two would leave for alice's of one, and come back while alice's largest job is her first."""
     case = sharing(4, alice=1.0, bob=1.0).running(job("b0", gpus=1, tenant="bob", length_s=1e5), job("a1", gpus=1))
     case = case.running(job("b1", gpus=2, tenant="bob", length_s=1e5), since=900.0)

@@ -55,7 +55,7 @@ def test_an_owner_takes_back_what_it_lent(policy: str) -> None:
 
 
 @EVERY
-def test_v4_whoever_waits_within_its_guarantee_is_served_before_anybody_borrows_anew(policy: str) -> None:
+def test_v4_a_job_that_waits_within_its_guarantee_is_served_before_any_tenant_borrows_anew(policy: str) -> None:
     case = shared().running(job("a0", gpus=4, length_s=1e5))
     case = case.waiting(job("a1", gpus=2, length_s=10), job("a2", gpus=2, length_s=10))
     case = case.waiting(job("b", gpus=4, length_s=1e6, tenant="bob", at=900.0))
@@ -86,7 +86,7 @@ def test_nor_for_gpus_that_are_idle_only_by_the_books(policy: str) -> None:
 
 
 @EVERY
-def test_an_owner_that_never_reclaims_waits_until_borrowers_end_and_nobody_borrows_anew(policy: str) -> None:
+def test_an_owner_that_never_reclaims_waits_until_borrowers_end_and_no_tenant_borrows_anew(policy: str) -> None:
     case = shared(reclaim=Reclaim.NEVER).running(*(job(f"a{i}", gpus=2, length_s=1e5) for i in range(4)))
     case = case.waiting(job("b", gpus=4, length_s=1e6, tenant="bob"), job("a9", gpus=2, length_s=10.0))
     plan = case.decide(policy)

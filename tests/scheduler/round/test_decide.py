@@ -33,7 +33,7 @@ def test_a_job_on_hold_waits_for_that_reason(policy: str) -> None:
 
 
 @every_policy
-def test_what_can_never_run_is_told_so_and_holds_nobody_up(policy: str) -> None:
+def test_what_can_never_run_is_reported_and_delays_no_other(policy: str) -> None:
     case = (
         cluster(nodes=2, gpus=4)
         .quota("bob", max_gpus=2)
@@ -142,13 +142,13 @@ def test_a_preempted_jobs_gpus_are_given_away_only_when_it_has_left() -> None:
     assert kinds(third.decide("srtf")) == {"long": "Wait", "short": "Launch"}
 
 
-def test_nobody_else_is_preempted_while_room_is_being_made() -> None:
+def test_no_other_job_is_preempted_while_room_is_being_made() -> None:
     case = cluster(gpus=4).stopping(job("leaving", gpus=2, length_s=9000)).running(job("b", gpus=2, length_s=8000))
     plan = case.waiting(job("short", gpus=2, length_s=10)).decide("srtf")
     assert kinds(plan) == {"leaving": "Keep", "b": "Keep", "short": "Wait"}
 
 
-def test_a_victim_in_nobodys_way_stays() -> None:
+def test_a_victim_in_no_job_s_way_stays() -> None:
     """The shorter job outranks the running one, but even an empty cluster has no CPUs for its servers."""
     pinned = job("servers", gpus=4, length_s=1, mode=Mode.PARAMETER_SERVER, cpus_per_server=1000.0)
     case = cluster(gpus=4).running(job("a", gpus=4, length_s=5000)).waiting(pinned)
@@ -193,7 +193,7 @@ def test_a_contradictory_snapshot_is_refused_by_name(policy: str) -> None:
 
 
 @every_policy
-def test_waiting_jobs_are_told_when_they_are_expected_to_start(policy: str) -> None:
+def test_waiting_jobs_learn_when_they_are_expected_to_start(policy: str) -> None:
     case = cluster(gpus=4).running(job("a", gpus=4, length_s=100)).waiting(job("b", gpus=4, length_s=300))
     prediction = case.decide(policy).of("b").prediction
     assert prediction.start_p50_s == pytest.approx(1100.0)

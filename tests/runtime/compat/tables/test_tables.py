@@ -92,7 +92,7 @@ def test_a_read_sees_all_that_its_staleness_promises(staleness: int) -> None:
 
 @given(staleness=st.integers(0, 4), moves=st.lists(st.tuples(st.integers(0, 2), st.sampled_from("tlr")), max_size=60))
 @settings(max_examples=200, deadline=None)
-def test_whoever_may_read_is_never_too_far_ahead(staleness: int, moves: list[tuple[int, str]]) -> None:
+def test_who_may_read_is_never_too_far_ahead(staleness: int, moves: list[tuple[int, str]]) -> None:
     clocks, gone = Clocks(3, staleness=staleness), set()
     for worker, move in moves:
         if move == "t":
@@ -119,7 +119,7 @@ def test_asynchronous_additions_of_all_workers_are_all_there_in_the_end() -> Non
         assert rows[:, 0].tolist() == [15.0, 15.0, 15.0, 15.0 + 60.0]
 
 
-def test_a_worker_that_says_goodbye_holds_nobody_up() -> None:
+def test_a_worker_that_says_goodbye_delays_no_other() -> None:
     found = TableGang(n_workers=2)
 
     def act(connection: Connection) -> float:
@@ -141,13 +141,13 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
     loose = Table(first.asking, "loose", (1,), staleness=2)
     Table(second.asking, "loose", (1,), staleness=2)
     locked[0].clock()
-    told: list[str] = []
+    errors: list[str] = []
 
     def read() -> None:
         try:
             locked[0].get()
         except PeerLostError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
@@ -156,8 +156,8 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
             connection.close()
     reader.join(30)
     assert not reader.is_alive()
-    assert told
-    assert "Worker 1 is gone" in told[0]
+    assert errors
+    assert "Worker 1 is gone" in errors[0]
     for _ in range(5):
         loose.add([0], 1.0)
         loose.clock()

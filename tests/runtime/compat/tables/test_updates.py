@@ -89,7 +89,7 @@ def test_ftrl_begins_at_the_weights_that_are_there() -> None:
     assert weights.tolist() == pytest.approx([0.5, -2.0])
 
 
-def test_a_name_or_an_option_that_nobody_knows_is_refused() -> None:
+def test_a_name_or_an_option_that_is_unknown_is_refused() -> None:
     with pytest.raises(ValueError, match="known: add"):
         TableUpdate("lbfgs")
     with pytest.raises(ValueError, match="has no option beta1"):

@@ -41,25 +41,25 @@ SONG = "the cat sat on the mat; the dog sat on the cat.\n" * 30 + "größer ist 
 
 @pytest.mark.parametrize("kind", tokens.KINDS)
 def test_a_vocabulary_survives_being_stored(kind: str) -> None:
-    learnt = learn(kind, SONG, size=400)
-    stored = tokens.from_json(json.loads(json.dumps(learnt.to_json())))
-    assert stored.size == learnt.size
-    assert stored.encode(SONG).tolist() == learnt.encode(SONG).tolist()
-    assert learnt.decode(learnt.encode(SONG).tolist()) == SONG
-    assert max(learnt.encode(SONG)) < learnt.size
-    assert learn(kind, SONG, size=400).to_json() == learnt.to_json()
+    trained = learn(kind, SONG, size=400)
+    stored = tokens.from_json(json.loads(json.dumps(trained.to_json())))
+    assert stored.size == trained.size
+    assert stored.encode(SONG).tolist() == trained.encode(SONG).tolist()
+    assert trained.decode(trained.encode(SONG).tolist()) == SONG
+    assert max(trained.encode(SONG)) < trained.size
+    assert learn(kind, SONG, size=400).to_json() == trained.to_json()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200))
 def test_byte_pairs_write_every_text(unseen: str) -> None:
-    learnt = learn("bpe", SONG, size=300)
+    trained = learn("bpe", SONG, size=300)
     unseen = unseen.encode(errors="replace").decode()
-    assert learnt.decode(learnt.encode(unseen).tolist()) == unseen
+    assert trained.decode(trained.encode(unseen).tolist()) == unseen
 
 
 def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
-    """Byte-pair encoding as its paper says it, counting everything anew each time."""
+    """Byte-pair encoding as its paper defines it, counting everything anew each time."""
     words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces([text_])]
     found: list[tuple[int, int]] = []
     for _ in range(n):
@@ -82,10 +82,10 @@ def test_pairs_are_found_as_the_paper_finds_them(of: str) -> None:
 
 
 def test_frequent_words_become_one_token_and_strange_ones_stay_unknown() -> None:
-    learnt = learn("word", SONG, size=8)
-    assert learnt.size == 8
-    assert 0 in learnt.encode("zebra")
-    assert tokens.Words.UNKNOWN in learnt.decode(learnt.encode("a zebra").tolist())
+    trained = learn("word", SONG, size=8)
+    assert trained.size == 8
+    assert 0 in trained.encode("zebra")
+    assert tokens.Words.UNKNOWN in trained.decode(trained.encode("a zebra").tolist())
     pairs = learn("bpe", SONG, size=400)
     assert len(pairs.encode(" the")) == 1
 
@@ -105,8 +105,8 @@ def test_documents_are_packed_end_to_end_and_targets_are_the_next_tokens(tmp_pat
     assert [token for window in targets for token in window][:-1] == flat[1:]
     assert schema["vocabulary_size"] == 257
     assert flat.count(256) in (19, 20), "one end for each document, whose neighbour follows at once"
-    learnt = tokens.from_json(schema["tokenizer"])  # type: ignore[arg-type]
-    assert learnt.decode(flat).startswith("a short text, number 0a short text, number 1")
+    trained = tokens.from_json(schema["tokenizer"])  # type: ignore[arg-type]
+    assert trained.decode(flat).startswith("a short text, number 0a short text, number 1")
 
 
 @settings(max_examples=150, deadline=None)
@@ -138,7 +138,7 @@ def test_the_byte_that_is_no_text_is_named_wherever_it_lies(tmp_path: Path, monk
         text.READER.inspect(tmp_path / "t.txt", {})
 
 
-def test_a_vocabulary_is_kept_with_the_dataset_and_told_to_the_model(tmp_path: Path) -> None:
+def test_a_vocabulary_is_stored_with_the_dataset_and_given_to_the_model(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text(SONG)
     schema = text.READER.inspect(path, {"tokenizer": "bpe", "vocabulary_size": 320, "context_length": 8}).schema

@@ -33,9 +33,9 @@ def attempt(action):
 
 @dataclass(frozen=True)
 class Attack:
-    """works_outside: as whom it is shown to succeed without a sandbox; nobody, where that would do harm.
+    """works_outside: as whom it is shown to succeed without a sandbox; empty, where that would do harm.
 
-    ends: how the run ends, when that says that it was contained. aims_at: the protection that has to hold.
+    ends: how the run ends, when that shows that it was contained. aims_at: the protection that has to hold.
     """
 
     name: str

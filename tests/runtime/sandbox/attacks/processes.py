@@ -96,8 +96,8 @@ attempt(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128)))
     Attack(
         "starts a program that belongs to root with its rights",
         """
-told = subprocess.run(['/usr/bin/grep', 'NoNewPrivs', '/proc/self/status'], capture_output=True, text=True).stdout
-breach(told) if told.split()[-1:] == ['0'] else print(told)
+printed = subprocess.run(['/usr/bin/grep', 'NoNewPrivs', '/proc/self/status'], capture_output=True, text=True).stdout
+breach(printed) if printed.split()[-1:] == ['0'] else print(printed)
 """,
         aims_at="privileges",
     ),

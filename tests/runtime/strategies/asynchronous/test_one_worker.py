@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker of a scheme does with its servers, counted and held against arithmetic: sockets, no processes."""
+"""What one worker of a strategy does with its servers, counted and held against arithmetic: sockets, no processes."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
     spec = parse(strategy)
     servers = Gang(strategy, n_workers=1)
     address = f"127.0.0.1:{servers.servers[0].port}"
-    told = PodSpec(
+    pod_spec = PodSpec(
         attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.PARAMETER_SERVER, role=PodRole.WORKER,
         index=0, n_workers=1, n_servers=1, master_address="127.0.0.1:1", server_addresses=(address,), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"), training=TrainingSpec(1, 1, strategy=strategy),
         checkpoint_uri=tmp_path.as_uri(), start_timeout_s=20, worker_addresses=(),
     )  # fmt: skip
-    worker = implementation_of(spec.name)(Pod(told, tmp_path, "", "", SECRET, tmp_path), spec)
+    worker = implementation_of(spec.name)(Pod(pod_spec, tmp_path, "", "", SECRET, tmp_path), spec)
     model, points = Point(), targets(n_steps)
     plan = TrainingPlan(steps=n_steps, steps_per_epoch=n_steps)
     worker.prepare(model, optimizer([model.at]), resume=None, plan=plan)

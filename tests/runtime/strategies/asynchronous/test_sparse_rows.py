@@ -115,7 +115,7 @@ class Tied(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("model", "optimizer", "told"),
+    ("model", "optimizer", "message"),
     [
         (nn.Linear(2, 2), torch.optim.SGD, "no nn.Embedding"),
         (Tied(), torch.optim.SGD, "another layer"),
@@ -123,8 +123,10 @@ class Tied(nn.Module):
         (nn.Embedding(5, 4), torch.optim.Adam, "Adam moves rows"),
     ],
 )
-def test_models_that_rows_cannot_train_are_refused_with_a_remedy(model: nn.Module, optimizer: type, told: str) -> None:
-    with pytest.raises(BadInputError, match=told) as refused:
+def test_models_that_rows_cannot_train_are_refused_with_a_remedy(
+    model: nn.Module, optimizer: type, message: str
+) -> None:
+    with pytest.raises(BadInputError, match=message) as refused:
         tables_of(model, optimizer(model.parameters(), lr=0.1))
     assert refused.value.remedy
 
@@ -165,7 +167,7 @@ def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: 
             package=tmp_path / "code.zip", training=TrainingSpec(epochs=8, batch_size=10, strategy=strategy),
         )  # fmt: skip
         gang.start(mode, n_workers=n_workers, n_servers=n_servers)
-        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
         return gang
 
     alone = run("alone", {}, SyncMode.ALL_REDUCE, n_workers=1, n_servers=0)

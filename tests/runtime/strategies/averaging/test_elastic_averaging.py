@@ -79,7 +79,7 @@ def test_a_pull_conserves_the_sum_of_workers_and_centre(n: int) -> None:
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.4, 0.25, 2 / 11])
 def test_a_centre_bears_as_many_workers_as_validation_says_and_no_more(alpha: float) -> None:
-    def apart(n: int) -> float:
+    def spread(n: int) -> float:
         centre, worker = ElasticCentre(torch.zeros(1).double(), alpha), torch.ones(1).double()
         for _ in range(200):
             pull = centre.pull(worker)
@@ -88,8 +88,8 @@ def test_a_centre_bears_as_many_workers_as_validation_says_and_no_more(alpha: fl
         return abs(float(worker - centre.weights))
 
     most = max_elastic_workers(alpha)
-    assert apart(most) <= 1.0 + 1e-9
-    assert apart(most + 1) > 10.0
+    assert spread(most) <= 1.0 + 1e-9
+    assert spread(most + 1) > 10.0
     assert parse({"name": "elastic_averaging", "alpha": alpha}, n_workers=most).parameters["alpha"] == alpha
     with pytest.raises(BadInputError) as refused:
         parse({"name": "elastic_averaging", "alpha": alpha}, n_workers=most + 1)
@@ -104,11 +104,11 @@ def test_another_number_of_workers_goes_on_from_the_centre(tmp_path: Path) -> No
     gang.start(n_workers=2)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None
     gang.start(n_workers=3)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved.step > 0
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

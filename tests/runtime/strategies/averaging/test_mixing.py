@@ -124,10 +124,10 @@ def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
 def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n: int) -> None:
     values, matrix = random(n, 3), gossip_mixing.mixing_matrix("ring", n_workers=n)
     second = torch.linalg.eigvalsh(matrix.double()).abs().sort().values[-2].item()
-    mean, apart = values.mean(0), (values - values.mean(0)).norm()
+    mean, distance = values.mean(0), (values - values.mean(0)).norm()
     for k in range(1, 15):
         values = matrix.to(values.dtype) @ values
-        assert (values - mean).norm() <= apart * second**k + 1e-12
+        assert (values - mean).norm() <= distance * second**k + 1e-12
 
 
 def test_gossip_with_everybody_is_averaging() -> None:
@@ -167,7 +167,7 @@ def test_random_pairs_are_mutual_keep_the_sum_and_bring_all_together(n: int) -> 
     )
 
 
-def test_nobody_sends_to_itself_and_as_often_as_the_probability_says() -> None:
+def test_no_worker_sends_to_itself_and_as_often_as_the_probability_says() -> None:
     drawn = [peer_selection.senders(seed=1, exchange=e, n_workers=4, probability=0.25) for e in range(1000)]
     sent = [(rank, to) for receivers in drawn for rank, to in enumerate(receivers) if to is not None]
     assert all(rank != to for rank, to in sent)

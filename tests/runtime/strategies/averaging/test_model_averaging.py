@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that train apart and come together: what becomes of their optimisers' state."""
+"""Workers that train separately and average: what becomes of their optimisers' state."""
 
 from __future__ import annotations
 

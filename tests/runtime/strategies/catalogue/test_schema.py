@@ -14,19 +14,19 @@ from mlhub.wire.launch import SyncMode
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, *PRESETS])
-def test_every_scheme_and_preset_has_working_defaults(name: str) -> None:
+def test_every_strategy_and_preset_has_working_defaults(name: str) -> None:
     spec = parse({"name": name})
     assert spec.name in STRATEGIES
     assert parse({"name": name}, n_workers=spec.declaration.max_workers or 4) == spec
     assert parse(spec.to_json()) == spec
 
 
-def test_nothing_said_leaves_the_choice_to_the_platform() -> None:
+def test_nothing_declared_leaves_the_choice_to_the_platform() -> None:
     assert parse({}).mode is None
     assert parse(None).name == "auto"
 
 
-def test_a_scheme_says_what_it_runs_on() -> None:
+def test_a_strategy_says_what_it_runs_on() -> None:
     assert parse({"name": "ssp"}).mode is SyncMode.PARAMETER_SERVER
     assert parse({"name": "gossip"}).mode is SyncMode.ALL_REDUCE
     assert parse({"name": "asp"}).declaration.survives
@@ -110,7 +110,7 @@ def test_what_means_nothing_is_refused_with_field_and_remedy(raw: object, field:
     assert refused.value.remedy
 
 
-def test_whoever_accepts_a_job_needs_no_torch() -> None:
+def test_accepting_a_job_needs_no_torch() -> None:
     modules = "mlhub.runtime.strategies.catalogue.schema, mlhub.runtime.model.hyperparameters"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

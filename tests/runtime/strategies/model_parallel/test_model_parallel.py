@@ -65,7 +65,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def alone(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Gang:
     gang = Gang(tmp_path_factory.mktemp("alone"), data, training=TRAINING)
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -92,7 +92,7 @@ def test_a_divided_model_learns_what_one_process_learns(
 ) -> None:
     gang = Gang(tmp_path, data, training=replace(TRAINING, strategy=strategy))
     gang.start(n_workers=n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     for name, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
     assert gang.result()["metrics"] == pytest.approx(alone.result()["metrics"], abs=1e-4)
@@ -128,7 +128,7 @@ def test_stages_may_hand_over_what_lies_scattered_in_memory(tmp_path: Path, data
         archive.writestr("turned_model.py", TURNED)
     gang.training = TrainingSpec(epochs=1, batch_size=10, strategy={"name": "pipeline"})
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
 
 
 @pytest.mark.dist
@@ -137,9 +137,9 @@ def test_a_model_of_fewer_layers_than_stages_is_refused_with_the_remedy(tmp_path
     gang.training = replace(gang.training, hyperparameters={"width": 16, "n_layers": 2})
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.USER_CODE}
-    told = gang.reports("failure")[0]["message"]
-    assert "4 stages, 2 a worker" in told
-    assert "1f1b" in told
+    complaint = gang.reports("failure")[0]["message"]
+    assert "4 stages, 2 a worker" in complaint
+    assert "1f1b" in complaint
 
 
 @pytest.mark.dist
@@ -157,10 +157,10 @@ def test_a_divided_training_is_resumed_by_another_number_of_workers(
     gang.start(n_workers=before)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(n_workers=after)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert any(r["phase"] == "resumed" and r["detail"]["step"] >= 20 for r in gang.reports("phase"))
-    assert set(alone.wait().values()) == {ExitCode.DONE}, alone.said()
+    assert set(alone.wait().values()) == {ExitCode.DONE}, alone.logs()
     for key, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[key], value, rtol=0, atol=2e-3, err_msg=key)

@@ -55,7 +55,7 @@ def plan(found: Ordering, m: int) -> dict[int, list[_Action]]:
     """By worker, its actions in order, without those that only communicate."""
     if found.schedule in OF_ONE:
         return {rank: carried_out(found, rank, m) for rank in range(found.n_workers)}
-    order = found.build(stages_of(found, 0), m, lambda said, targets: 0).pipeline_order
+    order = found.build(stages_of(found, 0), m, lambda outputs, targets: 0).pipeline_order
     assert order is not None
     out: dict[int, list[_Action]] = {}
     for rank, actions in order.items():
@@ -68,7 +68,7 @@ def plan(found: Ordering, m: int) -> dict[int, list[_Action]]:
 def carried_out(found: Ordering, rank: int, m: int) -> list[_Action]:
     """Schedules of one stage a worker have no plan that they follow: they are run."""
     (stage,) = stages_of(found, rank)
-    made: Any = found.build([stage], m, lambda said, targets: 0)
+    made: Any = found.build([stage], m, lambda outputs, targets: 0)
     made._initialize_stage = lambda *_: None
     made._step_microbatches(target_mbs=[0] * m)
     done: list[_Action] = stage.done
@@ -148,7 +148,7 @@ def test_what_is_checked_beforehand_is_what_torch_takes(schedule: str, p: int) -
             assert timeline(plan(found, m), found.n_stages) > 0
         else:
             with pytest.raises(ValueError, match="microbatches"):
-                OF_SEVERAL[schedule](stages_of(found, 0), m, loss_fn=lambda said, targets: 0)
+                OF_SEVERAL[schedule](stages_of(found, 0), m, loss_fn=lambda outputs, targets: 0)
 
 
 def test_a_batch_is_cut_as_finely_as_it_divides_and_the_schedule_takes() -> None:

@@ -39,15 +39,15 @@ def test_each_member_is_what_one_process_trains_from_its_seed_also_after_a_resum
     gang.start(n_workers=2)
     gang.wait_for_step(30)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(n_workers=3)
     assert ExitCode.USER_CODE in gang.wait().values()
-    assert "The checkpoint is of 2 members" in gang.said()
+    assert "The checkpoint is of 2 members" in gang.logs()
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     found = gang.weights()
     for one, prefix in zip(alone, ("", "member-1/"), strict=True):
-        assert set(one.wait().values()) == {ExitCode.DONE}, one.said()
+        assert set(one.wait().values()) == {ExitCode.DONE}, one.logs()
         for name, value in one.weights().items():
             np.testing.assert_allclose(found[prefix + name], value, rtol=0, atol=1e-6, err_msg=prefix + name)
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
@@ -59,8 +59,8 @@ def test_members_send_each_other_nothing_while_they_train(tmp_path: Path) -> Non
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=1000))
     gang.training = replace(TRAINING, epochs=2, batch_size=4, strategy=strategy)
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     model_bytes = sum(value.nbytes for name, value in gang.weights().items() if "/" not in name)
-    # two evaluations, before which members are told to all
+    # two evaluations, before which members are sent to all
     assert gang.bytes_sent() * gang.result()["steps"] < 3 * model_bytes
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

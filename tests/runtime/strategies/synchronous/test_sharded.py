@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, data: Path, strategy: dict[str, object], *, n_workers: int) -> Gang:
     gang = Gang(folder, data, training=replace(TRAINING, strategy=strategy))
     gang.start(n_workers=n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -54,7 +54,7 @@ def test_each_worker_holds_its_part_of_the_state_and_any_number_of_workers_goes_
     gang.start(n_workers=3)
     gang.wait_for_step(30)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
     files = sorted((tmp_path / "sharded" / "checkpoints" / saved["name"]).glob("optimizer-*-of-3.safetensors"))
     moments = [
@@ -67,8 +67,8 @@ def test_each_worker_holds_its_part_of_the_state_and_any_number_of_workers_goes_
     assert max(moments) - min(moments) <= 2 * 3
     assert not list(files[0].parent.parent.glob(".part-*"))
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
-    assert set(alone.wait().values()) == {ExitCode.DONE}, alone.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
+    assert set(alone.wait().values()) == {ExitCode.DONE}, alone.logs()
     for name, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[name], value, rtol=0, atol=2e-3, err_msg=name)
 

@@ -79,7 +79,7 @@ def trained(folder: Path, data: Path, strategy: dict[str, object], *, n_workers:
         training=TrainingSpec(epochs=5, batch_size=10, hyperparameters=given, strategy=strategy),
     )  # fmt: skip
     gang.start(n_workers=n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     return gang
 
 

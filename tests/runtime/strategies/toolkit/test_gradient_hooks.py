@@ -52,10 +52,10 @@ def test_adasum_is_the_same_on_every_worker_and_between_mean_and_sum(n: int) -> 
     same = torch.randn(7, generator=GENERATOR).expand(n, 7)
     for result in on_all(n, same)[0]:
         torch.testing.assert_close(result, same[0])
-    apart = torch.zeros(n, 7)
-    apart[0, 1], apart[1, 2], apart[n - 1, 5] = 1.0, -2.0, 3.0
-    for result in on_all(n, apart)[0]:
-        torch.testing.assert_close(result, apart.sum(0))
+    separate = torch.zeros(n, 7)
+    separate[0, 1], separate[1, 2], separate[n - 1, 5] = 1.0, -2.0, 3.0
+    for result in on_all(n, separate)[0]:
+        torch.testing.assert_close(result, separate.sum(0))
     results, sent = on_all(n, torch.randn(n, 7, generator=GENERATOR))
     assert all(torch.equal(result, results[0]) for result in results)
     if n in (2, 4, 8):
@@ -80,7 +80,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=120))
     gang.training = replace(TRAINING, epochs=40, strategy={"name": "all_reduce", **given})
     gang.start(n_workers=2)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
     whole = 4 * sum(value.size for value in gang.weights().values())  # what a ring of two sends
     if part is None:
@@ -90,21 +90,21 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
 
 
 @pytest.mark.dist
-def test_what_is_owed_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
+def test_the_residual_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
     strategy = {"name": "all_reduce", "compression": "top_k", "density": 0.01}
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400))
     gang.training = replace(TRAINING, epochs=40, strategy=strategy)
     gang.start(n_workers=2)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
-    owed = load_file(tmp_path / "checkpoints" / saved["name"] / "residuals.safetensors")
-    assert {name: value.shape for name, value in owed.items()} == {
+    residuals = load_file(tmp_path / "checkpoints" / saved["name"] / "residuals.safetensors")
+    assert {name: value.shape for name, value in residuals.items()} == {
         name: value.shape
         for name, value in load_file(tmp_path / "checkpoints" / saved["name"] / "weights.safetensors").items()
     }
-    assert any(np.abs(value).max() > 0 for value in owed.values())
+    assert any(np.abs(value).max() > 0 for value in residuals.values())
     gang.start(n_workers=3)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9

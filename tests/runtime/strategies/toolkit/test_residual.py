@@ -66,7 +66,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, code: Path) -> Gang:
     folder = tmp_path_factory.mktemp("alone")
     gang = made(folder, write_blobs(folder / "blobs.npz", n=400), code, {})
     gang.start()
-    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.said()
+    assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
 
 
@@ -98,19 +98,19 @@ CHANGES = (
 @pytest.mark.parametrize(
     ("before", "after", "n_workers"), CHANGES, ids=lambda v: v["name"] if isinstance(v, dict) else str(v)
 )
-def test_what_was_owed_before_the_change_arrives_after_it(
+def test_a_residual_from_before_the_change_arrives_after_it(
     before: dict[str, object], after: dict[str, object], n_workers: int, tmp_path: Path, alone: Gang, code: Path
 ) -> None:
     gang = made(tmp_path, alone.dataset, code, before)
     start(gang)
     gang.wait_for_step(20)
     gang.terminate()
-    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None
-    assert max(float(owed.abs().max()) for owed in mean_residual(saved).values()) > 1.0
+    assert max(float(residual.abs().max()) for residual in mean_residual(saved).values()) > 1.0
     gang.training = made(tmp_path, alone.dataset, code, after).training
     start(gang, n_workers)
-    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.said()
+    assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     for name, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[name], value, rtol=1e-4, err_msg=name)

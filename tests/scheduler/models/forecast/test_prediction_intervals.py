@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The band around predictions is learnt from how those before came out."""
+"""The interval around predictions is learned from the outcomes of earlier ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from scheduler.models.forecast.prediction_intervals import LEAST_ALPHA, MOST_ALPHA, FinishForecast, PredictionIntervals
 
 
-def foretold(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = False) -> FinishForecast:
+def forecast(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = False) -> FinishForecast:
     return FinishForecast(half_s, most_s, waits)
 
 
 def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) -> PredictionIntervals:
-    """Jobs that were said to need 100 s each, 200 s at most, one after the other, and how long each took."""
+    """Jobs that were predicted to need 100 s each, 200 s at most, one after the other, and how long each took."""
     bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
-        about = foretold(waits=waits)
+        about = forecast(waits=waits)
         bands.record(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
         now_s += each_s
         bands.close([], withdrawn=[f"j{i}"] if withdrawn else [], now_s=now_s)
@@ -27,16 +27,16 @@ def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) 
 
 
 def test_before_a_job_ended_the_models_are_believed() -> None:
-    assert PredictionIntervals({}).p90_s(foretold()) == pytest.approx(200.0)
-    assert after([900.0] * 30, withdrawn=True).p90_s(foretold()) == pytest.approx(200.0)
+    assert PredictionIntervals({}).p90_s(forecast()) == pytest.approx(200.0)
+    assert after([900.0] * 30, withdrawn=True).p90_s(forecast()) == pytest.approx(200.0)
 
 
-def test_where_jobs_end_as_foretold_the_band_comes_to_hold_nine_of_ten() -> None:
+def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> None:
     """Whether the models' own band is far too wide or far too narrow."""
     for scale in (0.4, 1.0, 3.0):
         chance, bands, now_s, held = random.Random(0), PredictionIntervals({}), 0.0, []
         for i in range(1500):
-            about = foretold()
+            about = forecast()
             p90_s = bands.p90_s(about)
             bands.record(f"j{i}", about, p90_s=p90_s, now_s=now_s)
             took_s = 100.0 * 2 ** chance.gauss(0.0, scale)
@@ -48,32 +48,32 @@ def test_where_jobs_end_as_foretold_the_band_comes_to_hold_nine_of_ten() -> None
 
 def test_waiting_jobs_have_a_band_of_their_own() -> None:
     bands = after([400.0] * 200, waits=True)
-    assert bands.p90_s(foretold(waits=True)) > 350.0
-    assert bands.p90_s(foretold()) == pytest.approx(200.0)
+    assert bands.p90_s(forecast(waits=True)) > 350.0
+    assert bands.p90_s(forecast()) == pytest.approx(200.0)
 
 
 def test_a_band_may_end_before_the_models_median_where_all_jobs_do() -> None:
-    assert after([50.0] * 200).p90_s(foretold()) < 70.0
+    assert after([50.0] * 200).p90_s(forecast()) < 70.0
 
 
 def test_a_band_that_jobs_outlive_widens_before_they_end() -> None:
     bands = after([100.0 + i for i in range(60)])
-    before_s = bands.p90_s(foretold())
+    before_s = bands.p90_s(forecast())
     late = [f"late-{i}" for i in range(40)]
     for job in late:
-        bands.record(job, foretold(), p90_s=before_s, now_s=0.0)
+        bands.record(job, forecast(), p90_s=before_s, now_s=0.0)
     bands.close(late, now_s=5000.0)
-    assert bands.p90_s(foretold()) > 2 * before_s
+    assert bands.p90_s(forecast()) > 2 * before_s
 
 
 def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
-    """Ninety of a hundred ended after 100 s; who was cancelled after 90 s says nothing against it, or for less."""
+    """Ninety of a hundred ended after 100 s; who was cancelled after 90 s proves nothing against it, or for less."""
     ended = after([100.0] * 90)
-    p90_s = ended.p90_s(foretold())
+    p90_s = ended.p90_s(forecast())
     for i in range(90):
-        ended.record(f"c{i}", foretold(), p90_s=p90_s, now_s=0.0)
+        ended.record(f"c{i}", forecast(), p90_s=p90_s, now_s=0.0)
     ended.close([], withdrawn=[f"c{i}" for i in range(90)], now_s=10.0)
-    assert ended.p90_s(foretold()) == pytest.approx(p90_s, rel=0.05)
+    assert ended.p90_s(forecast()) == pytest.approx(p90_s, rel=0.05)
 
 
 def test_the_level_stays_within_its_bounds() -> None:
@@ -85,7 +85,7 @@ def test_the_level_stays_within_its_bounds() -> None:
 def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> None:
     bands = PredictionIntervals({})
     for i in range(1000):
-        bands.record("a", foretold(), p90_s=200.0, now_s=float(i))
+        bands.record("a", forecast(), p90_s=200.0, now_s=float(i))
     memory = json.loads(json.dumps(bands.to_json()))
     assert len(memory["open"]["a"][2]) <= 7
     again = PredictionIntervals(memory)
@@ -96,4 +96,4 @@ def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> 
 
 def test_a_memory_of_another_format_is_forgotten() -> None:
     old = {"open": {"a": [1, 1, [[0.0, 50.0, False]]]}, "ended": {"waiting": [[4.0, 1.0]] * 30, "running": []}}
-    assert PredictionIntervals(old).p90_s(foretold(waits=True)) == pytest.approx(200.0)
+    assert PredictionIntervals(old).p90_s(forecast(waits=True)) == pytest.approx(200.0)

@@ -41,7 +41,7 @@ def test_numeric_columns_of_both_jobs_are_features_and_others_are_named_with_the
     assert "column set is not used: it is not numeric" in found.remarks()
 
 
-def test_a_speed_measured_beside_the_other_is_no_feature_but_the_speed_alone_is() -> None:
+def test_a_speed_measured_next_to_the_other_is_no_feature_but_the_speed_alone_is() -> None:
     lines = ["job_a,job_b,norm_a,norm_b,shared_a,shared_b,alone_a,alone_b,ms_a,ms_b"]
     for p in latent_pairs():
         alone_a, alone_b = 10.0 + len(p.a.name), 10.0 + len(p.b.name)
@@ -89,7 +89,7 @@ def test_left_out_pairs_are_predicted_well_by_latent_traits_and_by_features() ->
 
 
 def test_noise_cannot_be_predicted() -> None:
-    """The same pairs with speeds drawn anew: were anything of a left-out pair learnt from, this would look
+    """The same pairs with speeds drawn anew: were anything of a left-out pair learned from, this would look
     good.
     """
     random = np.random.default_rng(1)

@@ -33,7 +33,7 @@ def busy(name: str, gpu: float, noise: float = float("nan")) -> JobTraits:
 
 
 def crowded_pairs(n: int = 150) -> list[MeasuredPair]:
-    """Jobs of made-up names: nobody is slowed until both need more than the GPU has."""
+    """Jobs of made-up names: no job is slowed until both need more than the GPU has."""
     random = np.random.default_rng(5)
 
     def norm(one: float, other: float) -> float:
@@ -90,8 +90,8 @@ def test_repeated_measurements_are_averaged_in_either_orientation() -> None:
 def test_a_job_of_a_known_family_is_predicted_like_its_family(latent) -> None:
     """Batch 48 was never measured; it lies between 32 and 64, and so does what it does to a recommender."""
     model, _ = latent
-    beside = [model.predict("Recommender, wide (batch size 32)", f"ResNet-50 (batch size {n})") for n in (16, 48, 64)]
-    assert beside[0].norm_a > beside[1].norm_a > beside[2].norm_a - 0.05
+    pairs = [model.predict("Recommender, wide (batch size 32)", f"ResNet-50 (batch size {n})") for n in (16, 48, 64)]
+    assert pairs[0].norm_a > pairs[1].norm_a > pairs[2].norm_a - 0.05
     assert not model.knows("ResNet-50 (batch size 48)")
     assert model.knows("ResNet-50 (batch size 32)")
 
@@ -154,7 +154,7 @@ def test_a_model_of_nothing_is_the_prior() -> None:
     assert Interference([]).predict("a", "b").norm_a == PRIOR_MEAN
 
 
-def test_pairs_that_all_run_alike_are_learnt_too() -> None:
+def test_pairs_that_all_run_alike_are_learned_too() -> None:
     model = Interference([MeasuredPair(busy(f"x{i}", i), busy(f"y{i}", 2 * i), 1.0, 1.0) for i in range(40)])
     assert model.predict(busy("x", 3), busy("y", 4)).norm_a == pytest.approx(1.0, abs=0.01)
 
@@ -176,6 +176,6 @@ def test_an_unmeasured_pair_is_refused_with_its_names() -> None:
         ("", "", 0),
     ],
 )
-def test_names_tell_family_and_size(name: str, family: str, size: float) -> None:
+def test_names_contain_family_and_size(name: str, family: str, size: float) -> None:
     assert family_of(name) == family
     assert size_of(name) == size

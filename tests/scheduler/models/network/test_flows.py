@@ -121,7 +121,7 @@ def test_no_link_carries_more_than_it_can_and_everybody_has_a_full_link(n_flows:
     assert (load <= capacity * (1 + 1e-6)).all()
     is_full = load >= capacity * (1 - 1e-6)
     assert ((uses > 0) & is_full).any(axis=1).all()
-    # and on one of its full links nobody is faster: that is max-min
+    # and on one of its full links no gang is faster: that is max-min
     for f in range(n_flows):
         full = [link for link in range(n_links) if uses[f, link] > 0 and is_full[link]]
         assert any(rates[f] >= rates[uses[:, link] > 0].max() * (1 - 1e-6) for link in full)

@@ -57,7 +57,7 @@ def test_the_table_says_what_the_model_says_one_by_one(observations, mode, free)
             assert found == pytest.approx(one_by_one_s(job, n_workers, n_nodes), rel=1e-9)
 
 
-def test_a_spread_that_nobody_proposes_can_be_asked_for_too() -> None:
+def test_a_spread_that_no_policy_proposes_can_be_asked_for_too() -> None:
     speeds = JobSpeeds(NODES, RACKS)
     assert 5 not in speeds.topology.spreads("v100", 8)
     assert speeds.plain_step_s(JOB, 8, gpu_type="v100", n_nodes=5) == pytest.approx(one_by_one_s(JOB, 8, 5), rel=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speed model: what the prior says, what measurements make of it, and the two curves that it has to explain."""
+"""The speed model: what the prior predicts, what measurements make of it, and the two curves that it has to explain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ring(n_workers: int) -> Layout:
     return TOPOLOGY.typical("v100", n_workers)
 
 
-def apart(n_workers: int, n_servers: int) -> Layout:
+def separate_servers(n_workers: int, n_servers: int) -> Layout:
     n = n_workers + n_servers
     workers, servers = (1,) * n_workers + (0,) * n_servers, (0,) * n_workers + (1,) * n_servers
     return Layout(workers, servers, (NIC_BPS,) * n, (0,) * n, (float("inf"),), "v100")
@@ -39,34 +39,37 @@ def seen(n_workers: int, *, compute_s: float, sync_s: float = 0.0, batch: int = 
 
 
 def test_speed_over_workers_rises_and_then_falls() -> None:
-    told = model(parameters_bytes=400 << 20)
-    speeds = [BATCH / told.step_s(ring(n), Mode.ALL_REDUCE, batch_size=BATCH) for n in (1, 2, 4, 16, 64)]
+    speed_model = model(parameters_bytes=400 << 20)
+    speeds = [BATCH / speed_model.step_s(ring(n), Mode.ALL_REDUCE, batch_size=BATCH) for n in (1, 2, 4, 16, 64)]
     assert speeds[0] < speeds[1] < speeds[2] == max(speeds) > speeds[-1]
 
 
 def test_speed_over_servers_rises_and_then_levels() -> None:
-    told = model()
-    speeds = [BATCH / told.step_s(apart(8, n), Mode.PARAMETER_SERVER, batch_size=BATCH) for n in (1, 2, 4, 8, 12)]
+    speed_model = model()
+    speeds = [
+        BATCH / speed_model.step_s(separate_servers(8, n), Mode.PARAMETER_SERVER, batch_size=BATCH)
+        for n in (1, 2, 4, 8, 12)
+    ]
     assert speeds[0] < speeds[1] < speeds[2] < speeds[3]
     assert speeds[4] == pytest.approx(speeds[3], rel=0.05)
 
 
 def test_a_shape_that_was_measured_counts_for_itself_and_is_surer() -> None:
-    told = model(seen(4, compute_s=0.3, sync_s=0.04))
-    assert told.step_s(ring(4), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.34)
-    assert told.error(ring(4), Mode.ALL_REDUCE) < told.error(ring(8), Mode.ALL_REDUCE)
-    assert told.error(ring(8), Mode.ALL_REDUCE) < model().error(ring(8), Mode.ALL_REDUCE)
+    speed_model = model(seen(4, compute_s=0.3, sync_s=0.04))
+    assert speed_model.step_s(ring(4), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.34)
+    assert speed_model.error(ring(4), Mode.ALL_REDUCE) < speed_model.error(ring(8), Mode.ALL_REDUCE)
+    assert speed_model.error(ring(8), Mode.ALL_REDUCE) < model().error(ring(8), Mode.ALL_REDUCE)
 
 
 @pytest.mark.parametrize("example_s", [None, 2e-6, 2e-1])
 def test_a_pass_takes_what_was_measured_however_far_off_the_prior_was(example_s) -> None:
     """True: 8 ms, and 1 ms for 512 examples."""
     true_s = {n: 0.008 + 0.001 / n for n in (1, 2, 4, 8)}
-    told = model(*(seen(n, compute_s=true_s[n]) for n in (2, 4, 8)), example_s=example_s, parameters_bytes=0)
-    assert told.step_s(ring(1), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(true_s[1], rel=0.5)
+    speed_model = model(*(seen(n, compute_s=true_s[n]) for n in (2, 4, 8)), example_s=example_s, parameters_bytes=0)
+    assert speed_model.step_s(ring(1), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(true_s[1], rel=0.5)
 
 
 def test_one_measurement_leaves_the_priors_part_that_is_fixed() -> None:
     """The prior: 10 ms, and 1,024 ms for 512 examples; it takes twice as long."""
-    told = model(seen(1, compute_s=2.068), parameters_bytes=0)
-    assert told.step_s(ring(2), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.02 + 1.024, rel=0.02)
+    speed_model = model(seen(1, compute_s=2.068), parameters_bytes=0)
+    assert speed_model.step_s(ring(2), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.02 + 1.024, rel=0.02)

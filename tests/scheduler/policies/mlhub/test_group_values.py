@@ -60,8 +60,8 @@ def test_two_are_worth_more_where_they_are_than_if_one_had_to_move() -> None:
     case = room(2, GAIN).running(sharer("a", "one", length_s=900.0), sharer("b", "other", length_s=900.0))
     a, b = case.jobs
     there = groups(replace(case, jobs=(a, replace(b, allocation=a.allocation))))
-    apart = groups(case)
-    together, moved = there.unit(there.view.jobs, 1), apart.unit(apart.view.jobs, 1)
+    separate = groups(case)
+    together, moved = there.unit(there.view.jobs, 1), separate.unit(separate.view.jobs, 1)
     assert together.value - moved.value == pytest.approx(there.saved["b"])
     assert there.saved["b"] == pytest.approx(there.weights["b"] * 15 * CHARGED / (900 + 15 * CHARGED))
 

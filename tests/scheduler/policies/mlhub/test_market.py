@@ -36,7 +36,7 @@ def test_pairs_are_those_that_gain_most_in_all(gain_UU: np.ndarray, pairs: list[
 
 
 def market(*values: float, together: float) -> Market:
-    """Single jobs of one GPU, that do this part of their speed beside anybody."""
+    """Single jobs of one GPU, that do this part of their speed next to any other."""
     units = [SharingUnit((job(str(i), gpus=1),), 1, value) for i, value in enumerate(values)]
     value_U = np.array(values)
     return Market(units, together * (value_U[:, None] + value_U))

@@ -31,7 +31,7 @@ def test_those_that_need_different_things_share_when_gpus_are_few() -> None:
     assert "together they do 1.53 times the work" in plan.of("a").explanations[0].sentence
 
 
-def test_nobody_shares_while_there_are_gpus_for_all() -> None:
+def test_no_jobs_share_while_there_are_gpus_for_all() -> None:
     plan = decided(sharer("a"), sharer("b", COMPUTES), gpus=2)
     assert plan.of("a").allocation.shares != plan.of("b").allocation.shares
 
@@ -60,7 +60,7 @@ def test_three_jobs_without_stages_have_no_predicted_speeds() -> None:
 
 
 def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> None:
-    """After eight bad pairs a ninth is foretold to be bad; a try of a minute costs days of training next to nothing."""
+    """After eight bad pairs a ninth is predicted to be bad; a try of a minute costs days of training almost nothing."""
     bad = tuple(PairObservation(f"f{i}", f"f{i + 1}", 0.4, 0.4) for i in range(0, 16, 2))
     short = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3000) for i, n in (("a", 0), ("b", 3)))
     long = (replace(sharer(i, Profile()), family=f"f{n}", steps_total=3_000_000) for i, n in (("a", 0), ("b", 3)))
@@ -73,7 +73,7 @@ def test_what_is_not_known_of_a_pair_is_tried_by_those_who_train_for_long() -> N
     assert sum(cautious) < sum(bold)
 
 
-def test_nobody_shares_where_the_policy_is_told_not_to() -> None:
+def test_no_jobs_share_where_the_policy_is_configured_not_to() -> None:
     snapshot = cluster(gpus=1, max_jobs_per_gpu=2).waiting(sharer("a"), sharer("b", COMPUTES)).snapshot
     plan = decide(snapshot, policy=policy_named("mlhub", {"shares": False}), memory=cluster().memory)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]

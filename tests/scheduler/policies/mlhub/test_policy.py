@@ -76,7 +76,7 @@ def test_a_job_is_not_resized_again_within_the_cooldown() -> None:
     assert kinds(case.at(1030.0).decide("mlhub")) == {"a": "Resize"}
 
 
-def test_room_is_made_for_a_short_job_and_the_gain_is_told() -> None:
+def test_room_is_made_for_a_short_job_and_the_gain_is_reported() -> None:
     case = cluster(gpus=4).running(job("long", length_s=40_000, start_s=10.0), n=4)
     plan = case.waiting(job("short", length_s=100)).decide("mlhub")
     assert kinds(plan)["long"] in ("Resize", "Preempt")

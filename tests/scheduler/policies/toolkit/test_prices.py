@@ -41,7 +41,7 @@ def test_who_hardly_speeds_up_costs_more_of_its_work() -> None:
     assert prices([slow], n_gpus=16)[0] > 2 * prices([fast], n_gpus=16)[0]
 
 
-def test_of_equals_the_first_is_last_and_nobody_has_no_price() -> None:
+def test_of_equals_the_first_is_last_and_no_one_has_no_price() -> None:
     one = SpeedCurve([1], [10.0])
     assert prices([one, one], n_gpus=1) == pytest.approx([10.0, 10.0 * 2**0.75])
     assert prices([], n_gpus=4) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The busy cluster that rounds are measured on: is it as busy as it says?"""
+"""The busy cluster that rounds are measured on: is it as busy as it claims?"""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_the_same_seed_draws_the_same_mishaps_in_order() -> None:
     assert alone == [m for m in first if m.node == "n0"][:50]
 
 
-def test_a_file_tells_who_is_lost_and_who_is_slow() -> None:
+def test_a_file_declares_who_is_lost_and_who_is_slow() -> None:
     value = {"lost": [{"node": "n1", "at_s": 60, "for_s": 5}], "slow": [{"node": "n0", "at_s": 10, "pace": 1.5}]}
     assert failures_in(value, NODES, name="f.yaml") == [
         Failure(10.0, "n0", FailureKind.SLOW, 1.5),

@@ -36,13 +36,13 @@ def test_an_iteration_alone_takes_what_the_system_adds() -> None:
     assert jcts(traced("a", 0), gpus=1, policy="srtf") == {"a": pytest.approx(101.5)}
 
 
-def test_every_event_costs_whoever_runs_its_restart_as_published() -> None:
+def test_every_event_costs_each_running_job_its_restart_as_published() -> None:
     found = jcts(traced("a", 0, model="slow"), traced("b", 50), gpus=2, policy="srtf")
     assert found["a"] == pytest.approx(101.5 + 38)
     assert found["b"] == pytest.approx(101.5 + 4)  # a ends meanwhile
 
 
-def test_a_start_costs_the_one_that_starts_and_nobody_else_in_the_clean_rule() -> None:
+def test_a_start_costs_the_one_that_starts_and_no_other_in_the_clean_rule() -> None:
     found = jcts(traced("a", 0, model="slow"), traced("b", 50), gpus=2, policy="srtf", as_published=False)
     assert found == {"a": pytest.approx(38 + 101.5), "b": pytest.approx(4 + 101.5)}
 

@@ -50,7 +50,7 @@ def test_the_measured_iteration_is_exact_where_links_are_as_fast_as_they_were() 
     assert truth_of(muri_job("bert", network_s=0.059), seed=0).gradient_bytes == pytest.approx(421e6, rel=0.01)
 
 
-def test_gangs_on_one_uplink_slow_each_other_and_gangs_apart_do_not() -> None:
+def test_gangs_on_one_uplink_slow_each_other_and_gangs_on_separate_links_do_not() -> None:
     jobs = (muri_job("a", 4), muri_job("b", 4))
     inside = {"a": on("n0", "n1", gpus=2), "b": on("n2", "n3", gpus=2)}
     across = {"a": on("n0", "n2", gpus=2), "b": on("n1", "n3", gpus=2)}
@@ -78,7 +78,7 @@ def test_fewer_workers_hold_the_same_global_batch_in_more_passes() -> None:
 
 
 @pytest.mark.parametrize("policy", ["backfill", "srsf", "optimus", "mlhub"])
-def test_every_job_completes_and_nobody_is_faster_than_its_links(policy: str) -> None:
+def test_every_job_completes_and_none_is_faster_than_its_links(policy: str) -> None:
     jobs = [muri_job(f"j{i}", 1 << i % 4, at=20.0 * i, iterations=500 + 100 * (i % 7)) for i in range(30)]
     the_environment = environment(*jobs)
     outcome = simulate(the_environment, policy=policy_named(policy, {}))
@@ -103,7 +103,7 @@ def test_rigid_jobs_have_the_size_that_was_asked_for() -> None:
     assert (elastic.min_workers, elastic.requested_workers, elastic.max_workers) == (1, 8, 8)
 
 
-def test_measurements_tell_how_much_of_its_links_a_gang_had() -> None:
+def test_measurements_show_how_much_of_its_links_a_gang_had() -> None:
     the_environment = environment(muri_job("a", 4), muri_job("b", 4))
     simulate(the_environment, policy=policy_named("fifo", {}))
     job = the_environment.arrivals[0].job
@@ -112,7 +112,7 @@ def test_measurements_tell_how_much_of_its_links_a_gang_had() -> None:
     assert all(0 < o.share <= 1.0 for o in seen)
 
 
-def test_told_speeds_are_those_of_packed_gangs_alone() -> None:
+def test_given_speeds_are_those_of_packed_gangs_alone() -> None:
     the_environment = environment(muri_job("a", 8), knows_speeds=True)
     job = the_environment.snapshot_of(the_environment.arrivals[0].job)
     assert [o.n_workers for o in job.observations] == [1, 2, 4, 8]

@@ -67,7 +67,7 @@ def test_gavels_lines_are_read_with_jobs_of_several_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         ("quick\tx\t1\n", "case, row 2: 3 cells between tabs; Gavel's format has 10: job type, command, directory,"),
         (line("quick", gpus=0), "case, row 2: scale_factor is '0'; it must be a number of at least 1"),
@@ -77,23 +77,23 @@ def test_gavels_lines_are_read_with_jobs_of_several_gpus() -> None:
         (line(""), "case, row 2: the job type is empty; name one that was measured"),
     ],
 )
-def test_a_bad_line_is_named_with_its_remedy(bad: str, said: str) -> None:
+def test_a_bad_line_is_named_with_its_remedy(bad: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         traced(line("quick"), bad)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (line("odd"), "case, row 1: the job type 'odd' was not measured in tables; known: huge, quick, slow"),
         (line("slow", gpus=2), "case, row 1: job '0': 'slow' was not measured on 2 GPUs of this cluster; measured: 1"),
     ],
 )
-def test_a_job_that_was_not_measured_is_refused(bad: str, said: str) -> None:
+def test_a_job_that_was_not_measured_is_refused(bad: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         jcts(traced(bad), gpus=2)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 def test_a_type_of_gpu_that_was_not_measured_is_refused() -> None:
@@ -102,7 +102,7 @@ def test_a_type_of_gpu_that_was_not_measured_is_refused() -> None:
 
 
 def test_two_that_share_have_the_measured_speeds_until_one_ends() -> None:
-    """The slow one does 100 / 0.8 · 0.6 = 75 steps beside the quick one, and 25 alone."""
+    """The slow one does 100 / 0.8 · 0.6 = 75 steps next to the quick one, and 25 alone."""
     assert jcts(traced(line("quick"), line("slow"))) == {
         "0": pytest.approx(START_S + 125),
         "1": pytest.approx(START_S + 125 + 25),
@@ -123,7 +123,7 @@ def test_a_gang_over_several_servers_has_the_speed_measured_there() -> None:
     assert jcts(trace, nodes=2) == {"0": pytest.approx(START_S + 200)}
 
 
-def test_gpus_that_nobody_named_are_v100_and_those_without_pairs_are_not_shared() -> None:
+def test_gpus_without_a_name_are_v100_and_those_without_pairs_are_not_shared() -> None:
     trace = traced(line("quick"), line("quick"))
     assert jcts(trace, gpu_type="gpu")["1"] == pytest.approx(START_S + 100 / 0.9)
     assert jcts(trace, gpu_type="k80") == {"0": pytest.approx(START_S + 400), "1": pytest.approx(2 * (START_S + 400))}
@@ -136,7 +136,7 @@ def test_a_job_goes_only_where_it_runs() -> None:
     assert [arrival.job.gpu_types for arrival in environment.arrivals] == [("v100",), ()]
 
 
-def test_jobs_of_several_gpus_were_not_measured_beside_others_and_do_not_share() -> None:
+def test_jobs_of_several_gpus_were_not_measured_together_with_others_and_do_not_share() -> None:
     assert jcts(traced(line("quick", gpus=2), line("quick", gpus=2)), gpus=2, policy="mlhub") == {
         "0": pytest.approx(START_S + 50),
         "1": pytest.approx(2 * (START_S + 50)),
@@ -146,12 +146,12 @@ def test_jobs_of_several_gpus_were_not_measured_beside_others_and_do_not_share()
 def test_a_pair_is_known_once_it_trained_together_or_from_the_start() -> None:
     trace = traced(line("slow"), line("slow", at=50), line("quick", at=1000), line("slow", at=1050))
     blind = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES)
-    told = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
+    informed = SharingEnvironment(trace, uniform_cluster(n_nodes=1, n_gpus=1), TABLES, knows_pairs=True)
     assert not blind.pairs
     simulate(blind, policy=policy_named("gandiva", {}))
     seen = {(pair.family_a, pair.family_b): (pair.norm_a, pair.norm_b) for pair in blind.pairs}
     assert seen == {("slow", "slow"): (0.4, 0.4), ("quick", "slow"): (0.8, 0.6)}
-    assert len(told.pairs) == 3  # quick and quick, too
+    assert len(informed.pairs) == 3  # quick and quick, too
 
 
 def test_mlhubs_own_traces_are_as_long_as_they_say_on_a_v100() -> None:
@@ -163,7 +163,7 @@ def test_mlhubs_own_traces_are_as_long_as_they_say_on_a_v100() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srsf", "gandiva", "gavel", "antman", "muri", "mlhub"])
-def test_all_jobs_complete_whoever_shares(policy: str) -> None:
+def test_all_jobs_complete_whichever_share(policy: str) -> None:
     models = ("quick", "slow", "huge")
     lines = [line(models[i % 3], steps=50 + 37 * (i % 7), at=20.0 * i) for i in range(24)]
     lines += [line("quick", gpus=2, at=100.0), line("quick", gpus=2, at=130.0)]

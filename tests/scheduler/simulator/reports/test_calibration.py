@@ -13,7 +13,7 @@ from scheduler.simulator.traces.clusters import uniform_cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 
-def test_known_lengths_on_a_free_cluster_end_as_said() -> None:
+def test_known_lengths_on_a_free_cluster_end_as_predicted() -> None:
     jobs = tuple(TraceJob(f"j{i}", submitted_at_s=10.0 * i, n_gpus=1, duration_s=100.0 + i) for i in range(4))
     environment = CountingEnvironment(Trace("t", "mlhub", jobs), uniform_cluster(n_nodes=1, n_gpus=4))
     calibrator = Calibrator()

@@ -49,7 +49,7 @@ def test_a_gpu_that_two_jobs_share_is_in_use_once() -> None:
     assert figures["utilisation"] == pytest.approx(150 / (4 * 150))
 
 
-def test_the_rows_tell_waiting_restarts_and_gpu_seconds() -> None:
+def test_the_rows_show_waiting_restarts_and_gpu_seconds() -> None:
     a, b = job_rows(runs(policy="srtf"), rho={"a": 1.5})
     assert (a["waited_s"], a["n_restarts"], a["gpu_s"], a["rho"]) == (pytest.approx(50), 1, 400, 1.5)
     assert (b["jct_s"], b["waited_s"], b["n_restarts"], b["rho"]) == (50, 0, 0, None)
@@ -91,7 +91,7 @@ def test_a_job_smaller_than_its_share_is_not_expected_to_take_turns() -> None:
 
 
 def test_a_guarantee_is_broken_where_a_job_waits_although_its_tenant_holds_too_little() -> None:
-    """Alice may have 2; her second job waits from 0 to 60 beside one GPU, her third from 60 on, when she is full."""
+    """Alice may have 2; her second job waits from 0 to 60 next to one GPU, her third from 60 on, when she is full."""
     histories = {
         "a": history("a", (0, 100, (0,))),
         "b": history("b", (60, 160, (1,))),
