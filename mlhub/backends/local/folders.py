@@ -52,7 +52,7 @@ def is_alive(pid: int, started: int) -> bool:
 
     They come from files that a pod may have written, and process groups are killed by them; 0 is the caller's group.
     """
-    if type(pid) is not int or type(started) is not int or pid < 2:
+    if type(pid) is not int or type(started) is not int or pid < 1:
         raise ValueError(f"{pid!r} started at {started!r} is no process of a pod")
     return start_time(pid) == started
 
