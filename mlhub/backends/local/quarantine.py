@@ -13,11 +13,13 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from mlhub.backends.local import shim
 from mlhub.backends.local.folders import GangFolder
 from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause
 
 logger = logging.getLogger(__name__)
+SHIM = str(Path(shim.__file__))
 # what reading a file that anybody may have written can raise
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 
@@ -34,7 +36,8 @@ def quarantined(gang: GangFolder, error: Exception) -> AttemptStatus:
 def end_processes(folder: Path) -> int:
     """Kills the shims of the folder's pods and all their descendants; returns how many processes that were."""
     parents = dict(_parents())
-    found = {pid for pid in parents if str(folder) in _command_line(pid)}
+    # only shims start from the folder's path: an administrator's pager on the same files is left alone
+    found = {pid for pid in parents if SHIM in (line := _command_line(pid)) and str(folder) in line}
     while children := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= children
     for pid in found - {os.getpid()}:
