@@ -57,7 +57,7 @@ def lines_of(*start: str) -> list[tuple[str, list[str]]]:
 def test_a_scheduler_command_has_these_options(page: str, words: list[str]) -> None:
     """What a line leaves out ("...") may be required."""
     (choices,) = [action.choices for action in command_line_parser()._actions if action.choices]
-    command = dict(choices)[words[0]]  # type: ignore[call-overload]
+    command = dict(choices)[words[0]]
     for action in command._actions:
         action.required = False
     command.error = lambda message: pytest.fail(f"{page}: {' '.join(words)}: {message}")
