@@ -208,6 +208,10 @@ ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
+# pods of the local backend: gang = they reach each other and the ingest API; host = all that this machine reaches
+POD_NETWORK = env.str("MLHUB_POD_NETWORK", default="gang")
+if POD_NETWORK not in ("gang", "host"):
+    raise ImproperlyConfigured(f"MLHUB_POD_NETWORK is {POD_NETWORK!r}; known: gang, host.")
 LIFELINE = env("MLHUB_LIFELINE", default="")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")

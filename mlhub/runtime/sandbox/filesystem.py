@@ -7,7 +7,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from mlhub.runtime.sandbox import kernel
+from mlhub.runtime.sandbox import kernel, network
 from mlhub.runtime.sandbox.confinement import Confinement
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
@@ -84,7 +84,15 @@ def _make_etc(root: str, confinement: Confinement) -> None:
     uid = os.getuid() if confinement.uid is None else confinement.uid
     Path(f"{root}/etc/passwd").write_text(f"sandbox:x:{uid}:{uid}::/tmp:/bin/sh\n")
     Path(f"{root}/etc/group").write_text(f"sandbox:x:{uid}:\n")
-    Path(f"{root}/etc/hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
+    Path(f"{root}/etc/hosts").write_text(_hosts(confinement))
+
+
+def _hosts(confinement: Confinement) -> str:
+    """The relay of a gang's network answers for the ingest API's name."""
+    names = "localhost sandbox"
+    if confinement.gang_folder and network.inside_address(confinement.ingest_host) != confinement.ingest_host:
+        names += f" {confinement.ingest_host}"
+    return f"127.0.0.1 {names}\n::1 localhost\n"
 
 
 def _make_dev(root: str, confinement: Confinement) -> None:

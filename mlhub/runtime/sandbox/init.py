@@ -27,7 +27,7 @@ if __name__ == "__main__":
         _package.__path__ = [str(Path(__file__).resolve().parents[_folder])]
         sys.modules[_name] = _package
 
-from mlhub.runtime.sandbox import filesystem, kernel, landlock
+from mlhub.runtime.sandbox import filesystem, kernel, landlock, network
 from mlhub.runtime.sandbox.confinement import Confinement
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 
@@ -79,17 +79,10 @@ def _end_like_the_program(report_from: int) -> int:
 
 
 def _in_namespaces(confinement: Confinement, report: int) -> int:
-    is_root = os.geteuid() == 0
-    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
-    uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
-    if not is_root:
-        _map_ids(uid, gid)
+    _enter_namespaces(confinement)
     os.umask(0o022)
     root = filesystem.build(confinement)
     os.umask(0o077)
-    if not confinement.is_pod:
-        kernel.raise_loopback()
     first = os.fork()
     if first == 0:
         code = 1
@@ -101,6 +94,24 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
             os._exit(code)
     _pass_signals_to(first)
     return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+
+
+def _enter_namespaces(confinement: Confinement) -> None:
+    """A pod's network is its gang's, or the host's; any other program has one of its own, without a way out."""
+    is_root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
+    if confinement.gang_folder:
+        host, port = confinement.ingest_host, confinement.ingest_port
+        relay = network.start_relay(host, port, drop_rights=lambda: _become(confinement.uid))
+        network.join(confinement.gang_folder, is_root=is_root, map_ids=lambda: _map_ids(uid, gid))
+        network.listen(relay, host, port)
+        kernel.unshare(NAMESPACES)
+        return
+    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
+    kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
+    if not is_root:
+        _map_ids(uid, gid)
+    if not confinement.is_pod:
+        kernel.raise_loopback()
 
 
 def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
