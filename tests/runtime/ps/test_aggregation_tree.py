@@ -217,7 +217,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
 
 @pytest.mark.dist
 def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=20, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})
+    training = TrainingSpec(epochs=8, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})
     tree = processes.Gang(tmp_path, processes.write_blobs(tmp_path / "blobs.npz", n=400), training=training)
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=4)
     tree.wait_for_step(20)
