@@ -10,7 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from mlhub.core.dispatch import send_on_commit
-from mlhub.core.errors import ConflictError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_room, check_versions
@@ -91,6 +91,7 @@ def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job
     if job.kind == JobKind.TRAIN:
         request = {field: getattr(job, field) for field in CLONED} | overrides
     else:
+        _refuse_settings_of_training(job, overrides)
         request = {field: getattr(job, field) for field in CLONED_PREDICTION} | overrides
         request |= {field: job.prediction[field] for field in ASKED}
     return submit_job(
@@ -169,6 +170,15 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             advance(job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version)
     job.refresh_from_db()
     return job
+
+
+def _refuse_settings_of_training(job: Job, overrides: dict[str, Any]) -> None:
+    """A prediction takes its hyperparameters, seed and strategy from the training. Raises InvalidInputError."""
+    for field in overrides:
+        if field in CLONED and field not in CLONED_PREDICTION:
+            raise InvalidInputError(
+                f"A job of kind {job.kind} does not take {field}.", field=field, remedy=f"Leave {field} out."
+            )
 
 
 def _usual_name(kind: str, dataset: DatasetVersion, model: ModelVersion) -> str:

@@ -56,6 +56,6 @@ def _validate(version: ModelVersion) -> None:
 
 def _contract(found: dict[str, Any]) -> dict[str, Any]:
     """Of what was found, what the dashboard shows; the code that was imported might have written the rest."""
-    listed = {key: found.get(key) for key in ("files", "functions")}
+    listed = {key: found.get(key) for key in ("files", "functions", "hints")}
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
     return {**words, "description": str(found.get("description", ""))}

@@ -52,12 +52,12 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
 
 
 def parameters_of(name: str) -> dict[str, Any]:
-    """The parameters of a policy with their defaults. Raises ValueError for an unknown policy."""
+    """Returns the parameters of a policy with their defaults. Raises ValueError for an unknown policy."""
     return _parameters(policy_class(name))
 
 
 def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
-    """The policy with these parameters; those not given have their defaults.
+    """Returns the policy with these parameters; those not given have their defaults.
 
     Raises ValueError that names the unknown policy or parameter and the known ones, or the value that does not fit.
     """
@@ -65,7 +65,7 @@ def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
 
 
 def make_policy(of: Any, name: str, parameters: Mapping[str, Any]) -> Policy:
-    """A policy of that class; name: what messages call it. Raises ValueError as policy_named()."""
+    """Returns a policy of that class; name: what messages call it. Raises ValueError as policy_named()."""
     known = _parameters(of)
     values = {}
     for key, value in parameters.items():
@@ -78,7 +78,7 @@ def make_policy(of: Any, name: str, parameters: Mapping[str, Any]) -> Policy:
 
 
 def policy_class(name: str) -> Any:
-    """The class of a registered policy. Raises ValueError for an unknown one."""
+    """Returns the class of a registered policy. Raises ValueError for an unknown one."""
     try:
         return POLICIES[name]
     except KeyError:

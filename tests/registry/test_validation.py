@@ -33,7 +33,8 @@ def validated(cast, **given):
 def test_a_package_that_keeps_the_contract_is_ready_and_validated_once(cast):
     version = validated(cast)
     assert (version["state"], version["error"]) == ("ready", None)
-    assert version["contract"] == {"files": ["model.py"], "functions": ["build_model"], "description": "One layer."}
+    contract = {"files": ["model.py"], "functions": ["build_model"], "description": "One layer.", "hints": []}
+    assert version["contract"] == contract
     tasks.validate_version(version["id"])
     assert Event.objects.filter(kind="model.ready").count() == 1
     assert refuse_version(version["id"], error={"message": "late"}) is False
@@ -43,6 +44,21 @@ def test_a_script_is_read_and_not_run(cast):
     code = b'"""Trains."""\nraise SystemExit("ran")\n'
     version = validated(cast, filename="train.py", content=code, kind="script")
     assert (version["state"], version["contract"]["description"]) == ("ready", "Trains.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("package", CODE + b'HYPERPARAMETERS = {"width": 8, "memory_gib": 4}\n'),
+        ("script", b"import argparse\nargparse.ArgumentParser().add_argument('--memory-gib', type=int)\n"),
+    ],
+)
+def test_code_that_declares_a_former_setting_is_ready_with_a_hint(cast, kind, code):
+    filename = "model.py" if kind == "package" else "train.py"
+    version = validated(cast, filename=filename, content=code, kind=kind)
+    assert (version["state"], version["error"]) == ("ready", None)
+    (hint,) = version["contract"]["hints"]
+    assert hint.startswith("memory_gib is now resources.memory_gib")
 
 
 def test_an_entry_that_looks_like_an_option_is_still_an_entry(cast):

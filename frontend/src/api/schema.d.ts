@@ -1768,6 +1768,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**
@@ -1921,9 +1923,9 @@ export interface components {
         };
         /** @description What shall be different from the job that is cloned. */
         JobCloneRequest: {
-            /** @description The new job's name; by default that of the original. */
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
             name?: string;
-            /** @description How often training passes over the dataset. */
+            /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
             /** @description The global batch size, in examples. */
             batch_size?: number;
@@ -1939,7 +1941,7 @@ export interface components {
              *     * `parameter_server` - Parameter Server
              */
             mode?: components["schemas"]["ModeEnum"];
-            /** @description The synchronisation strategy and its parameters. */
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
             strategy?: {
                 [key: string]: unknown;
             };
@@ -1955,6 +1957,13 @@ export interface components {
             limits?: components["schemas"]["LimitsRequest"];
             /** @description The seed of all random numbers. */
             seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
         };
         /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
         JobDetail: {
@@ -1994,6 +2003,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**
@@ -2189,66 +2200,12 @@ export interface components {
          *     To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
          */
         JobSubmitRequest: {
-            /** @description The job's name; by default those of model and dataset. */
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
             name?: string;
-            /**
-             * @description By default train.
-             *
-             *     * `train` - Train
-             *     * `predict` - Predict
-             *     * `evaluate` - Evaluate
-             */
-            kind?: components["schemas"]["JobKind"];
-            /**
-             * Format: uuid
-             * @description A training job that succeeded, to predict or evaluate with what it trained.
-             */
-            model_of?: string;
-            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
-            features?: string[];
-            /**
-             * @description Of predict: by default parquet.
-             *
-             *     * `parquet` - parquet
-             *     * `npz` - npz
-             */
-            output?: components["schemas"]["OutputEnum"];
-            /**
-             * @description Of predict and evaluate: by default all.
-             *
-             *     * `all` - all
-             *     * `held_out` - held_out
-             */
-            examples?: components["schemas"]["ExamplesEnum"];
-            /**
-             * Format: uuid
-             * @description Its latest ready version is used.
-             */
-            dataset?: string;
-            /**
-             * Format: uuid
-             * @description The id of a dataset version, instead of dataset.
-             */
-            dataset_version?: string;
-            /**
-             * Format: uuid
-             * @description Its latest uploaded version is used.
-             */
-            model?: string;
-            /**
-             * Format: uuid
-             * @description The id of a model version, instead of model.
-             */
-            model_version?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch, in examples. */
+            /** @description The global batch size, in examples. */
             batch_size?: number;
-            /**
-             * Format: uuid
-             * @description By default the dataset's.
-             */
-            project?: string;
             /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
@@ -2284,6 +2241,60 @@ export interface components {
              * @description The value of target_metric to reach.
              */
             target_value?: number | null;
+            /**
+             * @description By default train.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
+            kind?: components["schemas"]["JobKind"];
+            /**
+             * Format: uuid
+             * @description Its latest ready version is used.
+             */
+            dataset?: string;
+            /**
+             * Format: uuid
+             * @description The id of a dataset version, instead of dataset.
+             */
+            dataset_version?: string;
+            /**
+             * Format: uuid
+             * @description Its latest uploaded version is used.
+             */
+            model?: string;
+            /**
+             * Format: uuid
+             * @description The id of a model version, instead of model.
+             */
+            model_version?: string;
+            /**
+             * Format: uuid
+             * @description By default the dataset's.
+             */
+            project?: string;
+            /**
+             * Format: uuid
+             * @description A training job that succeeded, to predict or evaluate with what it trained.
+             */
+            model_of?: string;
+            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
+            features?: string[];
+            /**
+             * @description Of predict: by default parquet.
+             *
+             *     * `parquet` - parquet
+             *     * `npz` - npz
+             */
+            output?: components["schemas"]["OutputEnum"];
+            /**
+             * @description Of predict and evaluate: by default all.
+             *
+             *     * `all` - all
+             *     * `held_out` - held_out
+             */
+            examples?: components["schemas"]["ExamplesEnum"];
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         JobWishRequest: {
@@ -2597,7 +2608,7 @@ export interface components {
             readonly state: components["schemas"]["VersionState"];
             /** @description The size in bytes. */
             readonly size_bytes: number;
-            /** @description What validation found: functions, files. */
+            /** @description What validation found: files, functions, a description, and hints. */
             readonly contract: {
                 [key: string]: unknown;
             };
@@ -3326,6 +3337,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**

@@ -175,6 +175,7 @@ export function job(over: Partial<Job> = {}): Job {
     epochs: 5,
     batch_size: 64,
     hyperparameters: { lr: 0.01 },
+    hints: [],
     resources: {},
     limits: {},
     seed: 0,

@@ -18,6 +18,7 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Prefl
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.exits import Cause, Fault
@@ -147,6 +148,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     hyperparameters = serializers.DictField(
         read_only=True, help_text="Hyperparameters of the training loop and of the model, by name."
     )
+    hints = serializers.SerializerMethodField(
+        help_text="Sentences about hyperparameters that have the name of a resource or limit."
+    )
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
@@ -166,7 +170,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
-            "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers",
+            "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
             "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
             "explanations", "preflight", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
@@ -201,6 +205,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             predicted_finish_p90_at="When the job is predicted to have finished at 90 % probability; null: unknown.",
             first_predicted_finish_at="The first prediction of its finish; null without one.",
         )
+
+    def get_hints(self, job: Job) -> list[str]:
+        return moved_hints(job.hyperparameters)
 
     def get_progress(self, job: Job) -> float:
         if job.state == JobState.SUCCEEDED:

@@ -81,7 +81,9 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
         read_only=True,
         help_text="Whether the version is being inspected, ready or refused.",
     )
-    contract = serializers.DictField(read_only=True, help_text="What validation found: functions, files.")
+    contract = serializers.DictField(
+        read_only=True, help_text="What validation found: files, functions, a description, and hints."
+    )
     metadata = serializers.DictField(read_only=True, help_text="Of trained weights: hyperparameters, classes and more.")
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
     error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")

@@ -192,6 +192,19 @@ it("asks before it cancels", async () => {
   expect(screen.queryByRole("button", { name: "Pause" })).not.toBeInTheDocument();
 });
 
+it("shows the resources and limits that were asked for, and hints about hyperparameters of their names", async () => {
+  const hint = "n_servers is now resources.n_servers: as a hyperparameter it reaches the model's code only.";
+  stored(jobDetail({ resources: { cpus: 2, memory_gib: 4 }, limits: { stall_s: 900 }, hints: [hint] }));
+  renderPage(ADDRESS);
+  const configuration = within(await screen.findByRole("region", { name: "Configuration" }));
+  const valueOf = (label: string) => configuration.getByText(label).nextElementSibling;
+  expect(valueOf("CPUs per worker")).toHaveTextContent(/^2$/);
+  expect(valueOf("Memory per worker")).toHaveTextContent("4 GiB");
+  expect(valueOf("Stall limit")).toHaveTextContent("15 min 00 s");
+  expect(configuration.queryByText("Parameter servers")).not.toBeInTheDocument();
+  expect(configuration.getByRole("note")).toHaveTextContent(hint);
+});
+
 it("goes to the clone", async () => {
   stored(jobDetail({ state: "succeeded" }));
   const clone = "00000000-0000-7000-8000-0000000000ff";
