@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from deploy.helm.render import CHART, RENDERED, digest
+from deploy.helm.render import ACCESS_RULES, CHART, RENDERED, access_rules, digest
 from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.schema import problems
@@ -42,7 +42,7 @@ def merged(before: Any, change: Any) -> Any:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_shown_is_what_the_chart_renders_to(name: str) -> None:
-    """After a change of the chart: python deploy/helm/render.py, and read the difference."""
+    """After a change of the chart: python -m deploy.helm.render, and read the difference."""
     first = (RENDERED / f"{name}.yaml").read_text().partition("\n")[0]
     assert first == f"# {digest(RENDERED / f'{name}.values.yaml')}"
 
@@ -99,6 +99,11 @@ def test_every_option_of_the_backend_can_be_set_or_is_set_by_the_chart() -> None
     options = {field.name for field in fields(KubernetesOptions)}
     assert set(SCHEMA["properties"]["kubernetes"]["properties"]) | by_chart | for_check_only == options
     KubernetesOptions.from_settings({k.removeprefix("MLHUB_KUBE_").lower(): v for k, v in data.items() if "KUBE_" in k})
+
+
+def test_the_chart_has_the_backends_rules_of_access() -> None:
+    """After a change of access.py: python -m deploy.helm.render."""
+    assert ACCESS_RULES.read_text() == access_rules()
 
 
 @pytest.mark.parametrize("name", SHOWN)

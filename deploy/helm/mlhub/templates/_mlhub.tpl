@@ -17,6 +17,15 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
+{{/* The service account of the control loop, and the name of what the chart makes outside its namespace. */}}
+{{- define "mlhub.account" -}}
+{{- .Values.access.serviceAccount | default (include "mlhub.name" .) }}
+{{- end }}
+
+{{- define "mlhub.clusterName" -}}
+{{- printf "%s-%s" (include "mlhub.name" .) .Release.Namespace }}
+{{- end }}
+
 {{- define "mlhub.secret" -}}
 {{- .Values.secret.existing | default (include "mlhub.name" .) }}
 {{- end }}
@@ -45,7 +54,7 @@ metadata:
     checksum/config: {{ include (print .root.Template.BasePath "/config.yaml") .root | sha256sum }}
 spec:
   {{- if .account }}
-  serviceAccountName: {{ include "mlhub.name" .root }}
+  serviceAccountName: {{ include "mlhub.account" .root }}
   {{- else }}
   automountServiceAccountToken: false
   {{- end }}
