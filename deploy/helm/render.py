@@ -61,10 +61,8 @@ def render(values: Path) -> str:
         raise RuntimeError(f"helm lint: {told}")
     with helm_python.Config(namespace=NAMESPACE) as config, helm_python.Chart.load(str(CHART)) as chart:
         found = config.render(chart, given, name=RELEASE, namespace=NAMESPACE)
-    return (
-        "\n".join(f"---\n# Source: {name}\n{text.strip()}" for name, text in sorted(found.items()) if text.strip())
-        + "\n"
-    )
+    objects = {name: text.strip() for name, text in found.items() if text.strip() and not name.endswith("NOTES.txt")}
+    return "\n".join(f"---\n# Source: {name}\n{text}" for name, text in sorted(objects.items())) + "\n"
 
 
 def main() -> int:
