@@ -19,17 +19,6 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_ready.connect
-def report_sandbox(**_: object) -> None:
-    """What this machine lacks for running code of strangers is logged at once, not with the first upload."""
-    from mlhub.runtime.sandbox.capabilities import capabilities
-
-    try:
-        capabilities()
-    except OSError as error:
-        logging.getLogger(__name__).error("sandbox.unavailable %s", error)
-
-
 @heartbeat_sent.connect
 def record_heartbeat(**_: object) -> None:
     """The worker's main loop turns; its tasks run in other processes."""
@@ -41,3 +30,14 @@ def record_beat(**_: object) -> None:
     """Only beat's own publishing counts, not that of a worker's tasks."""
     heartbeat.record()
     before_task_publish.connect(record_heartbeat)
+
+
+@worker_ready.connect
+def report_sandbox(**_: object) -> None:
+    """What this machine lacks for running code of strangers is logged at once, not with the first upload."""
+    from mlhub.runtime.sandbox.capabilities import capabilities
+
+    try:
+        capabilities()
+    except OSError as error:
+        logging.getLogger(__name__).error("sandbox.unavailable %s", error)
