@@ -31,6 +31,7 @@ from mlhub.control.reconcile import reconcile
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.stalls import watch_stalls
+from mlhub.core import heartbeat
 from mlhub.core.locks import work_lock
 from mlhub.events.wakeups import EVENTS, channel
 from scheduler import ClusterSnapshot, Plan
@@ -66,6 +67,7 @@ class Loop:
         """Rounds until asked to end. Waits while another process holds the lock."""
         ear = _WakeupListener()
         while not self.is_asked_to_end:
+            heartbeat.record()
             try:
                 with work_lock(LOCK) as is_mine:
                     if not is_mine:
@@ -91,6 +93,7 @@ class Loop:
         takes too long costs this round: what was decided before stands.
         """
         now, began = self.now(), time.perf_counter()
+        heartbeat.record()
         structlog.contextvars.clear_contextvars()
         state, _ = SchedulerState.objects.get_or_create(pk=1)
         try:

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the rights: the backend works under the chart's policies, and no right is granted that it never uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.api import KubernetesApi, connection
+from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
+from mlhub.wire.launch import PodRole
+from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.gangs import ours, pods, reach
+from tests.backends.kubernetes.kubelet import Kubelet
+from tests.backends.kubernetes.store import Object, RefusedError, Store, merged
+from tests.backends.kubernetes.test_sharing import offer_by_driver
+from tests.backends.specs import gang
+from tests.deploy.admission import AdmissionPolicies, WriteRequest
+from tests.deploy.test_admission import rendered
+
+LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
+GROUPS = {"networkpolicies": "networking.k8s.io", "resourceclaims": "resource.k8s.io"}
+POLICIES = AdmissionPolicies(rendered("trial"))
+
+
+class GuardedStore:
+    """The fake cluster's store as the API server reaches it: every write is first shown to the chart's policies."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.n_admitted = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def create(self, plural: str, namespace: str, body: Object) -> Object:
+        self._admit("CREATE", plural, namespace, body, None)
+        return self._store.create(plural, namespace, body)
+
+    def patch(self, plural: str, namespace: str, name: str, change: Object) -> Object:
+        before = self._store.get(plural, namespace, name)
+        self._admit("UPDATE", plural, namespace, merged(before, change), before)
+        return self._store.patch(plural, namespace, name, change)
+
+    def delete(self, plural: str, namespace: str, name: str, *rest: Any, **options: Any) -> Object:
+        self._admit("DELETE", plural, namespace, None, self._store.get(plural, namespace, name))
+        return self._store.delete(plural, namespace, name, *rest, **options)
+
+    def _admit(self, operation: str, plural: str, namespace: str, body: Object | None, before: Object | None) -> None:
+        home = self._store.objects.get(("namespaces", "", namespace)) if namespace else None
+        asked = WriteRequest(operation, plural, body, before, home, group=GROUPS.get(plural, ""))
+        refusals = POLICIES.refusals(asked)
+        if refusals:
+            raise RefusedError(403, f"ValidatingAdmissionPolicy denied request: {refusals[0]}", "Forbidden")
+        self.n_admitted += 1
+
+
+@pytest.fixture
+def guarded(server: ApiServer, kubelet: Kubelet) -> GuardedStore:
+    found = GuardedStore(server.store)
+    server.store = found  # type: ignore[assignment]
+    return found
+
+
+def test_gangs_run_and_end_under_the_policies(
+    server: ApiServer, guarded: GuardedStore, connect: Callable[..., KubernetesBackend]
+) -> None:
+    backend = connect(unschedulable_after_s=0.0, checkpoint_bytes=2**30, storage_class="")
+    spec = replace(gang(workers=2, servers=1), labels=LABELS)
+    backend.launch(spec)
+    reach(backend, spec, GangPhase.RUNNING)
+    assert {pod["metadata"]["namespace"] for pod in pods(server)} == {f"mlhub-{LABELS['project_id']}"}
+    backend.sweep_checkpoints(LABELS, keep=[spec.job_id], older_than_s=60.0)
+    backend.stop(spec.attempt_id, grace_s=1)
+    reach(backend, spec, GangPhase.STOPPED, GangPhase.FAILED)
+    backend.stop(spec.attempt_id, grace_s=1)
+    assert ours(server) == []
+    assert guarded.n_admitted > 15
+
+
+def test_a_gang_outside_of_the_prefix_is_refused(
+    server: ApiServer, guarded: GuardedStore, connect: Callable[..., KubernetesBackend]
+) -> None:
+    backend = connect(namespace_prefix="kube")
+    with pytest.raises((BackendUnavailableError, LaunchError), match="denied request"):
+        backend.launch(replace(gang(), labels=LABELS))
+    assert guarded.n_admitted == 0
+    assert ours(server) == []
+
+
+def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
+    """The other direction, that nothing is used without a right, holds in every test: the fake server answers 403."""
+    offer_by_driver(server)
+    hours = [0.0]
+    limits: list[int | None] = [4, None]
+    options = KubernetesOptions(
+        kubeconfig=server.kubeconfig(tmp_path), request_timeout_s=2.0, unschedulable_after_s=0.0, checkpoint_bytes=2**30
+    )
+    backend = KubernetesBackend(
+        KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s),
+        options,
+        gpu_limit_of=lambda _: limits[0],
+        now=lambda: datetime.now(UTC) + timedelta(hours=hours[0]),
+    )
+    first, second, stuck = (replace(gang(behave), labels=LABELS) for behave in ("run", "run", "quiet"))
+    stuck = replace(stuck, pods=tuple(replace(pod, node="node-2") for pod in stuck.pods))
+    server.fail(500, times=1, only="POST", path="/pods", acts=True)  # the answer is lost: the pod is read instead
+    backend.launch(first)
+    limits.pop(0)  # the project's limit is lifted
+    server.fail(409, times=1, only="PATCH", path="/resourceclaims")  # changed by another client: the claim is read
+    backend.launch(second)
+    reach(backend, first, GangPhase.RUNNING)
+    list(backend.logs(first.attempt_id, role=PodRole.WORKER, index=0))
+    backend.sweep_checkpoints(LABELS, keep=[], older_than_s=60.0)
+    backend.launch(stuck)
+    hours[0] = 0.01  # pods that did not begin are asked why only after a while
+    backend.observe()
+    for spec in (first, second, stuck):
+        backend.stop(spec.attempt_id, grace_s=1)
+        reach(backend, spec, GangPhase.STOPPED, GangPhase.FAILED)
+        backend.stop(spec.attempt_id, grace_s=1)
+    backend.close()
+    granted = {(verb, rule.group, rule.resource) for rule in RULES for verb in rule.verbs}
+    assert granted - set(server.asked) == set()
