@@ -18,6 +18,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from mlhub.core.addresses import client_address
 from mlhub.core.ids import new_id
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -78,7 +79,8 @@ def _finish(request: HttpRequest, response: HttpResponseBase, *, request_id: str
         _name_request(response, request_id)
     duration_ms = round(1000 * (time.perf_counter() - began), 1)
     facts = {"method": request.method, "path": request.path, "status": response.status_code, "duration_ms": duration_ms}
-    logger.log(_level(request, response.status_code), "request.answered", **facts)
+    address = client_address(request)
+    logger.log(_level(request, response.status_code), "request.answered", **facts, client=address)
     return response
 
 

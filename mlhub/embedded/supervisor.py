@@ -58,7 +58,8 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
     celery = [python, "-m", "celery", "--quiet", "-A", "mlhub.celery"]  # no banner between the entries of the log
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
-        "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],
+        # addresses come from mlhub/core/addresses.py, which knows the trusted proxies
+        "web": [*web, "--lifespan", "off", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "3"],
         "worker": [
             *celery,
             "worker",

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub import _installation
 from mlhub._version import __version__
+from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
 
@@ -24,6 +25,13 @@ POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its add
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
 ALLOWED_HOSTS = [*env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS), *([POD_IP] if POD_IP else [])]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# Whose X-Forwarded-* headers count: addresses or CIDR blocks of the proxies right in front of the web server
+try:
+    TRUSTED_PROXIES = networks(env.list("MLHUB_TRUSTED_PROXIES", default=[]))
+except ValueError as error:
+    raise ImproperlyConfigured(f"MLHUB_TRUSTED_PROXIES: {error}; write addresses or CIDR blocks.") from error
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/addresses.py
+USE_X_FORWARDED_HOST = True
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -52,6 +60,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "mlhub.core.addresses.trusted_proxies_middleware",
     "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.headers.security_headers_middleware",
@@ -98,6 +107,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
