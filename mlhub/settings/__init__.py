@@ -108,6 +108,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
 AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
+AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"

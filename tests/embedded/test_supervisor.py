@@ -18,6 +18,7 @@ import pytest
 
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.servers import temporary_servers
+from mlhub.embedded.supervisor import django_commands
 
 # A supervisor whose web server is Python's own and whose other processes only sleep.
 STAND_IN = """
@@ -175,3 +176,10 @@ def test_given_addresses_are_used_instead(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("REDIS_URL", "redis://elsewhere/0")
     with temporary_servers() as servers:
         assert (servers.database_url, servers.redis_url) == ("postgresql://elsewhere/db", "redis://elsewhere/0")
+
+
+def test_the_web_server_leaves_forwarded_addresses_to_mlhub() -> None:
+    dockerfile = (PROJECT / "deploy" / "images" / "server.Dockerfile").read_text()
+    assert "--no-proxy-headers" in django_commands(8000)["web"]
+    assert '"--no-proxy-headers"' in dockerfile
+    assert 'FORWARDED_ALLOW_IPS=""' in dockerfile
