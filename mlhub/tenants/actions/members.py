@@ -98,5 +98,6 @@ def _record(kind: str, membership: Membership, actor: User, **facts: object) -> 
         subject_id=membership.id,
         actor=actor,
         username=membership.user.username,
+        user_id=membership.user_id,
         **{name: str(value) for name, value in facts.items()},
     )
