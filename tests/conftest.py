@@ -11,6 +11,14 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MLHUB_SECRET_KEY", "a-key-that-only-the-tests-of-mlhub-use")  # of processes that tests start
+
+
+def pytest_configure() -> None:
+    """The settings were read before this file: the key has no default there."""
+    from django.conf import settings
+
+    settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
 
 
 @pytest.fixture(scope="session")

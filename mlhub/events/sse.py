@@ -21,10 +21,18 @@ from mlhub.core.problems import problem, problem_of
 from mlhub.tenants.authentication import ApiTokenAuthentication
 from mlhub.tenants.models import User
 
-HEARTBEAT_S = 15.0
+HEARTBEAT_S = 10.0  # also how long a right that was taken away may go unnoticed when no wake-up comes
 HEARTBEAT = b": still here\n\n"
 COALESCE_S = 0.1  # what comes within this time after a frame goes into the next one
 LAST_EVENT_ID = "Last-Event-ID"
+END = {
+    "type": "object",
+    "properties": {
+        "code": {"type": "string", "description": "signed_out, token_ended, access_changed or gone."},
+        "detail": {"type": "string", "description": "Why the stream ends, for people."},
+    },
+    "required": ["code", "detail"],
+}
 
 
 class EventStreamView(APIView):
@@ -58,7 +66,8 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
         f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
         f"\n\n{listed}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
         f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
-        " nothing that happened between is lost."
+        " nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's"
+        " session, token, role or membership was taken away, or when there is nothing left to follow."
     )
     place = "The id of the last frame that was seen; without it, the stream begins now."
     return extend_schema(
@@ -69,7 +78,7 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
             OpenApiParameter("last_event_id", str, description=f"As the header {LAST_EVENT_ID}, which comes first."),
         ],
         responses={(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, "Frames, until the client leaves.")},
-        extensions={"x-events": {name: schema for name, (_, schema) in events.items()}},
+        extensions={"x-events": {**{name: schema for name, (_, schema) in events.items()}, "end": END}},
     )
 
 
@@ -84,6 +93,11 @@ def frame(event: str, data: Any, *, id: str | None = None) -> bytes:
 def respond(frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
     headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(frames, content_type="text/event-stream", headers=headers)
+
+
+def has_token(request: HttpRequest) -> bool:
+    """Whether the request is authenticated by a token, which comes before a session."""
+    return request.headers.get("Authorization", "").partition(" ")[0].lower() == "bearer"
 
 
 def authenticated_user(request: HttpRequest) -> User | AnonymousUser:

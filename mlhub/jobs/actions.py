@@ -17,6 +17,7 @@ from mlhub.jobs.admission import check_request, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
+from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
@@ -54,6 +55,7 @@ def submit_job(
     fingerprint = _fingerprint(project, dataset_version, model_version, name, request)
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
+    check_priority(project, request.get("priority", 0), actor=actor)
     check_versions(project, dataset_version, model_version)
     kind = request.pop("kind", JobKind.TRAIN)
     if kind == JobKind.TRAIN:

@@ -10,20 +10,31 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub import _installation
 from mlhub._version import __version__
+from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
+from mlhub.settings.secret_values import secret_value, signing_keys
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
-SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
+# There is no default: the embedded platform makes a key of its own; mlhub/core/secret_key.py refuses to serve without
+SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(os.environ)
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
 IS_HTTPS = PUBLIC_URL.startswith("https://")
-METRICS_TOKEN = env("MLHUB_METRICS_TOKEN", default="")  # what Prometheus shows at /metrics; without one: only locally
+# what Prometheus shows at /metrics; without one: only locally
+METRICS_TOKEN = secret_value(os.environ, "MLHUB_METRICS_TOKEN")
 POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its address
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
 ALLOWED_HOSTS = [*env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS), *([POD_IP] if POD_IP else [])]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# Whose X-Forwarded-* headers count: addresses or CIDR blocks of the proxies right in front of the web server
+try:
+    TRUSTED_PROXIES = networks(env.list("MLHUB_TRUSTED_PROXIES", default=[]))
+except ValueError as error:
+    raise ImproperlyConfigured(f"MLHUB_TRUSTED_PROXIES: {error}; write addresses or CIDR blocks.") from error
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/addresses.py
+USE_X_FORWARDED_HOST = True
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -52,6 +63,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "mlhub.core.addresses.trusted_proxies_middleware",
     "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.headers.security_headers_middleware",
@@ -85,19 +97,28 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db("DATABASE_URL", default="postgresql://mlhub@127.0.0.1:5432/mlhub")}
+DATABASE_URL = secret_value(os.environ, "DATABASE_URL", default="postgresql://mlhub@127.0.0.1:5432/mlhub")
+DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-REDIS_URL = env("REDIS_URL", default="redis://127.0.0.1:6379/0")
+REDIS_URL = secret_value(os.environ, "REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 AUTH_USER_MODEL = "tenants.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator"},
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
+]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
+AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"

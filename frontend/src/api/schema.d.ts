@@ -292,6 +292,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations that wait for the caller's answer. */
+        get: operations["invitations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Withdraws the invitation; for admins of the organisation that sent it. */
+        delete: operations["invitations_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Makes the caller a member. */
+        post: operations["invitations_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Refuses the invitation, for good. */
+        post: operations["invitations_decline_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -497,7 +565,7 @@ export interface paths {
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -666,6 +734,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations of an organisation that wait for an answer; for its admins. */
+        get: operations["organisations_invitations_list"];
+        put?: never;
+        /**
+         * @description Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+         *
+         *     For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+         */
+        post: operations["organisations_invitations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/members": {
         parameters: {
             query?: never;
@@ -676,7 +766,7 @@ export interface paths {
         /** @description The members of an organisation, with their roles. */
         get: operations["organisations_members_list"];
         put?: never;
-        /** @description Adds a user by name; for admins, and owners only may add an owner. */
+        /** @description Adds a user without asking; for administrators of the platform. Others invite: see invitations. */
         post: operations["organisations_members_create"];
         delete?: never;
         options?: never;
@@ -912,7 +1002,7 @@ export interface paths {
          *
          *     - `event`: an event; the id of the frame is the event's
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;
@@ -1730,6 +1820,54 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        Invitation: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description The user name of the invited, who may have no account yet. */
+            username: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        InvitationWriteRequest: {
+            /** @description The user name to invite; it need not exist. */
+            username: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            role: components["schemas"]["Role"];
+        };
         /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
             /**
@@ -2687,6 +2825,36 @@ export interface components {
          * @enum {string}
          */
         MomentEnum: "submission" | "launch";
+        MyInvitation: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description Where the caller is invited to. */
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+        };
         MyMembership: {
             /** @description The organisation. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
@@ -2875,6 +3043,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Event"][];
         };
+        PaginatedInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Invitation"][];
+        };
         PaginatedJobList: {
             /**
              * Format: uri
@@ -2930,6 +3112,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["ModelVersion"][];
+        };
+        PaginatedMyInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["MyInvitation"][];
         };
         PaginatedOrganisationList: {
             /**
@@ -3033,6 +3229,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
             /**
@@ -3073,6 +3271,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
@@ -3529,6 +3729,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             readonly half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            readonly max_priority: number | null;
             /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
             /** @description The version of these settings, which rises with every change. */
@@ -3598,6 +3800,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority: number | null;
             /** @description The version of these settings, which rises with every change. */
             version: number;
             /** @description GPUs guaranteed: the guarantee, or the sum of those below if that is more. */
@@ -5375,6 +5579,127 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMyInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyMembership"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_decline_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_list: {
         parameters: {
             query?: {
@@ -6337,6 +6662,78 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -6,6 +6,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+SCRATCH_FOLDER = "/tmp"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
+SHARED_MEMORY_FOLDER = "/dev/shm"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
+
 
 @dataclass(frozen=True)
 class Confinement:
@@ -30,7 +33,7 @@ class Confinement:
     readable: tuple[tuple[str, str], ...]
     writable: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
-    working_folder: str = "/tmp"  # noqa: S108, the sandbox's own
+    working_folder: str = SCRATCH_FOLDER
     uid: int | None = None
     has_namespaces: bool = True
     has_landlock: bool = True

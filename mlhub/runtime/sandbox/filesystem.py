@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from mlhub.runtime.sandbox import kernel, network
-from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
 OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf", "mime.types")
@@ -29,7 +29,7 @@ def build(confinement: Confinement) -> str:
     _make_etc(root, confinement)
     _make_dev(root, confinement)
     os.mkdir(f"{root}/proc", 0o755)
-    _scratch(root, "/tmp", confinement.scratch_bytes or DEFAULT_SCRATCH_BYTES, confinement.uid)  # noqa: S108
+    _scratch(root, SCRATCH_FOLDER, confinement.scratch_bytes or DEFAULT_SCRATCH_BYTES, confinement.uid)
     for outside, inside in confinement.readable:
         show(outside, root + inside, READ_ONLY)
     for outside, inside in confinement.writable:
@@ -104,7 +104,7 @@ def _make_dev(root: str, confinement: Confinement) -> None:
             show(device, root + device, kernel.ATTR_NOSUID | kernel.ATTR_NOEXEC)
     for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
         os.symlink(f"/proc/self/fd{target}", f"{dev}/{name}")
-    _scratch(root, "/dev/shm", confinement.shared_memory_bytes, confinement.uid)  # noqa: S108
+    _scratch(root, SHARED_MEMORY_FOLDER, confinement.shared_memory_bytes, confinement.uid)
 
 
 def _scratch(root: str, path: str, size_bytes: int, uid: int | None) -> None:

@@ -28,7 +28,7 @@ if __name__ == "__main__":
         sys.modules[_name] = _package
 
 from mlhub.runtime.sandbox import filesystem, kernel, landlock, network
-from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
@@ -121,7 +121,7 @@ def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
     socket.sethostname("sandbox")
     filesystem.seal()
     _become(confinement.uid)
-    return _run(confinement, report, is_namespace=True, scratch="/tmp")  # noqa: S108
+    return _run(confinement, report, is_namespace=True, scratch=SCRATCH_FOLDER)
 
 
 def _in_place(confinement: Confinement, report: int) -> int:
@@ -170,7 +170,7 @@ def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self belongs to it again
     if confinement.filter_hex:
         kernel.load_filter(bytes.fromhex(confinement.filter_hex))
-    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 # nosec B606 - its purpose
 
 
 def _become(uid: int | None) -> None:
@@ -215,7 +215,7 @@ def _limit(confinement: Confinement) -> None:
 def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
     if is_namespace:
-        write = ["/tmp", "/dev/shm", *(inside for _, inside in confinement.writable)]  # noqa: S108
+        write = [SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, *(inside for _, inside in confinement.writable)]
         landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
         return
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
