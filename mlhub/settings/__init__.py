@@ -12,6 +12,7 @@ from mlhub import _installation
 from mlhub._version import __version__
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
+from mlhub.core.rate_limits import limits as rate_limits
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
@@ -63,6 +64,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "mlhub.core.api.middleware.StrictRequests",
     "axes.middleware.AxesMiddleware",
 ]
@@ -138,6 +140,7 @@ REST_FRAMEWORK = {
         "mlhub.tenants.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.permissions.IsAuthenticatedInScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.rate_limits.RequestThrottle"],
     "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",
@@ -226,6 +229,18 @@ STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
 MAX_PLATFORM_RETRIES = 5
+
+# Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
+HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
+try:
+    RATE_LIMITS = rate_limits.read_rate_limits(
+        {
+            budget: env.str(rate_limits.setting_of(budget), default=usual) if HAS_RATE_LIMITS else ""
+            for budget, usual in rate_limits.DEFAULTS.items()
+        }
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
 
 # json, console, or auto: console in a terminal
 try:

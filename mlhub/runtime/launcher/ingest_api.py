@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 TIMEOUT_S = 20.0
+MAX_RETRY_AFTER_S = 60.0
 
 
 class FencedError(Exception):
@@ -24,7 +25,11 @@ class RefusedError(Exception):
 
 
 class IngestUnavailableError(Exception):
-    """The API is unreachable or overloaded; the same request may succeed later."""
+    """The API is unreachable or overloaded; the same request may succeed later, retry_after_s seconds on if it said."""
+
+    def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = min(retry_after_s, MAX_RETRY_AFTER_S)
 
 
 class IngestApi:
@@ -90,5 +95,6 @@ def _error_of(error: urllib.error.HTTPError) -> Exception:
     if error.code == 410:
         return FencedError("The platform no longer accepts this attempt.")
     if error.code == 429 or error.code >= 500:
-        return IngestUnavailableError(f"HTTP {error.code}")
+        asked = error.headers.get("Retry-After") or ""
+        return IngestUnavailableError(f"HTTP {error.code}", retry_after_s=float(asked) if asked.isdecimal() else 0.0)
     return RefusedError(f"HTTP {error.code}: {error.read(2000).decode(errors='replace')}")

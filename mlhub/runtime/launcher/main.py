@@ -135,7 +135,7 @@ class Launcher:
                     if time.monotonic() > until:
                         self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                         return ExitCode.REPORT_REFUSED
-                    time.sleep(1.0)
+                    time.sleep(max(1.0, error.retry_after_s))
                 except (FencedError, RefusedError) as error:
                     self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                     return ExitCode.REPORT_REFUSED
