@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
@@ -20,6 +19,7 @@ from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
+from mlhub.storage import work_queue
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -76,7 +76,7 @@ def submit_job(
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            send_on_commit(HAND_OFF, str(job.id))
+            work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)

@@ -18,13 +18,14 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs
 from mlhub.jobs.causes import failure
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
+from mlhub.storage.models import WorkItem
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
 
@@ -54,10 +55,15 @@ def hand_off_job(job_id: str) -> None:
 
 @shared_task
 def sweep_not_handed_off() -> int:
-    """Sends again what has waited too long for its dry run; returns how many."""
+    """Queues again what has waited too long for its dry run and is in no queue; returns how many."""
     before = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
-    stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before)
-    return sum(send(actions.HAND_OFF, str(job_id)) for job_id in stuck.values_list("id", flat=True)[:500])
+    queued = WorkItem.objects.open().values("subject_id")
+    stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before).exclude(pk__in=queued)
+    found = list(stuck.select_related("project__organisation", "created_by")[:500])
+    for job in found:
+        organisation = job.project.organisation
+        work_queue.enqueue(actions.HAND_OFF, job.id, organisation=organisation, user=job.created_by)
+    return len(found)
 
 
 @shared_task
