@@ -1331,6 +1331,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
             /**
              * Format: uuid
@@ -1382,6 +1383,8 @@ export interface components {
             } | null;
             /** @description Why inspection refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -2560,6 +2563,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         ModelVersion: {
             /**
              * Format: uuid
@@ -2611,6 +2615,8 @@ export interface components {
             };
             /** @description Why validation refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
@@ -3287,6 +3293,12 @@ export interface components {
             previous: string | null;
             /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
+        };
+        QueuePosition: {
+            /** @description Whether the inspection is under way. */
+            is_running: boolean;
+            /** @description Uploads and dry runs of the same organisation that come first; other organisations' do not count. */
+            n_before: number;
         };
         /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
         QueuedJob: {

@@ -58,7 +58,7 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
     serializer_class = s.DatasetSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | WITH_QUEUE
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
@@ -99,7 +99,7 @@ class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion])
     serializer_class = s.DatasetVersionSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | WITH_QUEUE
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
 
 def _shown(dataset: Dataset) -> dict[str, Any]:

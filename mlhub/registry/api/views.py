@@ -84,7 +84,7 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
         return super().get_queryset().with_versions()
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | WITH_QUEUE
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
@@ -126,7 +126,7 @@ class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
     serializer_class = s.ModelVersionSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | WITH_QUEUE
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
 
 class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):
