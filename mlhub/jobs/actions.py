@@ -17,6 +17,7 @@ from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.jobs.submission_limits import check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
@@ -55,6 +56,7 @@ def submit_job(
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
     check_versions(project, dataset_version, model_version)
+    check_storage_left(project.organisation)
     kind = request.pop("kind", JobKind.TRAIN)
     if kind == JobKind.TRAIN:
         request = with_training_defaults(dataset_version, request)
@@ -64,6 +66,7 @@ def submit_job(
         check_room(project.organisation, request["min_workers"])
     try:
         with transaction.atomic():
+            check_waiting_jobs(project.organisation, actor)
             job: Job = Job.objects.create(
                 project=project,
                 name=name or _usual_name(kind, dataset_version, model_version),

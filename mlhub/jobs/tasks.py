@@ -23,6 +23,7 @@ from mlhub.jobs import actions, inputs
 from mlhub.jobs.causes import failure
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
+from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
@@ -36,6 +37,7 @@ CAUSES = {
     "out_of_memory": Cause.OUT_OF_MEMORY,
     "not_a_number": Cause.NOT_A_NUMBER,
     "too_slow": Cause.STALLED,
+    "storage_quota": Cause.STORAGE_QUOTA,
 }
 
 
@@ -91,7 +93,7 @@ def _try_out(job: Job) -> None:
         file.flush()
         files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
         verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
-    error = verdict.error or _indivisible(job, verdict.found["profile"])
+    error = verdict.error or _indivisible(job, verdict.found["profile"]) or _too_large(job, verdict.found["profile"])
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
@@ -115,6 +117,20 @@ def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
         "field": "min_workers",
         "message": f"{profile['strategy']} cannot divide this model among {job.min_workers} workers.",
         "remedy": f"Possible: {', '.join(map(str, possible))}.",
+    }
+
+
+def _too_large(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
+    """An error when the trained weights could not be stored, before the job holds GPUs for hours."""
+    left = storage.bytes_left(job.project.organisation)
+    needed = int(profile.get("parameters_bytes") or 0)
+    if left is None or needed <= left:
+        return None
+    return {
+        "code": "storage_quota",
+        "field": None,
+        "message": f"The weights take {needed:,} bytes, and the quota has room for {max(0, left):,}.",
+        "remedy": "",
     }
 
 

@@ -234,6 +234,14 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
+# what one job may store of what its pods report: mlhub/jobs/ingest_limits.py
+MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
+MAX_LOG_BYTES = env.int("MLHUB_MAX_LOG_BYTES", default=256 * 2**20)
+MAX_POINTS_PER_METRIC = env.int("MLHUB_MAX_POINTS_PER_METRIC", default=1_000_000)
+MAX_POINTS_PER_JOB = env.int("MLHUB_MAX_POINTS_PER_JOB", default=10_000_000)
+MAX_METRICS_PER_JOB = env.int("MLHUB_MAX_METRICS_PER_JOB", default=1000)
+MAX_WAITING_JOBS_PER_USER = env.int("MLHUB_MAX_WAITING_JOBS_PER_USER", default=1000)
+MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISATION", default=5000)
 MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py

@@ -1084,6 +1084,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1491,6 +1492,29 @@ export interface components {
             /** @description The address of the metadata; null: there is none. */
             metadata: string | null;
         };
+        DroppedReports: {
+            /**
+             * @description Which limit.
+             *
+             *     * `log_rate` - log_rate
+             *     * `log_bytes` - log_bytes
+             *     * `points_per_metric` - points_per_metric
+             *     * `points_per_job` - points_per_job
+             *     * `metrics_per_job` - metrics_per_job
+             */
+            limit: components["schemas"]["LimitEnum"];
+            /**
+             * @description What it limits.
+             *
+             *     * `log` - log
+             *     * `metrics` - metrics
+             */
+            part: components["schemas"]["PartEnum"];
+            /** @description How many lines or points were dropped. */
+            n: number;
+            /** @description The same for people, with the limit. */
+            sentence: string;
+        };
         /** @description deltas: seconds, positive = later. */
         Effect: {
             /**
@@ -1618,6 +1642,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1658,6 +1683,7 @@ export interface components {
          *     * `not_a_number` - The loss became NaN or infinite.
          *     * `out_of_memory` - A pod ran out of memory.
          *     * `stalled` - Training made no progress for too long and was ended.
+         *     * `storage_quota` - The organisation's storage quota has no room for the result.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1677,7 +1703,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -2155,6 +2181,8 @@ export interface components {
             readonly result_file: components["schemas"]["ResultFile"] | null;
             /** @description All attempts, oldest first. */
             readonly attempts: components["schemas"]["Attempt"][];
+            /** @description Log lines and points that were over a limit. */
+            readonly dropped: components["schemas"]["DroppedReports"][];
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
@@ -2311,6 +2339,15 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "package" | "script" | "builtin";
+        /**
+         * @description * `log_rate` - log_rate
+         *     * `log_bytes` - log_bytes
+         *     * `points_per_metric` - points_per_metric
+         *     * `points_per_job` - points_per_job
+         *     * `metrics_per_job` - metrics_per_job
+         * @enum {string}
+         */
+        LimitEnum: "log_rate" | "log_bytes" | "points_per_metric" | "points_per_job" | "metrics_per_job";
         /** @description When the platform ends the job. */
         Limits: {
             /**
@@ -2379,6 +2416,8 @@ export interface components {
             number: number;
             /** @description The text. */
             text: string;
+            /** @description 0; of a mark in place of lines that were over a limit of the log: how many were dropped there. */
+            n_dropped: number;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -2996,6 +3035,12 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Token"][];
         };
+        /**
+         * @description * `log` - log
+         *     * `metrics` - metrics
+         * @enum {string}
+         */
+        PartEnum: "log" | "metrics";
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */

@@ -18,7 +18,13 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.launcher.ingest_api import MAX_RETRY_AFTER_S, IngestApi, IngestUnavailableError
+from mlhub.runtime.launcher.ingest_api import (
+    MAX_RETRY_AFTER_S,
+    IngestApi,
+    IngestUnavailableError,
+    RefusedError,
+    StorageQuotaError,
+)
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
@@ -40,6 +46,7 @@ class Ingest:
     is_fenced: bool = False
     n_requests: int = 0
     refusals: list[str] = field(default_factory=list)
+    problem: dict[str, str] | None = None  # the answer 422 to every artifact
     drop_answers: int = 0  # that many batches are stored and their answer lost
 
     def forget(self, stream: str, n: int) -> None:
@@ -69,7 +76,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
-        if not self._is_refused():
+        if self.ingest.problem is not None:
+            self._answer(422, self.ingest.problem)
+        elif not self._is_refused():
             self.ingest.artifacts[self.path.rpartition("/")[2]] = content
             self._answer(201, {})
 
@@ -155,6 +164,19 @@ def test_a_pod_that_reports_too_fast_waits_and_loses_nothing(ingest: Ingest, tmp
     assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams["log"] == [f"line {i}" for i in range(1500)]
     assert ingest.refusals == []
+
+
+def test_an_artifact_over_the_storage_quota_is_told_from_other_refusals(ingest: Ingest, tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(b"weights")
+    api = IngestApi(ingest.url, "attempt", "token")
+    ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes."}
+    with pytest.raises(StorageQuotaError, match="A may store 10 bytes"):
+        api.put_artifact(file.name, file, sha256="0" * 64)
+    ingest.problem = {"code": "hash_mismatch", "detail": "Other bytes."}
+    with pytest.raises(RefusedError, match="hash_mismatch") as refused:
+        api.put_artifact(file.name, file, sha256="0" * 64)
+    assert not isinstance(refused.value, StorageQuotaError)
 
 
 @pytest.mark.parametrize(("asked", "waited_s"), [("7", 7.0), ("86400", MAX_RETRY_AFTER_S), ("soon", 0.0)])
