@@ -55,6 +55,7 @@ def _state_in_a_temporary_folder(request: pytest.FixtureRequest, tmp_path: Path)
     if not uses_database and not {"db", "transactional_db"} & set(request.fixturenames):
         return
     settings = request.getfixturevalue("settings")
+    settings.RATE_LIMITS = {}  # tests of limits set their own: all tests have the same address
     settings.MLHUB_HOME = tmp_path
     settings.BLOB_ROOT = tmp_path / "blobs"
     settings.CHECKPOINT_ROOT = tmp_path / "checkpoints"

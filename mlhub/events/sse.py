@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 from mlhub.core.errors import DomainError
 from mlhub.core.problems import problem, problem_of
 from mlhub.tenants.authentication import ApiTokenAuthentication
-from mlhub.tenants.models import User
+from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.rate_limits import charge_user
 
 HEARTBEAT_S = 10.0  # also how long a right that was taken away may go unnoticed when no wake-up comes
 HEARTBEAT = b": still here\n\n"
@@ -101,16 +102,26 @@ def has_token(request: HttpRequest) -> bool:
 
 
 def authenticated_user(request: HttpRequest) -> User | AnonymousUser:
-    """Reads the database. Returns AnonymousUser for a wrong token or one that may not read."""
+    """Reads the database, and charges the request to the user's budget of reads.
+
+    Returns AnonymousUser for a wrong token or one that may not read. Raises RateLimitedError.
+    """
+    user, token = _user_and_token(request)
+    if isinstance(user, User):
+        charge_user(request, user, token=token, budget="reads")
+    return user
+
+
+def _user_and_token(request: HttpRequest) -> tuple[User | AnonymousUser, ApiToken | None]:
     try:
         found = ApiTokenAuthentication().authenticate(request)  # type: ignore[arg-type]
     except exceptions.AuthenticationFailed:
-        return AnonymousUser()
+        return AnonymousUser(), None
     if found is not None:
         user, token = found
-        return user if "read" in token.scopes else AnonymousUser()
+        return (user, token) if "read" in token.scopes else (AnonymousUser(), None)
     user_of_session = request.user
-    return user_of_session if isinstance(user_of_session, User) else AnonymousUser()
+    return (user_of_session if isinstance(user_of_session, User) else AnonymousUser()), None
 
 
 def last_event_id(request: HttpRequest) -> str:

@@ -7,12 +7,14 @@ from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 from mlhub import _installation
 from mlhub._version import __version__
 from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
+from mlhub.core.rate_limits import limits as rate_limits
 from mlhub.settings.secret_values import secret_value, signing_keys
 
 env = environ.Env()
@@ -75,6 +77,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "mlhub.core.api.middleware.StrictRequests",
     "axes.middleware.AxesMiddleware",
 ]
@@ -159,6 +162,7 @@ REST_FRAMEWORK = {
         "mlhub.tenants.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.permissions.IsAuthenticatedInScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.rate_limits.RequestThrottle"],
     "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",
@@ -206,11 +210,16 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TIMEZONE = "UTC"
+# workers take from both in turn: sweeps and other periodic work do not wait behind the messages of uploads and jobs
+CELERY_TASK_QUEUES = [Queue("celery"), Queue("sandbox")]
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+CELERY_TASK_ROUTES = {"mlhub.storage.tasks.work_on_next": {"queue": "sandbox"}}
 CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-datasets": {"task": "mlhub.datasets.tasks.sweep_uninspected", "schedule": 30.0},
     "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
+    "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
@@ -250,7 +259,27 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 MAX_USER_RETRIES = 0
+# what one job may store of what its pods report: mlhub/jobs/ingest_limits.py
+MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
+MAX_LOG_BYTES = env.int("MLHUB_MAX_LOG_BYTES", default=256 * 2**20)
+MAX_POINTS_PER_METRIC = env.int("MLHUB_MAX_POINTS_PER_METRIC", default=1_000_000)
+MAX_POINTS_PER_JOB = env.int("MLHUB_MAX_POINTS_PER_JOB", default=10_000_000)
+MAX_METRICS_PER_JOB = env.int("MLHUB_MAX_METRICS_PER_JOB", default=1000)
+MAX_WAITING_JOBS_PER_USER = env.int("MLHUB_MAX_WAITING_JOBS_PER_USER", default=1000)
+MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISATION", default=5000)
 MAX_PLATFORM_RETRIES = 5
+
+# Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
+HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
+try:
+    RATE_LIMITS = rate_limits.read_rate_limits(
+        {
+            budget: env.str(rate_limits.setting_of(budget), default=usual) if HAS_RATE_LIMITS else ""
+            for budget, usual in rate_limits.DEFAULTS.items()
+        }
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
 
 # json, console, or auto: console in a terminal
 try:
