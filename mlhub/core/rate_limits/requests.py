@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from mlhub.core.addresses import client_address
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.limiter import rate_limiter
 
@@ -36,7 +37,7 @@ def charge_request(request: HttpRequest, charges: Sequence[Charge]) -> None:
 def charge_address(request: HttpRequest) -> None:
     """Charges a request without valid credentials to its address. Raises RateLimitedError."""
     limits = settings.RATE_LIMITS.get(UNAUTHENTICATED, ())
-    charge_request(request, [Charge(limit, network_of(request.META.get("REMOTE_ADDR", ""))) for limit in limits])
+    charge_request(request, [Charge(limit, network_of(client_address(request))) for limit in limits])
 
 
 def network_of(address: str) -> str:
