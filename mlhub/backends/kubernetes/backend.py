@@ -13,9 +13,11 @@ from functools import partial
 from typing import TypeVar
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, KubeNotFoundError, KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.claiming import ClaimRequests
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.containers import MAIN
+from mlhub.backends.kubernetes.errors import ApiError, KubeNotFoundError
 from mlhub.backends.kubernetes.gangs import (
     GangState,
     KubePodState,

@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from mlhub.backends.kubernetes import claims, names
-from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.gpus import Device, GpuOffer, Way
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.objects import Object

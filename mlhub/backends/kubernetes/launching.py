@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from mlhub.backends.kubernetes import manifests, names, paths, tenancy
-from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.claiming import ClaimRequests
+from mlhub.backends.kubernetes.errors import ApiError, ForbiddenError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.gpus import GpuOffer
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.names import GangNames

@@ -9,7 +9,8 @@ import threading
 import time
 from collections import OrderedDict
 
-from mlhub.backends.kubernetes.api import ApiError, ExpiredError, ForbiddenError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.errors import ApiError, ExpiredError, ForbiddenError
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.protocol import BackendUnavailableError
 

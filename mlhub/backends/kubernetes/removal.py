@@ -8,8 +8,9 @@ import math
 from collections.abc import Iterable
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.claiming import ClaimRequests
+from mlhub.backends.kubernetes.errors import KubeNotFoundError
 from mlhub.backends.kubernetes.gangs import Stop
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.objects import Object

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.containers import ACCOUNT, CHECKPOINT_CLAIM, CHECKPOINTS, pod_security
+from mlhub.backends.kubernetes.errors import KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import when

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mlhub.backends.kubernetes import paths
-from mlhub.backends.kubernetes.api import KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase
