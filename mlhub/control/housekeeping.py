@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from django.db.models import Q
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.jobs.models import Job
@@ -34,15 +33,15 @@ class Housekeeping:
         before = now - CHECKPOINTS_KEPT_FOR
         ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
         for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
-            kept = Job.objects.filter(project=project).filter(~Q(state__in=ENDED) | Q(finished_at__gte=before))
+            over = ended.filter(project=project, state__in=ENDED)
             labels = {
                 "organisation": project.organisation.name,
                 "project": project.name,
                 "project_id": str(project.id),
             }
-            keep = [str(job_id) for job_id in kept.values_list("id", flat=True)]
+            jobs = [str(job_id) for job_id in over.values_list("id", flat=True)]
             try:
-                backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+                backend.sweep_checkpoints(labels, ended=jobs, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
                 n_asked += 1
             except BackendUnavailableError as error:
                 logger.warning("housekeeping.delayed", project=project.id, error=error)
