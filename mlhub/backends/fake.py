@@ -14,6 +14,7 @@ from mlhub.backends.protocol import (
     LaunchError,
     NodeStatus,
     PodStatus,
+    QuarantinedItem,
 )
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -39,6 +40,7 @@ class FakeBackend:
         self.now = now or datetime.now(UTC)
         self.launches: list[LaunchSpec] = []
         self.sweeps: list[tuple[str, list[str], float]] = []  # project, jobs to keep, age
+        self.damaged: list[QuarantinedItem] = []
         self.is_away = False
         self.is_stubborn = False
         self.starts_slowly = False
@@ -98,6 +100,9 @@ class FakeBackend:
     def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
         self._reach()
         self.sweeps.append((labels["project_id"], sorted(keep), older_than_s))
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        return tuple(self.damaged)
 
     # What a test does to it
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five verbs of a backend, and one for its volumes.
+"""The five verbs of a backend, one for its volumes, and one for what it could not read.
 
 All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
 
@@ -88,6 +88,32 @@ class NodeStatus:
     sharing: str = ""
 
 
+class ItemKind(StrEnum):
+    """What kind of thing was quarantined. name of a QuarantinedItem: the id of a gang, attempt, job or project, the
+    name of a node or pod, or the name of a step of the round."""
+
+    GANG = "gang"
+    POD = "pod"
+    NODE = "node"
+    ATTEMPT = "attempt"
+    JOB = "job"
+    PROJECT = "project"
+    STEP = "step"
+
+
+@dataclass(frozen=True)
+class QuarantinedItem:
+    """One thing that could not be read or handled, and was left out so that all others could be.
+
+    reason: one line for administrators, without secrets, at most 500 characters. since: when it was first found.
+    """
+
+    kind: ItemKind
+    name: str
+    reason: str
+    since: datetime
+
+
 class LaunchError(Exception):
     """The gang could not be started and never will be as specified. cause: why."""
 
@@ -128,4 +154,11 @@ class Backend(Protocol):
 
         Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
         Raises BackendUnavailableError.
+        """
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        """Returns what the newest observe() and inventory(), and calls since, found damaged and left out or ended.
+
+        Each kind and name occurs once; an item keeps its `since` as long as it is found damaged. Asks the cluster
+        nothing and raises nothing.
         """
