@@ -6,6 +6,7 @@ from __future__ import annotations
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.control.querysets import JobOwnedQuerySet
 from mlhub.jobs.models import Job
 
@@ -34,6 +35,9 @@ class SchedulerState(models.Model):
 
     stands_in_since: since when the fallback policy decides, because the chosen policy failed again and again.
     order: waiting jobs, the one that gets the next GPUs first. backend_away_since: None = it can be reached.
+    attempted_at: when the newest round began; round_at: when the newest one began that was finished. error: why the
+    newest attempt was not finished; "" = it was. stopped_since: since when no round was finished, once that was
+    published as an event.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -47,6 +51,28 @@ class SchedulerState(models.Model):
     order = models.JSONField(default=list)
     backend_away_since = models.DateTimeField(null=True)
     backend_message = models.TextField(blank=True)
+    attempted_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+    stopped_since = models.DateTimeField(null=True)
+
+
+class QuarantineRecord(models.Model):
+    """An item that rounds left out because it could not be read or handled. ended_at: None = it still is.
+
+    kind, name, reason: as in the backends' QuarantinedItem. job: where the item is a job, or an attempt or gang of one.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=10, choices=[(kind.value, kind.value) for kind in ItemKind])
+    name = models.CharField(max_length=300)
+    reason = models.TextField()
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, null=True, related_name="quarantine_records")
+    since = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "name"], name="quarantine_record_of_item")]
 
 
 class SchedulerMemory(models.Model):

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 
-from mlhub.backends.protocol import Backend
+from mlhub.backends.protocol import Backend, ItemKind
+from mlhub.control.isolation import Isolation
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
@@ -30,17 +31,24 @@ FRESH = timedelta(seconds=180)  # launchers report every minute while it lasts
 STALL_EVENT = "attempt.stalled"
 
 
-def watch_stalls(backend: Backend, *, now: datetime) -> None:
-    """Looks at every running gang of which a worker reported that it makes no step."""
+def watch_stalls(backend: Backend, *, now: datetime, isolation: Isolation | None = None) -> None:
+    """Looks at every running gang of which a worker reported that it makes no step.
+
+    isolation: gets the attempts that cannot be handled. Raises BackendUnavailableError.
+    """
+    isolation = Isolation() if isolation is None else isolation
     rows = Standstill.objects.filter(
         attempt__ended_at=None, attempt__job__state=JobState.RUNNING, told_at__gte=now - FRESH
     )
     by_attempt: defaultdict[str, list[Standstill]] = defaultdict(list)
     for row in rows.order_by("worker"):
         by_attempt[str(row.attempt_id)].append(row)
-    for attempt_id, still in by_attempt.items():
+
+    def handle(attempt_id: str) -> None:
         attempt = Attempt.objects.select_related("job__project__organisation", "job__model_version").get(pk=attempt_id)
-        _handle(backend, attempt, still, now=now)
+        _handle(backend, attempt, by_attempt[attempt_id], now=now)
+
+    isolation.each(list(by_attempt), handle, kind=ItemKind.ATTEMPT)
 
 
 def limit_s(job: Job) -> float:
