@@ -171,8 +171,8 @@ class Loop:
         """Follows what the backend shows. Raises BackendUnavailableError."""
         nodes = maintained(sound_nodes(self.backend.inventory(), self.isolation))
         reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
-        evict(self.backend, now=now, isolation=self.isolation)
-        watch_stalls(self.backend, now=now, isolation=self.isolation)
+        self._step("drains", lambda: evict(self.backend, now=now, isolation=self.isolation))
+        self._step("stalls", lambda: watch_stalls(self.backend, now=now, isolation=self.isolation))
         return nodes
 
     def _decide(

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of what rounds left out: written where it changed, read by the cluster's page, jobs' pages and Prometheus."""
+"""The table of what rounds left out: written where it changed, read by the cluster's page and Prometheus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from mlhub.backends.protocol import ItemKind, QuarantinedItem
 from mlhub.control.isolation import printable
 from mlhub.control.models import QuarantineRecord
 from mlhub.jobs.models import Attempt, Job
+from mlhub.tenants.models import User
 
 MOST_STORED = 1000  # items of one round
 MAX_NAME = 300
@@ -28,7 +30,7 @@ _ATTEMPT = (
 REMEDIES: Mapping[ItemKind, str] = {
     ItemKind.GANG: "Its job is started again. If the same job damages its files again, cancel it and look at its code.",
     ItemKind.POD: "Delete the pod if no job needs it; what created or changed it outside MLHub will do so again.",
-    ItemKind.NODE: "Correct what the node reports of itself: its name, labels and capacities; until then it is not used.",
+    ItemKind.NODE: "Correct what the node reports of itself (name, labels, capacities); until then it is not used.",
     ItemKind.ATTEMPT: _ATTEMPT,
     ItemKind.JOB: _JOB,
     ItemKind.PROJECT: "Look at the log of the control loop for the traceback.",
@@ -56,11 +58,29 @@ class QuarantineTable:
         self._stored, self._refreshed_at = reasons, now
 
 
-def current_records() -> list[QuarantineRecord]:
-    """Items that are left out now, then those that were lately; the newest first."""
-    rows = QuarantineRecord.objects.select_related("job")
-    now_left_out = list(rows.filter(ended_at=None).order_by("-since", "-id")[:MOST_SHOWN])
-    return [*now_left_out, *rows.exclude(ended_at=None).order_by("-ended_at", "-id")[: MOST_SHOWN - len(now_left_out)]]
+def quarantined_for(user: User) -> list[dict[str, Any]]:
+    """Items that are left out now, then those that were lately, the newest first.
+
+    Administrators see all of them; others those of jobs that they may see, without the reason, which may name code.
+    """
+    rows = QuarantineRecord.objects.all() if user.is_staff else QuarantineRecord.objects.visible_to(user)
+    present = rows.select_related("job").filter(ended_at=None).order_by("-since", "-id")
+    past = rows.select_related("job").exclude(ended_at=None).order_by("-ended_at", "-id")
+    found = list(present[:MOST_SHOWN])
+    return [_shown(row, is_staff=user.is_staff) for row in [*found, *past[: MOST_SHOWN - len(found)]]]
+
+
+def _shown(row: QuarantineRecord, *, is_staff: bool) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "name": row.name,
+        "reason": row.reason if is_staff else "",
+        "remedy": REMEDIES[ItemKind(row.kind)] if is_staff else "Ask an administrator of the platform.",
+        "job": {"id": row.job.id, "name": row.job.name} if row.job is not None else None,
+        "since": row.since,
+        "last_seen_at": row.last_seen_at,
+        "ended_at": row.ended_at,
+    }
 
 
 def _write(found: Mapping[tuple[str, str], QuarantinedItem], *, now: datetime) -> None:

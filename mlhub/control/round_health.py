@@ -23,6 +23,9 @@ class StopCause(StrEnum):
     ROUNDS_FAIL = "rounds_fail"  # each attempt ends with an error
 
 
+STOP_CAUSES = [(cause.value, cause.value) for cause in StopCause]
+
+
 @dataclass(frozen=True)
 class RoundHealth:
     """Ages in seconds, None where there was no round yet. stopped_since, cause: None while rounds are made.

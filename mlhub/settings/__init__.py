@@ -171,6 +171,8 @@ SPECTACULAR_SETTINGS = {
         "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
         "StrategyName": "mlhub.jobs.api.serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
+        "StopCause": "mlhub.control.round_health.STOP_CAUSES",
+        "ItemKind": "mlhub.control.models.ITEM_KINDS",
         "Role": "mlhub.tenants.api.serializers.ROLES",
         "PodRole": [("worker", "worker"), ("server", "server")],
     },

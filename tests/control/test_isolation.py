@@ -18,7 +18,7 @@ from mlhub.control.models import JobDecision, QuarantineRecord, SchedulerState
 from mlhub.jobs import actions
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Allocation, Attempt, Job
-from mlhub.metrics.models import SpeedSample, Standstill
+from mlhub.metrics.models import SpeedSample, StallRecord
 from mlhub.wire.launch import AttemptId, LaunchSpec
 from scheduler.policies import POLICIES
 from tests.cast import make_cast
@@ -260,9 +260,9 @@ def test_a_stall_that_cannot_be_handled_leaves_the_others_handled(world: World) 
     bad, good = world.job(name="bad", max_workers=2), world.job(name="good", max_workers=2)
     world.rounds(2)
     for job in (bad, good):
-        Standstill.objects.create(
+        StallRecord.objects.create(
             attempt=live_attempt(job), worker=0, step=1, doing="compute", since=world.now.replace(year=2025),
-            told_at=world.now,
+            reported_at=world.now,
         )  # fmt: skip
     Job.objects.filter(pk=bad.pk).update(limits={"stall_s": "for ever"})
     world.round()
