@@ -89,8 +89,8 @@ class NodeStatus:
 
 
 class ItemKind(StrEnum):
-    """What kind of thing was quarantined. name of a QuarantinedItem: the id of a gang, attempt, job or project, the
-    name of a node or pod, or the name of a step of the round."""
+    """What kind of thing was quarantined. name of a QuarantinedItem: the id of a gang, attempt, job or project, or
+    of the owner of a quota, the name of a node or pod, or the name of a step of the round."""
 
     GANG = "gang"
     POD = "pod"
@@ -98,6 +98,7 @@ class ItemKind(StrEnum):
     ATTEMPT = "attempt"
     JOB = "job"
     PROJECT = "project"
+    QUOTA = "quota"
     STEP = "step"
 
 

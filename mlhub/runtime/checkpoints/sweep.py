@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes checkpoints of ended jobs from a volume that only pods can mount (python -m mlhub.runtime.checkpoints.sweep).
 
-Folders are named by their jobs. A folder is removed when its job is known to be over and nothing in it was written for a
-given time. Folders of jobs that the platform does not name stay: its database may have been restored from an older copy.
+Folders are named by their jobs. A folder is removed when its job is known to be over and nothing in it was written for
+a given time. Folders of jobs that the platform does not name stay: its database may be a restored, older one.
 """
 
 from __future__ import annotations
