@@ -75,7 +75,9 @@ def settings_of_django() -> dict[str, Any]:
 def variables_read_elsewhere() -> set[str]:
     """Secrets, rate limits, and MLHUB_ variables that other modules of the platform read from os.environ."""
     read = re.compile(r"os\.environ(?:\.get\(|\[)\s*[\"'](MLHUB_[A-Z0-9_]+)")
-    named = re.compile(r"^[A-Z_]+ = \"(MLHUB_[A-Z0-9_]+[A-Z0-9])\"$", re.MULTILINE)  # a constant that os.environ is asked for
+    named = re.compile(
+        r"^[A-Z_]+ = \"(MLHUB_[A-Z0-9_]+[A-Z0-9])\"$", re.MULTILINE
+    )  # a constant that os.environ is asked for
     secret = re.compile(r"secret_value\(\w+(?:\.\w+)*, \"([A-Z0-9_]+)\"")
     found = {setting_of(budget) for budget in DEFAULTS}
     for path in (ROOT / "mlhub").rglob("*.py"):
