@@ -5,7 +5,7 @@ All are idempotent and keyed by attempt; none knows of quota, queues or tenants.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -127,11 +127,31 @@ class BackendUnavailableError(Exception):
     """The backend cannot be reached now; the same call may succeed later."""
 
 
+def launch_each(
+    launch: Callable[[LaunchSpec], None], specs: Iterable[LaunchSpec]
+) -> dict[AttemptId, LaunchError | BackendUnavailableError]:
+    """launch_all() of a backend that launches one gang after the other."""
+    failed: dict[AttemptId, LaunchError | BackendUnavailableError] = {}
+    for spec in specs:
+        try:
+            launch(spec)
+        except (LaunchError, BackendUnavailableError) as error:
+            failed[spec.attempt_id] = error
+    return failed
+
+
 class Backend(Protocol):
     def launch(self, spec: LaunchSpec) -> None:
         """Start the gang, all or nothing. A second call with the same attempt changes nothing.
 
         Raises LaunchError (final) or BackendUnavailableError (retry). Nothing is left behind by either.
+        """
+
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        """Launches each gang as launch() does, several at once where the backend can.
+
+        Returns the gangs that failed, each with its own error: one that is refused costs the others nothing. Raises
+        BackendUnavailableError where nothing could be tried.
         """
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
@@ -149,11 +169,11 @@ class Backend(Protocol):
     def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
         """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
-        """Has checkpoints removed that only the backend's pods reach: of a project's jobs but those to keep, if nothing
-        was written to them for so long. Returns at once.
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
+        """Has checkpoints removed that only the backend's pods reach: of a project's jobs that are known to be over, if
+        nothing was written to them for so long. What belongs to other jobs, known or not, stays. Returns at once.
 
-        Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
+        ended: ids of jobs. Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
         Raises BackendUnavailableError.
         """
 

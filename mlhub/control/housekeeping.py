@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
-from django.db.models import Q
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import Isolation
@@ -47,16 +46,20 @@ class Housekeeping:
 
 
 def _sweep(backend: Backend, project: Project, before: datetime) -> bool:
-    """Returns whether the backend could be asked. before: jobs that ended earlier leave nothing."""
-    kept = Job.objects.filter(project=project).filter(~Q(state__in=ENDED) | Q(finished_at__gte=before))
+    """Returns whether the backend could be asked. before: the checkpoints of jobs that ended earlier may go.
+
+    Jobs are named that are known to be over: what the database does not know, or shows as alive, is not touched.
+    """
+    over = Job.objects.filter(project=project, state__in=ENDED, finished_at__lt=before)
+    over = over.filter(finished_at__gt=before - LOOKS_BACK)
     labels = {
         "organisation": project.organisation.name,
         "project": project.name,
         "project_id": str(project.id),
     }
-    keep = [str(job_id) for job_id in kept.values_list("id", flat=True)]
+    ended = [str(job_id) for job_id in over.values_list("id", flat=True)]
     try:
-        backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+        backend.sweep_checkpoints(labels, ended=ended, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
     except BackendUnavailableError as error:
         logger.warning("housekeeping.delayed", project=project.id, error=error)
         return False

@@ -22,7 +22,15 @@ from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
 from mlhub.backends.local.quarantine import DAMAGES, Quarantine, end_processes
-from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus, QuarantinedItem
+from mlhub.backends.protocol import (
+    AttemptStatus,
+    BackendUnavailableError,
+    GangPhase,
+    LaunchError,
+    NodeStatus,
+    QuarantinedItem,
+    launch_each,
+)
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodRole, PodSpec
@@ -104,6 +112,9 @@ class LocalBackend:
             self._remove(gang)
             raise LaunchError(f"The pods could not be started: {error}", cause=Cause.LAUNCH_FAILED) from error
 
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        return launch_each(self.launch, specs)
+
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         gang = self._gang(attempt_id)
         if not gang.path.exists():
@@ -144,7 +155,7 @@ class LocalBackend:
             for line in f:
                 yield line.rstrip("\n")
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
