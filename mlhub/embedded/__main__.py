@@ -111,7 +111,9 @@ def _doctor(home: Home, console: Console) -> int:
     has_failed = False
     for result in examine(home):
         has_failed |= not result.is_ok
-        console.print(f"{'ok  ' if result.is_ok else 'FAIL'}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True)
+        console.print(
+            f"{'ok  ' if result.is_ok else 'FAIL'}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True
+        )
         if not result.is_ok:
             console.print(f"      {'':<9} Remedy: {result.remedy}", markup=False, soft_wrap=True)
     return 1 if has_failed else 0
