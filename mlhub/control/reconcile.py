@@ -19,7 +19,7 @@ from mlhub.backends.protocol import (
     ItemKind,
     LaunchError,
 )
-from mlhub.control.isolation import Isolation, reason_of
+from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
@@ -33,13 +33,13 @@ ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
 
 
 def reconcile(
-    backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: Isolation | None = None
+    backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: FaultIsolation | None = None
 ) -> None:
     """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends orphaned gangs.
 
     isolation: gets the attempts and gangs that cannot be handled. Raises BackendUnavailableError.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     by_id = {str(status.attempt_id): status for status in statuses}
     live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
 
@@ -62,7 +62,7 @@ def reconcile(
     )
 
 
-def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> str:
+def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> str:
     """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed.
 
     One whose launch raises what no backend is to raise is closed, too: it would hold its GPUs for ever.
@@ -94,7 +94,7 @@ def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetim
     return True
 
 
-def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> None:
+def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> None:
     state = JobState(attempt.job.state)
     if state is JobState.STARTING and attempt.started_at is None and attempt.job.intent == Intent.RUN:
         start(backend, attempt, now=now, isolation=isolation)
