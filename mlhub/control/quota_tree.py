@@ -50,7 +50,7 @@ def tree_of(
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. isolation: gets the owners whose quota cannot be read; they and all below them are left out.
+    whole: all of them are. isolation: gets owners whose quota cannot be read; they and all below them are left out.
     Four queries.
     """
     isolation = FaultIsolation() if isolation is None else isolation
