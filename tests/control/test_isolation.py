@@ -93,7 +93,7 @@ def test_a_job_that_cannot_be_read_is_left_out_with_a_reason_and_others_start(
     assert (state(bad), state(good)) == ("queued", "starting")
     assert list(left_out()) == [("job", str(bad.id))]
     assert bad.reason == "quarantined"
-    assert bad.explanations[0]["sentence"].startswith("The scheduler cannot read this job")
+    assert bad.explanations[0]["sentence"].startswith("The scheduler cannot handle this job")
     assert QuarantineRecord.objects.get().job == bad
 
 

@@ -50,7 +50,7 @@ def test_the_job_s_own_page_says_that_it_is_left_out(world: World) -> None:
     Job.objects.filter(pk=bad.pk).update(profile=[])
     world.round()
     why = world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{bad.id}/why").json()
-    assert why["headline"].startswith("The scheduler cannot read this job")
+    assert why["headline"].startswith("The scheduler cannot handle this job")
     assert why["explanations"][0]["reason"] == "quarantined"
 
 
