@@ -34,10 +34,21 @@ def record_beat(**_: object) -> None:
 
 @worker_ready.connect
 def report_sandbox(**_: object) -> None:
-    """What this machine lacks for running code of strangers is logged at once, not with the first upload."""
-    from mlhub.runtime.sandbox.capabilities import capabilities
+    """What this machine lacks for running uploaded code is logged and stored at once, not with the first upload."""
+    from django.db import DatabaseError
+    from django.utils import timezone
 
+    from mlhub.clusters.sandbox_reports import record_sandbox
+    from mlhub.runtime.sandbox.capabilities import Capabilities, capabilities
+
+    logger = logging.getLogger(__name__)
+    found: Capabilities | OSError
     try:
-        capabilities()
+        found = capabilities()
     except OSError as error:
-        logging.getLogger(__name__).error("sandbox.unavailable %s", error)
+        logger.error("sandbox.unavailable %s", error)
+        found = error
+    try:
+        record_sandbox(found, now=timezone.now())
+    except DatabaseError as error:
+        logger.warning("sandbox.report_not_stored %s", error)

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
 
-from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
+from mlhub.control.isolation import Isolation
 from mlhub.control.reconcile import ask_to_stop, start
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
@@ -36,17 +38,21 @@ class Applied:
     writer: ExplanationWriter
 
 
-def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
-    found = Job.objects.select_related("project").only(*READ).filter(id__in=[UUID(d.job) for d in plan.decisions])
-    rows = {str(job.id): job for job in found}
+def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: Isolation | None = None) -> Applied:
+    """isolation: gets the jobs whose decision cannot be applied; those that it has already are passed over."""
+    isolation = Isolation() if isolation is None else isolation
+    left_out = isolation.names(ItemKind.JOB)
+    ids = [UUID(d.job) for d in plan.decisions if d.job not in left_out]
+    rows = {str(job.id): job for job in Job.objects.select_related("project").only(*READ).filter(id__in=ids)}
     writer = ExplanationWriter.of(rows)
-    write_explanations([(rows[d.job], d) for d in plan.decisions if d.job in rows], writer, now=now)
+    decided = [(rows[d.job], d) for d in plan.decisions if d.job in rows]
+    write_explanations(decided, writer, now=now, isolation=isolation)
     actions = []
-    for decision in plan.decisions:
-        job = rows.get(decision.job)
-        if job is not None and isinstance(decision, Launch | Resize | Preempt):
+    for job, decision in decided:
+        if isinstance(decision, Launch | Resize | Preempt):
             with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
-                outcome = _act(backend, job, decision, writer, now=now)
+                act = partial(_act, backend, job, decision, writer, now=now, isolation=isolation)
+                outcome = isolation.attempt(act, kind=ItemKind.JOB, name=decision.job, default="failed")
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
     return Applied(actions, rows, writer)
 
@@ -56,11 +62,17 @@ def _organisation(job: Job) -> str:
 
 
 def _act(
-    backend: Backend, job: Job, decision: Launch | Resize | Preempt, writer: ExplanationWriter, *, now: datetime
+    backend: Backend,
+    job: Job,
+    decision: Launch | Resize | Preempt,
+    writer: ExplanationWriter,
+    *,
+    now: datetime,
+    isolation: Isolation,
 ) -> str:
     try:
         if isinstance(decision, Launch):
-            return _launch(backend, job, decision, writer, now=now)
+            return _launch(backend, job, decision, writer, now=now, isolation=isolation)
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -71,7 +83,9 @@ def _act(
         return "delayed"
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> str:
+def _launch(
+    backend: Backend, job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime, isolation: Isolation
+) -> str:
     allocation = decision.allocation
     attempt = attempts.open_attempt(
         job,
@@ -86,7 +100,7 @@ def _launch(backend: Backend, job: Job, decision: Launch, writer: ExplanationWri
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
-    return "moved" if attempt is None else start(backend, attempt, now=now)
+    return "moved" if attempt is None else start(backend, attempt, now=now, isolation=isolation)
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:

@@ -9,8 +9,17 @@ from datetime import datetime
 
 import structlog
 from django.conf import settings
+from django.db import DatabaseError
 
-from mlhub.backends.protocol import AttemptStatus, Backend, BackendUnavailableError, GangPhase, LaunchError
+from mlhub.backends.protocol import (
+    AttemptStatus,
+    Backend,
+    BackendUnavailableError,
+    GangPhase,
+    ItemKind,
+    LaunchError,
+)
+from mlhub.control.isolation import Isolation, reason_of
 from mlhub.control.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
@@ -23,28 +32,41 @@ N_LAST_LINES = 40
 ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
 
 
-def reconcile(backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime) -> None:
+def reconcile(
+    backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: Isolation | None = None
+) -> None:
     """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends orphaned gangs.
 
-    Raises BackendUnavailableError.
+    isolation: gets the attempts and gangs that cannot be handled. Raises BackendUnavailableError.
     """
+    isolation = Isolation() if isolation is None else isolation
     by_id = {str(status.attempt_id): status for status in statuses}
     live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
-    for attempt_id, attempt in live.items():
-        status = by_id.get(attempt_id)
-        with structlog.contextvars.bound_contextvars(attempt=attempt_id, job=str(attempt.job_id)):
+
+    def follow(attempt: Attempt) -> None:
+        status = by_id.get(str(attempt.id))
+        with structlog.contextvars.bound_contextvars(attempt=str(attempt.id), job=str(attempt.job_id)):
             if status is None:
-                _missing(backend, attempt, now=now)
+                _missing(backend, attempt, now=now, isolation=isolation)
             else:
                 _follow(backend, attempt, status, now=now)
-    for attempt_id, status in by_id.items():
-        if attempt_id not in live:
-            # of an attempt that has ended: dropped, or ended and dropped in a later round
-            backend.stop(status.attempt_id, grace_s=ABANDON_GRACE_S)
+
+    isolation.each(live.values(), follow, kind=ItemKind.ATTEMPT, name=lambda attempt: attempt.id)
+    # of attempts that have ended: dropped, or ended and dropped in a later round
+    orphans = [status for attempt_id, status in by_id.items() if attempt_id not in live]
+    isolation.each(
+        orphans,
+        lambda status: backend.stop(status.attempt_id, grace_s=ABANDON_GRACE_S),
+        kind=ItemKind.GANG,
+        name=lambda status: status.attempt_id,
+    )
 
 
-def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
-    """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed."""
+def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> str:
+    """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed.
+
+    One whose launch raises what no backend is to raise is closed, too: it would hold its GPUs for ever.
+    """
     try:
         backend.launch(launch_spec(attempts.attempt_to_launch(attempt.id)))
     except LaunchError as error:
@@ -54,6 +76,13 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime) -> str:
     except BackendUnavailableError as error:
         logger.warning("launch.delayed", attempt=attempt.id, error=error)
         return "delayed"  # the attempt stays STARTING; the next round launches it
+    except DatabaseError:
+        raise
+    except Exception as error:
+        isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
+        message = f"The launch failed by an error of the platform: {reason_of(error)}"
+        attempts.close_failed(attempt, cause=Cause.LAUNCH_FAILED, message=message, now=now)
+        return "failed"
     return "launched"
 
 
@@ -65,10 +94,10 @@ def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetim
     return True
 
 
-def _missing(backend: Backend, attempt: Attempt, *, now: datetime) -> None:
+def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> None:
     state = JobState(attempt.job.state)
     if state is JobState.STARTING and attempt.started_at is None and attempt.job.intent == Intent.RUN:
-        start(backend, attempt, now=now)
+        start(backend, attempt, now=now, isolation=isolation)
     elif state is JobState.STOPPING or attempt.job.intent != Intent.RUN:
         attempts.close_stopped(attempt, cause=None, message="Its gang was gone already.", now=now)
     else:

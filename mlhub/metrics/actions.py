@@ -20,7 +20,7 @@ from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, Stream
 from mlhub.metrics.reports import at, read_report
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
-from mlhub.metrics.stalls import record_standstill
+from mlhub.metrics.stalls import record_stall
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -195,7 +195,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                     },
                 )
             case PhaseReport(phase="stalled" | "moving"):
-                record_standstill(attempt, report, worker=pod.index)
+                record_stall(attempt, report, worker=pod.index)
             case PhaseReport(phase="server_returned") if pod.role == "server":
                 record_server_return(attempt, report, server=pod.index)
             case PhaseReport():

@@ -104,16 +104,16 @@ class Staleness(models.Model):
         constraints = [models.UniqueConstraint(fields=["attempt", "shard"], name="staleness_of_shard")]
 
 
-class Standstill(models.Model):
+class StallRecord(models.Model):
     """A worker that has made no step for a while, as its launcher reported; deleted when it moves again."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="standstills")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="stall_records")
     worker = models.PositiveIntegerField()
     step = models.PositiveBigIntegerField()
     doing = models.CharField(max_length=10)  # input | compute | sync (it waits for others) | start
     since = models.DateTimeField()
-    told_at = models.DateTimeField()  # lately: reported again every minute
+    reported_at = models.DateTimeField()  # lately: reported again every minute
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="standstill_of_worker")]
+        constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="stall_record_of_worker")]

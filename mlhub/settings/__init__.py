@@ -171,6 +171,8 @@ SPECTACULAR_SETTINGS = {
         "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
         "StrategyName": "mlhub.jobs.api.serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
+        "StopCause": "mlhub.control.round_health.STOP_CAUSES",
+        "ItemKind": "mlhub.control.models.ITEM_KINDS",
         "Role": "mlhub.tenants.api.serializers.ROLES",
         "PodRole": [("worker", "worker"), ("server", "server")],
     },
@@ -191,6 +193,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
+    "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
@@ -220,6 +223,8 @@ KUBERNETES = {
     if name.startswith("MLHUB_KUBE_")
 }
 CONTROL_PERIOD_S = env.float("MLHUB_CONTROL_PERIOD_S", default=2.0)
+# without a finished round for so long, scheduling counts as stopped: /healthz/rounds, a banner, an event
+ROUNDS_LATE_S = env.float("MLHUB_ROUNDS_LATE_S", default=max(60.0, 10 * CONTROL_PERIOD_S))
 STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)

@@ -1187,6 +1187,10 @@ export interface components {
             totals: components["schemas"]["Totals"];
             /** @description Whether the machines can be reached. */
             backend: components["schemas"]["BackendStanding"];
+            /** @description What the control loop leaves out now or left out lately; of jobs that the caller may see, and all of it for platform administrators. */
+            quarantined: components["schemas"]["QuarantineRecord"][];
+            /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
+            sandbox: components["schemas"]["SandboxReport"][];
         };
         /** @description The code that weights were trained with. */
         CodeVersion: {
@@ -1730,6 +1734,18 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        /**
+         * @description * `gang` - gang
+         *     * `pod` - pod
+         *     * `node` - node
+         *     * `attempt` - attempt
+         *     * `job` - job
+         *     * `project` - project
+         *     * `quota` - quota
+         *     * `step` - step
+         * @enum {string}
+         */
+        ItemKind: "gang" | "pod" | "node" | "attempt" | "job" | "project" | "quota" | "step";
         /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
             /**
@@ -2759,6 +2775,7 @@ export interface components {
             /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
         };
+        NullEnum: null;
         Organisation: {
             /**
              * Format: uuid
@@ -3278,6 +3295,66 @@ export interface components {
             finish_p90_at: string | null;
             /** @description Why, in words and numbers. */
             explanations: components["schemas"]["Explanation"][];
+        };
+        Protection: {
+            /** @description The protection's name. */
+            name: string;
+            /** @description Whether it is in force on that machine. */
+            is_present: boolean;
+            /** @description Whether code of one organisation may reach another's without it. */
+            is_separating: boolean;
+            /** @description What is in force; or why it is missing, and how to get it. */
+            detail: string;
+            /** @description What its absence allows uploaded code to do; empty while it is in force. */
+            consequence: string;
+        };
+        /** @description Something that the control loop could not read or handle, and left out so that all else was scheduled. */
+        QuarantineRecord: {
+            /**
+             * @description What kind of thing it is.
+             *
+             *     * `gang` - gang
+             *     * `pod` - pod
+             *     * `node` - node
+             *     * `attempt` - attempt
+             *     * `job` - job
+             *     * `project` - project
+             *     * `quota` - quota
+             *     * `step` - step
+             */
+            kind: components["schemas"]["ItemKind"];
+            /** @description The id or name of the thing. */
+            name: string;
+            /** @description What could not be read or handled; for platform administrators. */
+            reason: string;
+            /** @description What to do about it. */
+            remedy: string;
+            /** @description The job that it is or belongs to; null: none. */
+            job: components["schemas"]["QuarantinedJob"] | null;
+            /**
+             * Format: date-time
+             * @description Since when it is left out.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it was last stored as left out, at most a minute late.
+             */
+            last_seen_at: string;
+            /**
+             * Format: date-time
+             * @description When it was no longer left out; null: it still is. Kept for seven days.
+             */
+            ended_at: string | null;
+        };
+        QuarantinedJob: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name. */
+            name: string;
         };
         /** @description In the order in which the scheduler serves them. next: the address of what comes after these. */
         Queue: {
@@ -3820,6 +3897,45 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped. */
+        RoundsStanding: {
+            /**
+             * Format: date-time
+             * @description When the control loop last began a round; null before the first.
+             */
+            attempted_at: string | null;
+            /**
+             * Format: date-time
+             * @description Since when no round was finished, once that is too long; null: rounds are made.
+             */
+            stopped_since: string | null;
+            /**
+             * @description Why no round is finished: the control loop is away, the cluster cannot be reached, or each round fails; null: rounds are made.
+             *
+             *     * `loop_away` - loop_away
+             *     * `backend_away` - backend_away
+             *     * `rounds_fail` - rounds_fail
+             */
+            cause: components["schemas"]["StopCause"] | components["schemas"]["NullEnum"];
+            /** @description The last error; for platform administrators. */
+            message: string;
+        };
+        /** @description What one machine's sandbox keeps uploaded code from. */
+        SandboxReport: {
+            /** @description The machine's host name. */
+            host: string;
+            /**
+             * Format: date-time
+             * @description When its Celery worker reported last, which is at its start.
+             */
+            reported_at: string;
+            /** @description Why no sandbox works there at all; empty: one does. */
+            error: string;
+            /** @description Whether code of several organisations is kept apart. */
+            separates_tenants: boolean;
+            /** @description Each protection, in force or missing. */
+            protections: components["schemas"]["Protection"][];
+        };
         /** @description kind: raised, overran (its time), died (with its process). round: where it is stored, if it is. */
         SchedulerFailure: {
             /**
@@ -3884,7 +4000,7 @@ export interface components {
              * Format: date-time
              * @description Since when a fallback policy decides; null: the chosen one does.
              */
-            stands_in_since: string | null;
+            fallback_since: string | null;
             /** @description Failures of the policy in a row. */
             n_failures: number;
             /** @description The newest one; for administrators. */
@@ -3906,6 +4022,8 @@ export interface components {
             decide_ms: number;
             /** @description The number of jobs that wait. */
             n_waiting: number;
+            /** @description Whether scheduling rounds are made. */
+            rounds: components["schemas"]["RoundsStanding"];
             /**
              * Format: date-time
              * @description Since when the machines cannot be reached; null: they can.
@@ -4044,8 +4162,8 @@ export interface components {
             index: number;
             /** @description null: free. */
             job: components["schemas"]["SlotJob"] | null;
-            /** @description Jobs that share it with that one. */
-            beside: components["schemas"]["SlotJob"][];
+            /** @description Jobs that share the GPU with that one. */
+            colocated: components["schemas"]["SlotJob"][];
         };
         /** @description All fields are null for another organisation's job. */
         SlotJob: {
@@ -4127,6 +4245,13 @@ export interface components {
             /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
         };
+        /**
+         * @description * `loop_away` - loop_away
+         *     * `backend_away` - backend_away
+         *     * `rounds_fail` - rounds_fail
+         * @enum {string}
+         */
+        StopCause: "loop_away" | "backend_away" | "rounds_fail";
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
             /**

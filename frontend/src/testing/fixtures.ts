@@ -277,7 +277,7 @@ export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerS
   return {
     policy: "mlhub",
     chosen_policy: "mlhub",
-    stands_in_since: null,
+    fallback_since: null,
     n_failures: 0,
     failure: null,
     round_at: AT,
@@ -361,8 +361,8 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
             sharing: "",
             maintenance: null,
             slots: [
-              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, beside: [] },
-              { index: 1, job: null, beside: [] },
+              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, colocated: [] },
+              { index: 1, job: null, colocated: [] },
             ],
             servers: [],
           },

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from mlhub._version import __version__
 
 MIB, GIB = 2**20, 2**30
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
 class KubernetesOptions:
     """kubeconfig: path; "" = the pod's own service account, or else ~/.kube/config. Bytes and seconds as suffixed.
 
+    installation: what this MLHub's objects are labelled with; "" = namespace_prefix.
+    launch_parallelism: so many requests that write are under way at once; gangs are launched in as many threads.
     api_url: where pods reach the ingest API, when that is not MLHub's public address.
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
@@ -30,6 +34,8 @@ class KubernetesOptions:
     kubeconfig: str = ""
     context: str = ""
     namespace_prefix: str = "mlhub"
+    installation: str = ""
+    launch_parallelism: int = 16
     image: str = f"mlhub-runtime:{__version__}"
     image_pull_policy: str = "IfNotPresent"
     image_pull_secret: str = ""
@@ -59,6 +65,19 @@ class KubernetesOptions:
     unschedulable_after_s: float = 20.0
     node_lost_after_s: float = 40.0
     half_made_after_s: float = 15.0
+
+    @property
+    def installation_id(self) -> str:
+        return self.installation or self.namespace_prefix
+
+    def __post_init__(self) -> None:
+        if not _LABEL_VALUE.fullmatch(self.installation_id):
+            raise ValueError(
+                f"MLHUB_KUBE_INSTALLATION is {self.installation_id!r}; it must be a label's value: at most 63 letters, "
+                "digits, '-', '_' and '.', with a letter or digit at both ends."
+            )
+        if self.launch_parallelism < 1:
+            raise ValueError(f"MLHUB_KUBE_LAUNCH_PARALLELISM is {self.launch_parallelism}; it must be 1 or more.")
 
     @classmethod
     def from_settings(cls, raw: Mapping[str, str]) -> KubernetesOptions:

@@ -19,6 +19,7 @@ IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "I
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 MOUNT_S = 20.0  # a single failure to mount may pass by itself: a kubelet that has not seen the Secret yet
 VOLUME_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
+START_EVENTS = VOLUME_EVENTS | {"FailedCreatePodSandBox"}
 ADMISSION_REASONS = ("UnexpectedAdmissionError", "OutOf", "NodeAffinity", "NodeShutdown", "Admission")
 
 

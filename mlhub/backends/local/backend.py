@@ -21,8 +21,16 @@ from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
-from mlhub.backends.local.quarantine import DAMAGES, end_processes, quarantined
-from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
+from mlhub.backends.local.quarantine import DAMAGES, Quarantine, end_processes
+from mlhub.backends.protocol import (
+    AttemptStatus,
+    BackendUnavailableError,
+    GangPhase,
+    LaunchError,
+    NodeStatus,
+    QuarantinedItem,
+    launch_each,
+)
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodRole, PodSpec
@@ -66,6 +74,7 @@ class LocalBackend:
         self.lifeline = lifeline
         self.lifeline_grace_s = lifeline_grace_s
         self.enclose = enclose
+        self._quarantine = Quarantine()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
 
@@ -103,6 +112,9 @@ class LocalBackend:
             self._remove(gang)
             raise LaunchError(f"The pods could not be started: {error}", cause=Cause.LAUNCH_FAILED) from error
 
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        return launch_each(self.launch, specs)
+
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         gang = self._gang(attempt_id)
         if not gang.path.exists():
@@ -115,9 +127,10 @@ class LocalBackend:
             asked = read_json(gang.stop)
             gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
         except DAMAGES as error:
-            quarantined(gang, error)
+            self._quarantine.end(gang, error)
 
     def observe(self) -> Sequence[AttemptStatus]:
+        self._quarantine.begin_observation()
         return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def inventory(self) -> Sequence[NodeStatus]:
@@ -142,8 +155,11 @@ class LocalBackend:
             for line in f:
                 yield line.rstrip("\n")
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        return self._quarantine.items()
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
@@ -165,7 +181,7 @@ class LocalBackend:
         try:
             return self._status(gang)
         except DAMAGES as error:
-            return quarantined(gang, error)
+            return self._quarantine.end(gang, error)
 
     def _status(self, gang: GangFolder) -> AttemptStatus:
         launch = read_json(gang.launch)

@@ -37,7 +37,7 @@ describe("The cluster's page", () => {
       answers(
         "/api/v1/cluster",
         clusterOf({
-          slots: [{ index: 0, job: OTHERS, beside: [] }],
+          slots: [{ index: 0, job: OTHERS, colocated: [] }],
           servers: [{ job: OTHERS, n: 2 }],
         }),
       ),
@@ -70,7 +70,7 @@ describe("The cluster's page", () => {
 
   it("shows every job on a GPU that jobs share, and how GPUs may be shared", async () => {
     const first = { id: job().id, name: "digits-cnn", organisation: null };
-    const slots = [{ index: 0, job: first, beside: [{ ...first, id: "b", name: "letters" }, OTHERS] }];
+    const slots = [{ index: 0, job: first, colocated: [{ ...first, id: "b", name: "letters" }, OTHERS] }];
     server.use(answers("/api/v1/cluster", clusterOf({ slots, sharing: "Up to 3 jobs share a GPU, time-sliced." })));
     renderPage("/cluster");
     const slot = await screen.findByRole("listitem", { name: "GPU 0" });
@@ -117,7 +117,7 @@ describe("The cluster's page", () => {
     renderPage("/cluster");
     expect(await screen.findByRole("link", { name: "digits-cnn" })).toBeVisible();
 
-    now = clusterOf({ slots: [{ index: 0, job: null, beside: [] }] });
+    now = clusterOf({ slots: [{ index: 0, job: null, colocated: [] }] });
     FakeEventSource.of("/api/v1/stream").emit("event", { id: 9, subject_kind: "job", subject_id: job().id }, "9");
 
     await waitForElementToBeRemoved(() => screen.queryByRole("link", { name: "digits-cnn" }));

@@ -112,7 +112,7 @@ describe("The queue's page", () => {
   it("says when the fallback policy is active, and what failed to administrators on every page", async () => {
     queueOf();
     const failure = { at: "2026-03-02T09:00:00Z", policy: "mlhub", kind: "raised", message: "KeyError: 'x'", round: 4 };
-    const fallback = { policy: "fifo", stands_in_since: "2026-03-02T09:00:00Z", n_failures: 3 };
+    const fallback = { policy: "fifo", fallback_since: "2026-03-02T09:00:00Z", n_failures: 3 };
     server.use(answers("/api/v1/scheduler/status", schedulerStatus(fallback)));
     const { unmount } = renderPage("/queue");
     expect(await screen.findByRole("alert")).toHaveTextContent("Fallback policy fifo is active");
