@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from mlhub.backends.kubernetes.access import RULES
-from mlhub.backends.kubernetes.api import KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.launch import PodRole
 from tests.backends.kubernetes.api_server import ApiServer
-from tests.backends.kubernetes.gangs import ours, pods, reach
+from tests.backends.kubernetes.gangs import ours, pods, reach, wait
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.kubernetes.store import Object, RefusedError, Store, merged
 from tests.backends.kubernetes.test_sharing import offer_by_driver
@@ -27,6 +28,7 @@ from tests.deploy.admission import AdmissionPolicies, WriteRequest
 from tests.deploy.test_admission import rendered
 
 LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
+HOME = f"mlhub-{LABELS['project_id']}"
 GROUPS = {"networkpolicies": "networking.k8s.io", "resourceclaims": "resource.k8s.io"}
 POLICIES = AdmissionPolicies(rendered("trial"))
 
@@ -35,27 +37,33 @@ class GuardedStore:
     """The fake cluster's store as the API server reaches it: every write is first shown to the chart's policies."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.bare = store
         self.n_admitted = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self.bare, name)
 
-    def create(self, plural: str, namespace: str, body: Object) -> Object:
+    def create(self, plural: str, namespace: str, body: Object, **options: Any) -> Object:
         self._admit("CREATE", plural, namespace, body, None)
-        return self._store.create(plural, namespace, body)
+        return self.bare.create(plural, namespace, body, **options)
 
-    def patch(self, plural: str, namespace: str, name: str, change: Object) -> Object:
-        before = self._store.get(plural, namespace, name)
+    def apply(self, plural: str, namespace: str, name: str, body: Object, **options: Any) -> Object:
+        before = self.bare.objects.get((plural, namespace, name))
+        after = body if before is None else merged(before, body)
+        self._admit("CREATE" if before is None else "UPDATE", plural, namespace, after, before)
+        return self.bare.apply(plural, namespace, name, body, **options)
+
+    def patch(self, plural: str, namespace: str, name: str, change: Object, **options: Any) -> Object:
+        before = self.bare.get(plural, namespace, name)
         self._admit("UPDATE", plural, namespace, merged(before, change), before)
-        return self._store.patch(plural, namespace, name, change)
+        return self.bare.patch(plural, namespace, name, change, **options)
 
     def delete(self, plural: str, namespace: str, name: str, *rest: Any, **options: Any) -> Object:
-        self._admit("DELETE", plural, namespace, None, self._store.get(plural, namespace, name))
-        return self._store.delete(plural, namespace, name, *rest, **options)
+        self._admit("DELETE", plural, namespace, None, self.bare.get(plural, namespace, name))
+        return self.bare.delete(plural, namespace, name, *rest, **options)
 
     def _admit(self, operation: str, plural: str, namespace: str, body: Object | None, before: Object | None) -> None:
-        home = self._store.objects.get(("namespaces", "", namespace)) if namespace else None
+        home = self.bare.objects.get(("namespaces", "", namespace)) if namespace else None
         asked = WriteRequest(operation, plural, body, before, home, group=GROUPS.get(plural, ""))
         refusals = POLICIES.refusals(asked)
         if refusals:
@@ -70,6 +78,17 @@ def guarded(server: ApiServer, kubelet: Kubelet) -> GuardedStore:
     return found
 
 
+def loosen(store: Store) -> None:
+    """By hand; the backend puts it right."""
+    change = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
+    store.patch("namespaces", "", HOME, change)
+
+
+def is_restricted(store: Store) -> bool:
+    labels = store.get("namespaces", "", HOME)["metadata"]["labels"]
+    return bool(labels["pod-security.kubernetes.io/enforce"] == "restricted")
+
+
 def test_gangs_run_and_end_under_the_policies(
     server: ApiServer, guarded: GuardedStore, connect: Callable[..., KubernetesBackend]
 ) -> None:
@@ -77,8 +96,10 @@ def test_gangs_run_and_end_under_the_policies(
     spec = replace(gang(workers=2, servers=1), labels=LABELS)
     backend.launch(spec)
     reach(backend, spec, GangPhase.RUNNING)
-    assert {pod["metadata"]["namespace"] for pod in pods(server)} == {f"mlhub-{LABELS['project_id']}"}
-    backend.sweep_checkpoints(LABELS, keep=[spec.job_id], older_than_s=60.0)
+    assert {pod["metadata"]["namespace"] for pod in pods(server)} == {HOME}
+    backend.sweep_checkpoints(LABELS, ended=[spec.job_id], older_than_s=60.0)
+    loosen(guarded.bare)
+    wait(lambda: backend.observe() and is_restricted(guarded.bare))
     backend.stop(spec.attempt_id, grace_s=1)
     reach(backend, spec, GangPhase.STOPPED, GangPhase.FAILED)
     backend.stop(spec.attempt_id, grace_s=1)
@@ -112,14 +133,17 @@ def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kube
     )
     first, second, stuck = (replace(gang(behave), labels=LABELS) for behave in ("run", "run", "quiet"))
     stuck = replace(stuck, pods=tuple(replace(pod, node="node-2") for pod in stuck.pods))
-    server.fail(500, times=1, only="POST", path="/pods", acts=True)  # the answer is lost: the pod is read instead
+    for lost in ("/api/v1/namespaces", "/services", "/pods"):  # answers that are lost: what is there is read instead
+        server.fail(500, times=1, only="POST", path=lost, acts=True)
     backend.launch(first)
     limits.pop(0)  # the project's limit is lifted
     server.fail(409, times=1, only="PATCH", path="/resourceclaims")  # changed by another client: the claim is read
     backend.launch(second)
     reach(backend, first, GangPhase.RUNNING)
     list(backend.logs(first.attempt_id, role=PodRole.WORKER, index=0))
-    backend.sweep_checkpoints(LABELS, keep=[], older_than_s=60.0)
+    backend.sweep_checkpoints(LABELS, ended=[first.job_id], older_than_s=60.0)
+    loosen(server.store)
+    wait(lambda: backend.observe() and is_restricted(server.store))
     backend.launch(stuck)
     hours[0] = 0.01  # pods that did not begin are asked why only after a while
     backend.observe()
