@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -115,6 +118,48 @@ def test_a_gang_outside_of_the_prefix_is_refused(
         backend.launch(replace(gang(), labels=LABELS))
     assert guarded.n_admitted == 0
     assert ours(server) == []
+
+
+def run_rights_test(server: ApiServer, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What `helm test` runs in a pod with the control loop's account, as the chart renders it."""
+    [pod] = [o for o in rendered("trial") if o["kind"] == "Pod" and o["metadata"]["name"].endswith("-rights")]
+    assert pod["spec"]["serviceAccountName"] == "mlhub"
+    _, *arguments = pod["spec"]["containers"][0]["command"]
+    (folder / "token").write_text("the-accounts-token")
+    environment = {**os.environ, "MLHUB_ACCOUNT_FOLDER": str(folder), "KUBERNETES_SERVICE_HOST": "127.0.0.1"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**environment, "MLHUB_API_SERVER": f"http://127.0.0.1:{server.port}"},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def refused_by_policies(plural: str, body: Object) -> str:
+    home = {"metadata": {"name": "default", "labels": {}}}
+    refusals = POLICIES.refusals(WriteRequest("CREATE", plural, body, None, None if plural == "namespaces" else home))
+    return f"ValidatingAdmissionPolicy 'mlhub-mlhub-scope' denied request: {refusals[0]}" if refusals else ""
+
+
+def test_helm_test_finds_the_policies_in_force(server: ApiServer, tmp_path: Path) -> None:
+    server.refuse = refused_by_policies
+    before = set(server.store.objects)
+    done = run_rights_test(server, tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "The admission policies are in force."), done.stderr
+    assert set(server.store.objects) == before
+
+
+def test_helm_test_fails_where_no_policy_is_in_force(server: ApiServer, tmp_path: Path) -> None:
+    done = run_rights_test(server, tmp_path)
+    assert done.returncode == 1
+    assert "a pod in kube-system was admitted" in done.stdout
+    assert "no admission policy refused anything" in done.stdout
+
+
+def test_helm_test_fails_where_mlhub_could_not_work(server: ApiServer, tmp_path: Path) -> None:
+    server.refuse = lambda plural, body: "ValidatingAdmissionPolicy 'x' denied request: everything"
+    done = run_rights_test(server, tmp_path)
+    assert done.returncode == 1
+    assert "a project's namespace was refused" in done.stdout
 
 
 def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
