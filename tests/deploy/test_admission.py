@@ -59,7 +59,7 @@ def namespace(options: KubernetesOptions = TRIAL) -> Object:
 def objects(options: KubernetesOptions = TRIAL) -> list[Object]:
     """Everything that MLHub creates in a project's namespace."""
     launch = spec()
-    names_of = names.gang_of(launch, prefix=options.namespace_prefix)
+    names_of = names.gang_of(launch, prefix=options.namespace_prefix, installation=options.installation_id)
     record = manifests.record(launch, names_of)
     record["metadata"]["uid"] = "11111111-2222-3333-4444-555555555555"
     pods = [manifests.pod(launch, placement, names_of, options) for placement in launch.pods]
@@ -71,7 +71,7 @@ def objects(options: KubernetesOptions = TRIAL) -> list[Object]:
         manifests.network_policy(launch, names_of),
         *(claims.claim(record, names_of, "node-1", 0, options, version=version) for version in claims.VERSIONS),
         *(manifests.owned_by(pod, record) for pod in pods),
-        sweep_pod(HOME, options, keep=[launch.job_id], older_than_s=60.0),
+        sweep_pod(HOME, options, ended=[launch.job_id], older_than_s=60.0),
     ]
 
 
@@ -124,7 +124,7 @@ def policy(name: str, body: Object) -> WriteRequest:
     return create(changed(one("NetworkPolicy", name), lambda found: found["spec"].update(body)))
 
 
-MINE = dict(names.MANAGED_BY)
+MINE = {**names.MANAGED_BY, names.INSTALLATION: TRIAL.installation_id}
 LOOKALIKE = {**MINE, names.PROJECT_ID: "kube-system", "pod-security.kubernetes.io/enforce": "restricted"}
 ROLE = {"kind": "RoleBinding", "metadata": {"name": "mlhub-x", "labels": MINE}, "roleRef": {}, "subjects": []}
 RBAC = "rbac.authorization.k8s.io"
@@ -152,6 +152,15 @@ ATTEMPTS: dict[str, Callable[[], WriteRequest]] = {
     "changing a stranger's pod": lambda: update(STRANGER, STRANGER),
     "taking over a stranger's pod by labels": lambda: update(
         STRANGER, {**one("Pod"), "metadata": {**one("Pod")["metadata"], "name": "theirs"}}
+    ),
+    "a pod in a project of another installation": lambda: create(
+        one("Pod"), within=changed(namespace(), lambda o: o["metadata"]["labels"].update({names.INSTALLATION: "b"}))
+    ),
+    "deleting a pod of another installation": lambda: delete(
+        changed(one("Pod"), lambda o: o["metadata"]["labels"].update({names.INSTALLATION: "b"}))
+    ),
+    "a pod in the name of another installation": lambda: create(
+        changed(one("Pod"), lambda o: o["metadata"]["labels"].update({names.INSTALLATION: "b"}))
     ),
     "an object without MLHub's label": lambda: create(changed(one("ConfigMap"), lambda o: o["metadata"].pop("labels"))),
     "deleting the cluster's certificates": lambda: delete(
@@ -352,6 +361,13 @@ def test_an_upgrade_may_launch_and_end_pods_of_the_version_before() -> None:
     foreign = changed(one("Pod"), lambda o: [c.update(image="old-registry/runtime:1") for c in o["spec"]["containers"]])
     released = changed(copy.deepcopy(foreign), lambda o: o["metadata"].pop("finalizers"))
     assert POLICIES["trial"].refusals(update(foreign, released)) == []
+
+
+def test_what_versions_without_the_installation_s_label_made_can_be_taken_on_and_removed() -> None:
+    old = changed(namespace(), lambda o: o["metadata"]["labels"].pop(names.INSTALLATION))
+    assert POLICIES["trial"].refusals(update(old, namespace())) == []
+    record = changed(one("Service"), lambda o: o["metadata"]["labels"].pop(names.INSTALLATION))
+    assert POLICIES["trial"].refusals(delete(record, within=old)) == []
 
 
 def test_each_refusal_has_the_reason_of_its_own_rule() -> None:

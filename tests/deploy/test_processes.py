@@ -101,7 +101,7 @@ def test_nothing_is_a_hook_that_an_installer_would_wait_for(name: str) -> None:
     """`helm --wait` starts hooks after the install only when pods are ready, which they are after the migrations."""
     for found in rendered(name):
         hook = found["metadata"].get("annotations", {}).get("helm.sh/hook")
-        assert hook == ("test" if found["metadata"]["name"].endswith("-test") and found["kind"] == "Pod" else None)
+        assert hook == ("test" if found["kind"] == "Pod" else None)
     [job] = kinds(name, "Job")
     assert re.fullmatch(r"mlhub-migrate-[0-9a-f]{10}", job)
 
@@ -207,7 +207,7 @@ def test_databases_answer_mlhubs_processes_only() -> None:
 @pytest.mark.parametrize("name", ["trial", "production"])
 def test_every_pod_is_under_a_policy_that_opens_only_what_it_needs(name: str) -> None:
     found = policies(name)
-    assert set(pods(name)) | {"test"} == set(found)
+    assert set(pods(name)) | {"test", "rights"} == set(found)
     for component, policy in found.items():
         assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == component
         assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -235,6 +235,15 @@ def test_what_is_outside_the_cluster_is_reached_at_its_addresses() -> None:
     blocks = {peer["ipBlock"]["cidr"] for rule in egress for peer in rule.get("to", []) if "ipBlock" in peer}
     assert blocks >= {"192.0.2.10/32", "192.0.2.11/32", "10.96.0.1/32", "192.0.2.1/32"}
     assert "198.51.100.0/24" not in blocks  # the bucket is not the control loop's
+
+
+def test_alerts_ask_for_metrics_that_there_are() -> None:
+    exporter = (Path(__file__).parents[2] / "mlhub" / "control" / "exporter.py").read_text()
+    [rule] = [o for o in rendered("production") if o["kind"] == "PrometheusRule"]
+    expressions = [one["expr"] for group in rule["spec"]["groups"] for one in group["rules"]]
+    named = {name for expression in expressions for name in re.findall(r"mlhub_\w+", expression)}
+    assert named == {"mlhub_rounds_stopped", "mlhub_round_failed"}
+    assert all(f'"{name}"' in exporter for name in named)
 
 
 def test_proxies_are_trusted_only_by_name() -> None:
@@ -319,7 +328,7 @@ def web() -> Iterator[str]:
 )
 def test_helm_test_tells_what_is_missing(web: str, status: int, body: dict[str, Any], words: str) -> None:
     _Web.status, _Web.body = status, body
-    [pod] = [o for o in rendered("trial") if o["kind"] == "Pod"]
+    [pod] = [o for o in rendered("trial") if o["kind"] == "Pod" and o["metadata"]["name"].endswith("-test")]
     command = pod["spec"]["containers"][0]["command"]
     assert command[3] == "http://mlhub-web.mlhub.svc:8000"
     done = subprocess.run(
