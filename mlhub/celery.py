@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Celery application: edge work around the control loop (inspection, validation, hand-off, clean-up)."""
 
-import logging
 import os
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.signals import beat_init, before_task_publish, heartbeat_sent
 
-from mlhub.core import task_logs  # noqa: F401 (connects its receivers)
+from mlhub.core import (
+    heartbeat,
+    task_logs,  # noqa: F401 (connects its receivers)
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 
@@ -16,12 +18,14 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_ready.connect
-def report_sandbox(**_: object) -> None:
-    """What this machine lacks for running code of strangers is logged at once, not with the first upload."""
-    from mlhub.runtime.sandbox.capabilities import capabilities
+@heartbeat_sent.connect
+def record_heartbeat(**_: object) -> None:
+    """The worker's main loop turns; its tasks run in other processes."""
+    heartbeat.record()
 
-    try:
-        capabilities()
-    except OSError as error:
-        logging.getLogger(__name__).error("sandbox.unavailable %s", error)
+
+@beat_init.connect
+def record_beat(**_: object) -> None:
+    """Only beat's own publishing counts, not that of a worker's tasks."""
+    heartbeat.record()
+    before_task_publish.connect(record_heartbeat)

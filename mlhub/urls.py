@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from mlhub.control import exporter
+from mlhub.control import exporter, probes
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
 from mlhub.core.headers import API_DOCUMENTATION_POLICY
@@ -28,6 +28,7 @@ api: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api)),
     path("healthz", health.alive),
+    path("healthz/rounds", probes.rounds),
     path("readyz", health.ready),
     path("metrics", exporter.metrics),
     path("admin/", admin.site.urls),

@@ -14,6 +14,8 @@ from mlhub.backends.protocol import (
     LaunchError,
     NodeStatus,
     PodStatus,
+    QuarantinedItem,
+    launch_each,
 )
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -38,7 +40,8 @@ class FakeBackend:
         self.nodes = list(nodes)
         self.now = now or datetime.now(UTC)
         self.launches: list[LaunchSpec] = []
-        self.sweeps: list[tuple[str, list[str], float]] = []  # project, jobs to keep, age
+        self.sweeps: list[tuple[str, list[str], float]] = []  # project, ended jobs, age
+        self.damaged: list[QuarantinedItem] = []
         self.is_away = False
         self.is_stubborn = False
         self.starts_slowly = False
@@ -58,6 +61,9 @@ class FakeBackend:
         self.launches.append(spec)
         phase = GangPhase.STARTING if self.starts_slowly else GangPhase.RUNNING
         self._gangs[spec.attempt_id] = _Gang(spec, phase=phase, started_at=self.now)
+
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        return launch_each(self.launch, specs)
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         self._reach()
@@ -95,9 +101,12 @@ class FakeBackend:
     ) -> Iterator[str]:
         yield from self._output.get((attempt_id, role, index), [])
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
         self._reach()
-        self.sweeps.append((labels["project_id"], sorted(keep), older_than_s))
+        self.sweeps.append((labels["project_id"], sorted(ended), older_than_s))
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        return tuple(self.damaged)
 
     # What a test does to it
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five verbs of a backend, and one for its volumes.
+"""The five verbs of a backend, one for its volumes, and one for what it could not read.
 
 All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -88,6 +88,33 @@ class NodeStatus:
     sharing: str = ""
 
 
+class ItemKind(StrEnum):
+    """What kind of thing was quarantined. name of a QuarantinedItem: the id of a gang, attempt, job or project, or
+    of the owner of a quota, the name of a node or pod, or the name of a step of the round."""
+
+    GANG = "gang"
+    POD = "pod"
+    NODE = "node"
+    ATTEMPT = "attempt"
+    JOB = "job"
+    PROJECT = "project"
+    QUOTA = "quota"
+    STEP = "step"
+
+
+@dataclass(frozen=True)
+class QuarantinedItem:
+    """One thing that could not be read or handled, and was left out so that all others could be.
+
+    reason: one line for administrators, without secrets, at most 500 characters. since: when it was first found.
+    """
+
+    kind: ItemKind
+    name: str
+    reason: str
+    since: datetime
+
+
 class LaunchError(Exception):
     """The gang could not be started and never will be as specified. cause: why."""
 
@@ -100,11 +127,31 @@ class BackendUnavailableError(Exception):
     """The backend cannot be reached now; the same call may succeed later."""
 
 
+def launch_each(
+    launch: Callable[[LaunchSpec], None], specs: Iterable[LaunchSpec]
+) -> dict[AttemptId, LaunchError | BackendUnavailableError]:
+    """launch_all() of a backend that launches one gang after the other."""
+    failed: dict[AttemptId, LaunchError | BackendUnavailableError] = {}
+    for spec in specs:
+        try:
+            launch(spec)
+        except (LaunchError, BackendUnavailableError) as error:
+            failed[spec.attempt_id] = error
+    return failed
+
+
 class Backend(Protocol):
     def launch(self, spec: LaunchSpec) -> None:
         """Start the gang, all or nothing. A second call with the same attempt changes nothing.
 
         Raises LaunchError (final) or BackendUnavailableError (retry). Nothing is left behind by either.
+        """
+
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        """Launches each gang as launch() does, several at once where the backend can.
+
+        Returns the gangs that failed, each with its own error: one that is refused costs the others nothing. Raises
+        BackendUnavailableError where nothing could be tried.
         """
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
@@ -122,10 +169,17 @@ class Backend(Protocol):
     def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
         """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
-        """Has checkpoints removed that only the backend's pods reach: of a project's jobs but those to keep, if nothing
-        was written to them for so long. Returns at once.
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
+        """Has checkpoints removed that only the backend's pods reach: of a project's jobs that are known to be over, if
+        nothing was written to them for so long. What belongs to other jobs, known or not, stays. Returns at once.
 
-        Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
+        ended: ids of jobs. Does nothing where checkpoints lie on the platform's own disk. labels: as in a LaunchSpec.
         Raises BackendUnavailableError.
+        """
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        """Returns what the newest observe() and inventory(), and calls since, found damaged and left out or ended.
+
+        Each kind and name occurs once; an item keeps its `since` as long as it is found damaged. Asks the cluster
+        nothing and raises nothing.
         """

@@ -29,6 +29,18 @@ class Node(models.Model):
     sharing = models.TextField(blank=True)
 
 
+class SandboxReport(models.Model):
+    """Which protections a machine has for uploaded code, as its Celery worker found when it started.
+
+    protections: [{name, is_present, is_separating, detail}]. error: why no sandbox works there at all; "" = one does.
+    """
+
+    host = models.CharField(max_length=255, primary_key=True)
+    reported_at = models.DateTimeField()
+    protections = models.JSONField(default=list)
+    error = models.TextField(blank=True, default="")
+
+
 class Maintenance(models.Model):
     """A node that an administrator closed. It outlives the node's own row: one that comes back is still closed.
 

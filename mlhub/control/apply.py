@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
 
-from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
-from mlhub.control.reconcile import ask_to_stop, start
+from mlhub.control.isolation import FaultIsolation
+from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
@@ -36,18 +38,33 @@ class Applied:
     writer: ExplanationWriter
 
 
-def apply_plan(plan: Plan, *, backend: Backend, now: datetime) -> Applied:
-    found = Job.objects.select_related("project").only(*READ).filter(id__in=[UUID(d.job) for d in plan.decisions])
-    rows = {str(job.id): job for job in found}
+def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: FaultIsolation | None = None) -> Applied:
+    """isolation: gets the jobs whose decision cannot be applied; those that it has already are passed over."""
+    isolation = FaultIsolation() if isolation is None else isolation
+    left_out = isolation.names(ItemKind.JOB)
+    ids = [UUID(d.job) for d in plan.decisions if d.job not in left_out]
+    rows = {str(job.id): job for job in Job.objects.select_related("project").only(*READ).filter(id__in=ids)}
     writer = ExplanationWriter.of(rows)
-    write_explanations([(rows[d.job], d) for d in plan.decisions if d.job in rows], writer, now=now)
-    actions = []
-    for decision in plan.decisions:
-        job = rows.get(decision.job)
-        if job is not None and isinstance(decision, Launch | Resize | Preempt):
+    decided = [(rows[d.job], d) for d in plan.decisions if d.job in rows]
+    write_explanations(decided, writer, now=now, isolation=isolation)
+    actions: list[dict[str, str]] = []
+    opened: dict[str, Attempt] = {}  # by job; launched together, which backends do faster than one after the other
+    for job, decision in decided:
+        if isinstance(decision, Launch | Resize | Preempt):
             with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
-                outcome = _act(backend, job, decision, writer, now=now)
+                act = partial(_act, backend, job, decision, writer, now=now)
+                result = isolation.attempt(act, kind=ItemKind.JOB, name=decision.job, default="failed")
+            if isinstance(result, Attempt):
+                opened[decision.job] = result
+            outcome = result if isinstance(result, str) else DELAYED
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
+    launch = partial(start_all, backend, list(opened.values()), now=now, isolation=isolation)
+    # an attempt that nothing was tried for stays STARTING, and the next round launches it
+    nothing: Mapping[UUID, str] = {}
+    outcomes = isolation.attempt(launch, kind=ItemKind.STEP, name="launch", default=nothing) if opened else nothing
+    for action in actions:
+        if action["job"] in opened:
+            action["outcome"] = outcomes.get(opened[action["job"]].id, DELAYED)
     return Applied(actions, rows, writer)
 
 
@@ -56,11 +73,17 @@ def _organisation(job: Job) -> str:
 
 
 def _act(
-    backend: Backend, job: Job, decision: Launch | Resize | Preempt, writer: ExplanationWriter, *, now: datetime
-) -> str:
+    backend: Backend,
+    job: Job,
+    decision: Launch | Resize | Preempt,
+    writer: ExplanationWriter,
+    *,
+    now: datetime,
+) -> str | Attempt:
+    """What came of a decision, in a word; of a launch, the attempt that is to be started."""
     try:
         if isinstance(decision, Launch):
-            return _launch(backend, job, decision, writer, now=now)
+            return _open(job, decision, writer, now=now) or "moved"
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -68,12 +91,12 @@ def _act(
         return reason if ask_to_stop(backend, attempt, reason=reason, now=now) else "moved"
     except BackendUnavailableError as error:
         logger.warning("apply.delayed", job=job.id, error=error)
-        return "delayed"
+        return DELAYED
 
 
-def _launch(backend: Backend, job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> str:
+def _open(job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> Attempt | None:
     allocation = decision.allocation
-    attempt = attempts.open_attempt(
+    return attempts.open_attempt(
         job,
         mode=allocation.mode,
         n_workers=allocation.n_workers,
@@ -86,7 +109,6 @@ def _launch(backend: Backend, job: Job, decision: Launch, writer: ExplanationWri
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
-    return "moved" if attempt is None else start(backend, attempt, now=now)
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:

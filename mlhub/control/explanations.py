@@ -7,10 +7,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
+from mlhub.backends.protocol import ItemKind
+from mlhub.control.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -62,11 +65,25 @@ class ExplanationWriter:
         return name if owner == organisation else ANOTHER_ORGANISATION
 
 
-def write_explanations(decided: Iterable[tuple[Job, Decision]], writer: ExplanationWriter, *, now: datetime) -> None:
-    """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then."""
-    changed = [job for job, decision in decided if _update_row(job, decision, writer, now=now)]
-    if not changed:
-        return
+def write_explanations(
+    decided: Iterable[tuple[Job, Decision]], writer: ExplanationWriter, *, now: datetime, isolation: FaultIsolation
+) -> None:
+    """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then.
+
+    isolation: gets the jobs whose explanations cannot be written.
+    """
+    changed = [
+        job
+        for job, decision in decided
+        if isolation.attempt(
+            partial(_update_row, job, decision, writer, now=now), kind=ItemKind.JOB, name=str(job.pk), default=False
+        )
+    ]
+    if changed:
+        isolation.all_or_each(changed, _write, kind=ItemKind.JOB, name=lambda job: job.pk)
+
+
+def _write(changed: Sequence[Job]) -> None:
     columns = (
         [job.pk for job in changed],
         [job.state for job in changed],
@@ -76,7 +93,7 @@ def write_explanations(decided: Iterable[tuple[Job, Decision]], writer: Explanat
         [job.predicted_finish_at for job in changed],
         [job.predicted_finish_p90_at for job in changed],
     )
-    with transaction.atomic(), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(WRITE, columns)
         wake_on_commit(*(job_topic(row[0]) for row in cursor.fetchall()))
 

@@ -20,8 +20,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
-from mlhub.control.models import Round
+from mlhub.control.models import QuarantineRecord, Round
+from mlhub.control.round_health import round_health
+from mlhub.core.addresses import client_address
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 
@@ -45,7 +48,7 @@ def _may_ask(request: HttpRequest) -> bool:
     token: str = settings.METRICS_TOKEN
     if not token:
         # a proxy on this machine asks for others
-        return request.META.get("REMOTE_ADDR") in LOCAL and "X-Forwarded-For" not in request.headers
+        return client_address(request) in LOCAL and "X-Forwarded-For" not in request.headers
     given = request.headers.get("Authorization", "")
     return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 
@@ -56,6 +59,7 @@ class PlatformCollector(Collector):
         yield from _gpus()
         yield from _ended()
         yield from _rounds()
+        yield _quarantined()
 
     def describe(self) -> Iterable[MetricFamily]:
         """Nothing beforehand: a registration is to ask no database."""
@@ -113,12 +117,35 @@ def _histogram(name: str, documentation: str, jobs: Any, until: str) -> Histogra
     return family
 
 
+def _quarantined() -> MetricFamily:
+    family = GaugeMetricFamily("mlhub_quarantined_items", "Items that the newest round left out.", labels=["kind"])
+    rows = QuarantineRecord.objects.filter(ended_at=None).values_list("kind")
+    counts = dict(rows.annotate(n=Count("id")).order_by())
+    for kind in ItemKind:
+        family.add_metric([kind.value], counts.get(kind.value, 0))
+    return family
+
+
 def _rounds() -> Iterator[MetricFamily]:
+    health = round_health(now=timezone.now())
+    yield GaugeMetricFamily(
+        "mlhub_rounds_stopped", "1 if no round was finished for MLHUB_ROUNDS_LATE_S.", value=health.cause is not None
+    )
+    if health.finished_age_s is not None:
+        yield GaugeMetricFamily(
+            "mlhub_round_age_seconds",
+            "Since the newest finished round of the control loop.",
+            value=health.finished_age_s,
+        )
+    if health.attempted_age_s is not None:
+        yield GaugeMetricFamily(
+            "mlhub_round_attempt_age_seconds",
+            "Since the control loop last began a round.",
+            value=health.attempted_age_s,
+        )
     newest = Round.objects.order_by("-id").only("at", "decide_ms", "error").first()
     if newest is None:
         return
-    age_s = (timezone.now() - newest.at).total_seconds()
-    yield GaugeMetricFamily("mlhub_round_age_seconds", "Since the newest round of the control loop.", value=age_s)
     yield GaugeMetricFamily(
         "mlhub_round_decide_seconds", "What the newest round's decision took.", value=newest.decide_ms / 1000
     )

@@ -11,8 +11,10 @@ from typing import Any
 
 from django.db import connection
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.control.apply import Applied
 from mlhub.control.explanations import moment
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import Forecast, ForecastMoment
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Launch, Plan
@@ -31,7 +33,9 @@ class Forecasts:
     def __init__(self) -> None:
         self._kept: set[tuple[str, str]] | None = None
 
-    def keep(self, plan: Plan, applied: Applied, *, now: datetime) -> None:
+    def keep(self, plan: Plan, applied: Applied, *, now: datetime, isolation: FaultIsolation | None = None) -> None:
+        """isolation: gets the jobs whose forecast cannot be stored."""
+        isolation = FaultIsolation() if isolation is None else isolation
         known = self._kept if self._kept is not None else _stored()
         new = []
         for decision in plan.decisions:
@@ -54,7 +58,12 @@ class Forecasts:
                         finish_p90_at=moment(decision.prediction.finish_p90_s),
                     )
                 )
-        Forecast.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
+        isolation.all_or_each(
+            new,
+            lambda rows: Forecast.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000),
+            kind=ItemKind.JOB,
+            name=lambda row: row.job_id,
+        )
         self._kept = {key for key in known if key[0] in applied.jobs}
 
 

@@ -8,8 +8,10 @@ from datetime import datetime
 
 from django.db import connection
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.control.apply import Applied
 from mlhub.control.explanations import kind_of, moment
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import JobDecision
 from scheduler.api.plan import Decision, Keep, Launch, Plan, Resize, Wait
 
@@ -31,13 +33,27 @@ class History:
     def __init__(self) -> None:
         self._last: dict[str, Signature] | None = None
 
-    def record(self, plan: Plan, applied: Applied, *, round_id: int | None, now: datetime) -> None:
-        """round_id: where the round was stored."""
+    def record(
+        self,
+        plan: Plan,
+        applied: Applied,
+        *,
+        round_id: int | None,
+        now: datetime,
+        isolation: FaultIsolation | None = None,
+    ) -> None:
+        """round_id: where the round was stored. isolation: gets the jobs whose decision cannot be stored."""
+        isolation = FaultIsolation() if isolation is None else isolation
         before = _stored() if self._last is None else self._last
         self._last = {d.job: _signature(d, before) for d in plan.decisions if d.job in applied.jobs}
         changed = [d for d in plan.decisions if d.job in self._last and self._last[d.job] != before.get(d.job)]
-        JobDecision.objects.bulk_create(
-            [_row(d, applied, policy=plan.policy, round_id=round_id, now=now) for d in changed], batch_size=1000
+        isolation.all_or_each(
+            changed,
+            lambda decisions: JobDecision.objects.bulk_create(
+                [_row(d, applied, policy=plan.policy, round_id=round_id, now=now) for d in decisions], batch_size=1000
+            ),
+            kind=ItemKind.JOB,
+            name=lambda decision: decision.job,
         )
 
 

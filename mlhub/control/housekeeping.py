@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
-from django.db.models import Q
 
-from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
+from mlhub.control.isolation import FaultIsolation
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
 from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
@@ -26,24 +27,40 @@ class Housekeeping:
 
     last_at: datetime | None = None
 
-    def tend(self, backend: Backend, *, now: datetime) -> int:
-        """Returns how many projects it asked for. A backend that is away is asked the next time."""
+    def tend(self, backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> int:
+        """Returns how many projects it asked for. A backend that is away is asked the next time.
+
+        isolation: gets the projects that cannot be asked for.
+        """
+        isolation = FaultIsolation() if isolation is None else isolation
         if self.last_at is not None and now - self.last_at < EVERY:
             return 0
-        self.last_at, n_asked = now, 0
+        self.last_at = now
         before = now - CHECKPOINTS_KEPT_FOR
         ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
+        n_asked = 0
         for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
-            kept = Job.objects.filter(project=project).filter(~Q(state__in=ENDED) | Q(finished_at__gte=before))
-            labels = {
-                "organisation": project.organisation.name,
-                "project": project.name,
-                "project_id": str(project.id),
-            }
-            keep = [str(job_id) for job_id in kept.values_list("id", flat=True)]
-            try:
-                backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
-                n_asked += 1
-            except BackendUnavailableError as error:
-                logger.warning("housekeeping.delayed", project=project.id, error=error)
+            ask = partial(_sweep, backend, project, before)
+            n_asked += isolation.attempt(ask, kind=ItemKind.PROJECT, name=str(project.id), default=False)
         return n_asked
+
+
+def _sweep(backend: Backend, project: Project, before: datetime) -> bool:
+    """Returns whether the backend could be asked. before: the checkpoints of jobs that ended earlier may go.
+
+    Jobs are named that are known to be over: what the database does not know, or shows as alive, is not touched.
+    """
+    over = Job.objects.filter(project=project, state__in=ENDED, finished_at__lt=before)
+    over = over.filter(finished_at__gt=before - LOOKS_BACK)
+    labels = {
+        "organisation": project.organisation.name,
+        "project": project.name,
+        "project_id": str(project.id),
+    }
+    ended = [str(job_id) for job_id in over.values_list("id", flat=True)]
+    try:
+        backend.sweep_checkpoints(labels, ended=ended, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+    except BackendUnavailableError as error:
+        logger.warning("housekeeping.delayed", project=project.id, error=error)
+        return False
+    return True

@@ -10,6 +10,9 @@ from uuid import UUID
 
 from django.db.models import F
 
+from mlhub.backends.protocol import ItemKind
+from mlhub.control.isolation import FaultIsolation
+from mlhub.control.soundness import is_number, sound_observation, sound_profile
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
 from scheduler.api.snapshot import Mode, Profile, SpeedObservation
@@ -29,39 +32,54 @@ class LearnedModels:
     costs: CostModel
 
 
-def learned_models_of(families: Collection[str]) -> LearnedModels:
-    """Returns what is known of these families."""
-    observations, profiles, noise_scales = _speeds(families)
-    return LearnedModels(observations, profiles, noise_scales, learned_costs())
+def learned_models_of(families: Collection[str], *, isolation: FaultIsolation | None = None) -> LearnedModels:
+    """Returns what is known of these families. isolation: gets the attempts whose measurements cannot be read."""
+    isolation = FaultIsolation() if isolation is None else isolation
+    observations, profiles, noise_scales = _speeds(families, isolation)
+    costs = isolation.attempt(learned_costs, kind=ItemKind.STEP, name="restart costs", default=CostModel([]))
+    return LearnedModels(observations, profiles, noise_scales, costs)
 
 
 def _speeds(
-    families: Collection[str],
+    families: Collection[str], isolation: FaultIsolation
 ) -> tuple[dict[str, tuple[SpeedObservation, ...]], dict[str, Profile], dict[str, float]]:
     """Observations oldest first; the stages of the newest one, a worker's step each; the newest noise scale."""
     found: defaultdict[str, list[SpeedObservation]] = defaultdict(list)
-    profiles, noise_scales = {}, {}
-    for sample in SpeedSample.objects.filter(family__in=families, n_steps__gt=0).order_by("updated_at", "id"):
-        found[sample.family].append(
-            SpeedObservation(
-                mode=Mode(sample.mode),
-                n_workers=sample.n_workers,
-                n_servers=sample.n_servers,
-                n_nodes=sample.n_nodes,
-                n_racks=sample.n_racks,
-                gpu_type=sample.gpu_type,
-                batch_size=sample.batch_size,
-                step_s=sample.step_s,
-                compute_s=sample.compute_s,
-                sync_s=sample.sync_s,
-                n_steps=sample.n_steps,
-                observed_at_s=sample.updated_at.timestamp(),
-            )
-        )
-        profiles[sample.family] = Profile(cpu_io_s=sample.input_s, gpu_s=sample.compute_s, network_s=sample.sync_s)
-        if "noise_scale" in sample.measured:
-            noise_scales[sample.family] = sample.measured["noise_scale"]
+    profiles, noise_scales = dict[str, Profile](), dict[str, float]()
+
+    def read(sample: SpeedSample) -> None:
+        observation, profile, noise_scale = _observed(sample)
+        found[sample.family].append(observation)
+        profiles[sample.family] = profile
+        if noise_scale is not None:
+            noise_scales[sample.family] = noise_scale
+
+    samples = SpeedSample.objects.filter(family__in=families, n_steps__gt=0).order_by("updated_at", "id")
+    isolation.each(samples, read, kind=ItemKind.ATTEMPT, name=lambda sample: sample.attempt_id)
     return {family: tuple(each[-MAX_OBSERVATIONS:]) for family, each in found.items()}, profiles, noise_scales
+
+
+def _observed(sample: SpeedSample) -> tuple[SpeedObservation, Profile, float | None]:
+    """Raises ValueError for a measurement that no model can work with."""
+    observation = SpeedObservation(
+        mode=Mode(sample.mode),
+        n_workers=sample.n_workers,
+        n_servers=sample.n_servers,
+        n_nodes=sample.n_nodes,
+        n_racks=sample.n_racks,
+        gpu_type=sample.gpu_type,
+        batch_size=sample.batch_size,
+        step_s=sample.step_s,
+        compute_s=sample.compute_s,
+        sync_s=sample.sync_s,
+        n_steps=sample.n_steps,
+        observed_at_s=sample.updated_at.timestamp(),
+    )
+    profile = Profile(cpu_io_s=sample.input_s, gpu_s=sample.compute_s, network_s=sample.sync_s)
+    noise_scale = sample.measured.get("noise_scale")
+    if noise_scale is not None and not is_number(noise_scale, least=0):
+        raise ValueError(f"its measured noise_scale is {noise_scale!r}; it must be a finite number")
+    return sound_observation(observation), sound_profile(profile), noise_scale
 
 
 def learned_costs() -> CostModel:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import structlog
 from django.db import transaction
 
-from mlhub.backends.protocol import Backend, NodeStatus
+from mlhub.backends.protocol import Backend, ItemKind, NodeStatus
 from mlhub.clusters.models import Maintenance, Node
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.reconcile import ask_to_stop
 from mlhub.core.errors import NotFoundError
 from mlhub.events.actions import append
@@ -56,23 +58,28 @@ def maintained(nodes: Sequence[NodeStatus]) -> list[NodeStatus]:
     return [_closed(node, closed[node.name]) if node.name in closed else node for node in nodes]
 
 
-def evict(backend: Backend, *, now: datetime) -> int:
+def evict(backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> int:
     """Asks jobs to leave draining nodes, those that will not be done in time first; returns how many it asked.
 
-    Raises BackendUnavailableError: then the next round asks again.
+    isolation: gets the attempts that cannot be asked. Raises BackendUnavailableError: then the next round asks again.
     """
+    isolation = FaultIsolation() if isolation is None else isolation
     n_asked = 0
     for closed in Maintenance.objects.exclude(drain_by=None):
         on_it = Attempt.objects.live().filter(allocations__node=closed.node, allocations__released_at=None)
         for attempt in on_it.select_related("job").distinct().order_by("id"):
-            if attempt.job.state not in (JobState.STARTING, JobState.RUNNING):
-                continue
-            assert closed.drain_by is not None
-            if _is_done_by(attempt.job, closed.drain_by, now=now):
-                continue
-            logger.info("node.drains", node=closed.node, attempt=attempt.id)
-            n_asked += ask_to_stop(backend, attempt, reason=DRAINED, now=now)
+            ask = partial(_ask_to_leave, backend, attempt, closed, now=now)
+            n_asked += isolation.attempt(ask, kind=ItemKind.ATTEMPT, name=str(attempt.id), default=False)
     return n_asked
+
+
+def _ask_to_leave(backend: Backend, attempt: Attempt, closed: Maintenance, *, now: datetime) -> bool:
+    if attempt.job.state not in (JobState.STARTING, JobState.RUNNING):
+        return False
+    if closed.drain_by is not None and _is_done_by(attempt.job, closed.drain_by, now=now):
+        return False
+    logger.info("node.drains", node=closed.node, attempt=attempt.id)
+    return ask_to_stop(backend, attempt, reason=DRAINED, now=now)
 
 
 def _close(node: str, *, actor: User | None, reason: str, drain_by: datetime | None, now: datetime) -> Maintenance:

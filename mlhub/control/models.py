@@ -6,6 +6,7 @@ from __future__ import annotations
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.control.querysets import JobOwnedQuerySet
 from mlhub.jobs.models import Job
 
@@ -32,8 +33,11 @@ class SchedulerSettings(models.Model):
 class SchedulerState(models.Model):
     """One row, the loop's: how it goes. failure: {at, policy, kind, message, round}, the newest one.
 
-    stands_in_since: since when the fallback policy decides, because the chosen policy failed again and again.
+    fallback_since: since when the fallback policy decides, because the chosen policy failed again and again.
     order: waiting jobs, the one that gets the next GPUs first. backend_away_since: None = it can be reached.
+    attempted_at: when the newest round began; round_at: when the newest one began that was finished. error: why the
+    newest attempt was not finished; "" = it was. stopped_since: since when no round was finished, once that was
+    published as an event.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -43,10 +47,37 @@ class SchedulerState(models.Model):
     n_failures = models.PositiveIntegerField(default=0)  # in a row
     failure = models.JSONField(null=True)
     settings_version = models.PositiveIntegerField(default=0)  # that the failures are of
-    stands_in_since = models.DateTimeField(null=True)
+    fallback_since = models.DateTimeField(null=True)
     order = models.JSONField(default=list)
     backend_away_since = models.DateTimeField(null=True)
     backend_message = models.TextField(blank=True)
+    attempted_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+    stopped_since = models.DateTimeField(null=True)
+
+
+ITEM_KINDS = [(kind.value, kind.value) for kind in ItemKind]
+
+
+class QuarantineRecord(models.Model):
+    """An item that rounds left out because it could not be read or handled. ended_at: None = it still is.
+
+    kind, name, reason: as in the backends' QuarantinedItem. job: where the item is a job, or an attempt or gang of one.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=10, choices=ITEM_KINDS)
+    name = models.CharField(max_length=300)
+    reason = models.TextField()
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, null=True, related_name="quarantine_records")
+    since = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, db_index=True)
+
+    objects = JobOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "name"], name="quarantine_record_of_item")]
 
 
 class SchedulerMemory(models.Model):

@@ -42,8 +42,8 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
     Other settings than those that failed are given a chance at once.
     """
     if state.settings_version != settings.version:
-        state.settings_version, state.n_failures, state.stands_in_since = settings.version, 0, None
-    since = state.stands_in_since
+        state.settings_version, state.n_failures, state.fallback_since = settings.version, 0, None
+    since = state.fallback_since
     is_fallback = since is not None and now - since < TRIED_AGAIN_AFTER
     name, parameters = (FALLBACK_POLICY, {}) if is_fallback else (settings.policy, settings.parameters)
     return SelectedPolicy(name, parameters, load_memory(MemoryOwner.POLICY), settings.budget_s, is_fallback)
@@ -51,11 +51,11 @@ def choose(settings: SchedulerSettings, state: SchedulerState, *, now: datetime)
 
 def record_success(state: SchedulerState, chosen: SelectedPolicy) -> None:
     """The chosen policy answered: its failures are forgotten."""
-    if chosen.is_fallback or not (state.n_failures or state.stands_in_since):
+    if chosen.is_fallback or not (state.n_failures or state.fallback_since):
         return
-    if state.stands_in_since is not None:
+    if state.fallback_since is not None:
         _publish("scheduler.recovered", policy=chosen.name)
-    state.n_failures, state.stands_in_since = 0, None
+    state.n_failures, state.fallback_since = 0, None
 
 
 def record_failure(
@@ -68,8 +68,10 @@ def record_failure(
     facts = {"failure": kind, "message": message, "round": round_id, "n_failures": state.n_failures}
     _publish("scheduler.failed", policy=chosen.name, **facts)
     if state.n_failures >= FAILURES_UNTIL_FALLBACK and not chosen.is_fallback and chosen.name != FALLBACK_POLICY:
-        state.stands_in_since = now
-        _publish("scheduler.stands_in", policy=FALLBACK_POLICY, instead_of=chosen.name, n_failures=state.n_failures)
+        state.fallback_since = now
+        _publish(
+            "scheduler.fallback_started", policy=FALLBACK_POLICY, instead_of=chosen.name, n_failures=state.n_failures
+        )
 
 
 def _publish(kind: str, **facts: Any) -> None:

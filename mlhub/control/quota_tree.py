@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Sum
 
+from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
@@ -26,56 +29,75 @@ PLATFORM = "platform"  # a tenant above all organisations, where these share fai
 class QuotaTree:
     """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
 
-    fair: those whose parts share fairly.
+    fair: those whose parts share fairly. ids: of all tenants.
     """
 
     tenants: list[TenantSnapshot] = field(default_factory=list)
     tenant_of: dict[UUID, str] = field(default_factory=dict)
     fair: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
 
     def add(self, tenant: TenantSnapshot) -> None:
         self.tenants.append(tenant)
+        self.ids.add(tenant.id)
         if tenant.shares_fairly:
             self.fair.add(tenant.id)
 
 
-def tree_of(organisations: Collection[UUID], *, whole: bool = False) -> QuotaTree:
+def tree_of(
+    organisations: Collection[UUID], *, whole: bool = False, isolation: FaultIsolation | None = None
+) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. Four queries.
+    whole: all of them are. isolation: gets owners whose quota cannot be read; they and all below them are left out.
+    Four queries.
     """
+    isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
-    tree = _tree_above(rows)
-    owners: dict[UUID, str] = {}
+    tree = _tree_above(rows, isolation)
+    owners: dict[UUID, str | None] = {}
     for team in teams:
-        above = str(team.organisation_id)
-        owners[team.id] = _place(tree, team, above, whole=whole or above in tree.fair)
+        owners[team.id] = _place(tree, team, str(team.organisation_id), whole=whole, isolation=isolation)
     for project in projects:
         above = owners[project.team_id] if project.team_id else str(project.organisation_id)
-        tree.tenant_of[project.id] = _place(tree, project, above, whole=whole or above in tree.fair)
+        tenant = _place(tree, project, above, whole=whole, isolation=isolation)
+        if tenant is not None:
+            tree.tenant_of[project.id] = tenant
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation]) -> QuotaTree:
+def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation) -> QuotaTree:
     tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
         parent = PLATFORM
         tree.add(TenantSnapshot(PLATFORM, "the platform", shares_fairly=True, half_life_s=chosen.half_life_s))
     for organisation in organisations:
-        tree.add(_tenant(organisation, parent))
+        _add(tree, organisation, parent, isolation)
     return tree
 
 
-def _place(tree: QuotaTree, owner: Team | Project, above: str, *, whole: bool) -> str:
-    """Returns the tenant under whose name it is listed: its own, or the one above."""
-    if not whole and getattr(owner, "quota", None) is None:
+def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | None, isolation: FaultIsolation) -> bool:
+    """Returns whether its quota could be read."""
+    tenant = isolation.attempt(partial(_tenant, owner, parent), kind=ItemKind.QUOTA, name=str(owner.id), default=None)
+    if tenant is None:
+        return False
+    tree.add(tenant)
+    return True
+
+
+def _place(
+    tree: QuotaTree, owner: Team | Project, above: str | None, *, whole: bool, isolation: FaultIsolation
+) -> str | None:
+    """Returns the tenant under whose name it is listed: its own, or the one above; None where that cannot be read."""
+    if above is None or above not in tree.ids:
+        return None
+    if not (whole or above in tree.fair) and getattr(owner, "quota", None) is None:
         return above
-    tree.add(_tenant(owner, above))
-    return str(owner.id)
+    return str(owner.id) if _add(tree, owner, above, isolation) else None
 
 
 def _tenant(owner: Organisation | Team | Project, parent: str | None) -> TenantSnapshot:
@@ -128,7 +150,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     return rows
 
 
-_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
+_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority")
 
 
 def _row(

@@ -10,6 +10,8 @@ from typing import Any
 from django.db.models import Sum
 
 from mlhub.clusters.models import Maintenance, Node, Rack
+from mlhub.clusters.sandbox_reports import sandbox_reports
+from mlhub.control.quarantine import quarantined_for
 from mlhub.control.status import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS
@@ -61,6 +63,8 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
             "queued_jobs": Job.objects.queued().count(),
         },
         "backend": backend_standing(user),
+        "quarantined": quarantined_for(user),
+        "sandbox": sandbox_reports() if user.is_staff else [],
     }
 
 
@@ -100,4 +104,4 @@ def _node(
 
 def _slot(index: int, jobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The job that came first, and those that share the slot with it."""
-    return {"index": index, "job": jobs[0] if jobs else None, "beside": list(jobs[1:])}
+    return {"index": index, "job": jobs[0] if jobs else None, "colocated": list(jobs[1:])}

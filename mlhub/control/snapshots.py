@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.db.models import Prefetch
 
-from mlhub.backends.protocol import NodeStatus
+from mlhub.backends.protocol import ItemKind, NodeStatus
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.learned_models import LearnedModels, learned_models_of
 from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
-from mlhub.control.quota_tree import tree_of
+from mlhub.control.quota_tree import QuotaTree, tree_of
+from mlhub.control.soundness import sound_job
 from mlhub.control.target_prediction import expected_steps
+from mlhub.control.unreadable_jobs import held_gpus, unreadable_holder
 from mlhub.jobs.families import family_of
-from mlhub.jobs.models import Allocation, Attempt, Job, ModeChoice, Preflight
+from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
@@ -50,13 +53,17 @@ def take_snapshot(
     hypothetical: Sequence[Job] = (),
     whole_tree: bool = False,
     remembered: Collection[str] = (),
+    isolation: FaultIsolation | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> ClusterSnapshot:
     """Everything that wants GPUs or holds some, with what was measured of it and its family.
 
     hypothetical: jobs that were never saved, as if they had been submitted. whole_tree: teams and projects are tenants
     of their own even where they have no quota yet. remembered: jobs of earlier rounds; `withdrawn` names those that are
-    gone and did not succeed.
+    gone and did not succeed. isolation: gets the jobs and nodes that cannot be read; they are left out, but for what
+    such a job holds. refused: by job, why it is to be left out, too.
     """
+    isolation = FaultIsolation() if isolation is None else isolation
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
         .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
@@ -66,37 +73,70 @@ def take_snapshot(
         .order_by("id")
     )
     jobs += hypothetical
-    held = _held()
-    families = {job.id: family_of(job) for job in jobs}
-    learned = learned_models_of(set(families.values()))
-    steps = expected_steps(jobs)
+    for job_id, reason in (refused or {}).items():
+        isolation.add(ItemKind.JOB, job_id, reason)
+    held, closed = held_gpus(isolation)
+    families = _families(jobs, isolation)
+    learned = learned_models_of(set(families.values()), isolation=isolation)
+    steps = expected_steps(jobs, isolation=isolation)
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
-    tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree)
+    tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree, isolation=isolation)
+
+    def read(job: Job) -> JobSnapshot:
+        return sound_job(
+            job_snapshot(
+                job,
+                tenant=_tenant_of(job, tree),
+                family=families[job.id],
+                learned=learned,
+                held=held.get(job.id),
+                now=now,
+                steps_total=steps.get(job.id),
+                shares_within=str(job.project_id) if in_projects else "",
+            )
+        )
+
+    found = []
+    for job in jobs:
+        name = str(job.id)
+        is_readable = (ItemKind.JOB, name) not in isolation.found
+        snapshot = isolation.attempt(partial(read, job), kind=ItemKind.JOB, name=name, default=None)
+        if snapshot is not None and is_readable:
+            found.append(snapshot)
+        elif job.id in held and job.project_id in tree.tenant_of:
+            found.append(unreadable_holder(job, held[job.id], tenant=tree.tenant_of[job.project_id], now=now))
+        else:
+            closed |= {share.node for share in held.get(job.id, ())}
     return ClusterSnapshot(
         now_s=now.timestamp(),
-        nodes=tuple(_node(n) for n in nodes),
+        nodes=tuple(_node(n, is_closed=n.name in closed) for n in nodes),
         racks=tuple(
             RackSnapshot(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
         ),
-        jobs=tuple(
-            job_snapshot(
-                j,
-                tenant=tree.tenant_of[j.project_id],
-                family=families[j.id],
-                learned=learned,
-                held=held.get(j.id),
-                now=now,
-                steps_total=steps.get(j.id),
-                shares_within=str(j.project_id) if in_projects else "",
-            )
-            for j in jobs
-        ),
+        jobs=tuple(found),
         tenants=tuple(tree.tenants),
         seed=round_number,
         round_number=round_number,
         withdrawn=_withdrawn(set(remembered) - {str(job.id) for job in jobs}),
     )
+
+
+def _families(jobs: Sequence[Job], isolation: FaultIsolation) -> dict[UUID, str]:
+    found = {}
+    for job in jobs:
+        family = isolation.attempt(partial(family_of, job), kind=ItemKind.JOB, name=str(job.id), default=None)
+        if family is not None:
+            found[job.id] = family
+    return found
+
+
+def _tenant_of(job: Job, tree: QuotaTree) -> str:
+    """Raises ValueError."""
+    tenant = tree.tenant_of.get(job.project_id)
+    if tenant is None:
+        raise ValueError("the quota of its organisation, team or project cannot be read")
+    return tenant
 
 
 def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
@@ -107,16 +147,7 @@ def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(set(gone) - {str(job_id) for job_id in succeeded}))
 
 
-def _held() -> dict[UUID, tuple[NodeAllocation, ...]]:
-    """By job: what its live attempt holds, node by node."""
-    found: defaultdict[UUID, tuple[NodeAllocation, ...]] = defaultdict(tuple)
-    rows = Allocation.objects.filter(attempt__ended_at=None, released_at=None).order_by("id")
-    for job_id, node, slots, n_servers in rows.values_list("attempt__job_id", "node", "slots", "n_servers"):
-        found[job_id] = (*found[job_id], NodeAllocation(node, tuple(slots), n_servers))
-    return found
-
-
-def _node(node: NodeStatus) -> NodeSnapshot:
+def _node(node: NodeStatus, *, is_closed: bool) -> NodeSnapshot:
     return NodeSnapshot(
         name=node.name,
         rack=node.rack,
@@ -125,7 +156,7 @@ def _node(node: NodeStatus) -> NodeSnapshot:
         cpus=node.cpus,
         memory_bytes=node.memory_bytes,
         nic_bps=node.nic_bps,
-        is_schedulable=node.is_schedulable and node.is_ready,
+        is_schedulable=node.is_schedulable and node.is_ready and not is_closed,
         max_jobs_per_gpu=node.max_jobs_per_gpu,
         gpu_memory_bytes=node.gpu_memory_bytes,
     )

@@ -13,13 +13,14 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 
-from mlhub.backends.protocol import Backend
+from mlhub.backends.protocol import Backend, ItemKind
+from mlhub.control.isolation import FaultIsolation
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
-from mlhub.metrics.models import Standstill
+from mlhub.metrics.models import StallRecord
 from mlhub.metrics.stalls import Waited, waited_for
 from mlhub.registry.models import Kind
 from mlhub.wire.exits import Cause
@@ -30,17 +31,24 @@ FRESH = timedelta(seconds=180)  # launchers report every minute while it lasts
 STALL_EVENT = "attempt.stalled"
 
 
-def watch_stalls(backend: Backend, *, now: datetime) -> None:
-    """Looks at every running gang of which a worker reported that it makes no step."""
-    rows = Standstill.objects.filter(
-        attempt__ended_at=None, attempt__job__state=JobState.RUNNING, told_at__gte=now - FRESH
+def watch_stalls(backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> None:
+    """Looks at every running gang of which a worker reported that it makes no step.
+
+    isolation: gets the attempts that cannot be handled. Raises BackendUnavailableError.
+    """
+    isolation = FaultIsolation() if isolation is None else isolation
+    rows = StallRecord.objects.filter(
+        attempt__ended_at=None, attempt__job__state=JobState.RUNNING, reported_at__gte=now - FRESH
     )
-    by_attempt: defaultdict[str, list[Standstill]] = defaultdict(list)
+    by_attempt: defaultdict[str, list[StallRecord]] = defaultdict(list)
     for row in rows.order_by("worker"):
         by_attempt[str(row.attempt_id)].append(row)
-    for attempt_id, still in by_attempt.items():
+
+    def handle(attempt_id: str) -> None:
         attempt = Attempt.objects.select_related("job__project__organisation", "job__model_version").get(pk=attempt_id)
-        _handle(backend, attempt, still, now=now)
+        _handle(backend, attempt, by_attempt[attempt_id], now=now)
+
+    isolation.each(list(by_attempt), handle, kind=ItemKind.ATTEMPT)
 
 
 def limit_s(job: Job) -> float:
@@ -52,7 +60,7 @@ def limit_s(job: Job) -> float:
     return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)
 
 
-def _handle(backend: Backend, attempt: Attempt, still: Sequence[Standstill], *, now: datetime) -> None:
+def _handle(backend: Backend, attempt: Attempt, still: Sequence[StallRecord], *, now: datetime) -> None:
     is_script = attempt.job.model_version.kind == Kind.SCRIPT
     since = min(row.since for row in still)
     still_s, most_s = (now - since).total_seconds(), limit_s(attempt.job)

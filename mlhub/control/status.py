@@ -7,9 +7,12 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils import timezone
+
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.policy_selection import FALLBACK_POLICY
 from mlhub.control.restart_costs import costs_of
+from mlhub.control.round_health import round_health
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User
@@ -22,12 +25,13 @@ def status(user: User) -> dict[str, Any]:
     """Returns how the scheduler does. Messages of failures are for administrators: they may name machines and code."""
     chosen, _ = SchedulerSettings.objects.get_or_create(pk=1)
     state, _ = SchedulerState.objects.get_or_create(pk=1)
+    health = round_health(now=timezone.now())
     is_fresh = state.settings_version == chosen.version
-    stands_in_since = state.stands_in_since if is_fresh else None
+    fallback_since = state.fallback_since if is_fresh else None
     return {
-        "policy": FALLBACK_POLICY if stands_in_since else chosen.policy,
+        "policy": FALLBACK_POLICY if fallback_since else chosen.policy,
         "chosen_policy": chosen.policy,
-        "stands_in_since": stands_in_since,
+        "fallback_since": fallback_since,
         "n_failures": state.n_failures if is_fresh else 0,
         "failure": state.failure if user.is_staff else None,
         "round_at": state.round_at,
@@ -36,6 +40,12 @@ def status(user: User) -> dict[str, Any]:
         "n_waiting": len(state.order),
         "backend_away_since": state.backend_away_since,
         "backend_message": state.backend_message if user.is_staff else "",
+        "rounds": {
+            "attempted_at": state.attempted_at,
+            "stopped_since": health.stopped_since,
+            "cause": health.cause,
+            "message": health.message if user.is_staff else "",
+        },
     }
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import redis
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, connection
-from django.db.models import Max
+from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 
@@ -24,22 +24,26 @@ def alive(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 (Django's signa
 def ready(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 (Django's signature)
     """GET /readyz: 200 when the database answers, else 503.
 
-    {database: bool, redis: bool, control: seconds since the last round, null when there was none}. Without Redis the
-    platform is slower but whole, so it does not decide.
+    {database: bool, redis: bool, rounds: {finished_age_s, attempted_age_s}}: seconds since the newest scheduling round
+    that was finished, and since the newest that began, null when there was none. Neither Redis nor the control loop
+    decides: without them the API still serves. /healthz/rounds answers 503 when rounds have stopped.
     """
-    database, control = _database()
-    body: dict[str, Any] = {"database": database, "redis": _redis(), "control": control}
+    database, rounds = _database()
+    body: dict[str, Any] = {"database": database, "redis": _redis(), "rounds": rounds}
     return JsonResponse(body, status=200 if database else 503, headers={"Cache-Control": "no-store"})
 
 
-def _database() -> tuple[bool, float | None]:
+def _database() -> tuple[bool, dict[str, float | None]]:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-        newest = apps.get_model("control", "Round")._default_manager.aggregate(at=Max("at"))["at"]
+        rows = apps.get_model("control", "SchedulerState")._default_manager.filter(pk=1)
+        finished_at, attempted_at = rows.values_list("round_at", "attempted_at").first() or (None, None)
     except DatabaseError:
-        return False, None
-    return True, None if newest is None else round((timezone.now() - newest).total_seconds(), 3)
+        return False, {"finished_age_s": None, "attempted_age_s": None}
+    return True, {"finished_age_s": _age_s(finished_at), "attempted_age_s": _age_s(attempted_at)}
+
+
+def _age_s(at: datetime | None) -> float | None:
+    return None if at is None else round((timezone.now() - at).total_seconds(), 3)
 
 
 def _redis() -> bool:

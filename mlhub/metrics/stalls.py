@@ -10,27 +10,27 @@ from typing import Any
 from django.utils import timezone
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.models import Standstill
+from mlhub.metrics.models import StallRecord
 from mlhub.wire.report import PhaseReport
 
 DOINGS = ("start", "input", "compute", "sync")
 MAX_STILL_S = 10**7
 
 
-def record_standstill(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
+def record_stall(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
     """Stores the report of a stalled worker; deletes it when the worker is moving again."""
     if report.phase == "moving":
-        Standstill.objects.filter(attempt=attempt, worker=worker).delete()
+        StallRecord.objects.filter(attempt=attempt, worker=worker).delete()
         return
     doing, step, still_s = (report.detail.get(name) for name in ("doing", "step", "still_s"))
     now = timezone.now()
     found = {
         "since": now - timedelta(seconds=_seconds(still_s)),
-        "told_at": now,
+        "reported_at": now,
         "step": max(0, step) if isinstance(step, int) else 0,
         "doing": doing if doing in DOINGS else "",
     }
-    Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
+    StallRecord.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Waited:
 
 
 def waited_for(attempt: Attempt) -> Waited:
-    reported = dict(Standstill.objects.filter(attempt=attempt).values_list("worker", "doing"))
+    reported = dict(StallRecord.objects.filter(attempt=attempt).values_list("worker", "doing"))
     return Waited(
         busy=tuple(sorted(worker for worker, doing in reported.items() if doing != "sync")),
         silent=tuple(worker for worker in range(attempt.n_workers) if worker not in reported),

@@ -90,8 +90,8 @@ def test_the_state_of_a_job_has_one_writer() -> None:
 # Rows that no address shows by themselves: they are read through the row they belong to, or belong to the cluster.
 READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
-    "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "Standstill", "SchedulerSettings",
-    "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision",
+    "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
+    "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json
-from mlhub.backends.protocol import GangPhase
+from mlhub.backends.protocol import GangPhase, ItemKind
 from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import PodRole
 from tests.backends.specs import gang, program
@@ -56,8 +56,14 @@ def test_the_damaged_gang_is_ended_and_says_why_and_the_other_runs_on(
     assert "damaged" in status.message
     wait(lambda: not is_alive(shim["child"], shim["child_started"]))
     assert not of(local, well).phase.is_ended
+    (item,) = local.quarantined()
+    assert (item.kind, item.name, item.reason) == (ItemKind.GANG, sick.attempt_id, status.message)
+    local.observe()
+    assert local.quarantined() == (item,), "it is the same item, since the same moment"
     local.stop(sick.attempt_id, grace_s=0)
     assert not folder.path.exists()
+    local.observe()
+    assert local.quarantined() == ()
 
 
 def test_no_corruption_of_a_gang_s_files_keeps_others_from_being_observed(local: LocalBackend) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler import policy_named
 from scheduler.policies.toolkit.policy import Proposal, View
 from scheduler.quota.budget import Budget
 
@@ -21,6 +22,18 @@ class Broken:
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
         raise ZeroDivisionError("a bug")
+
+
+@dataclass(frozen=True)
+class Allergic:
+    """Raises when a job of a certain name takes part, and gives nothing to others."""
+
+    name: str = "allergic"
+
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
+        if any(job.name == "indigestible" for job in view.jobs):
+            raise ZeroDivisionError("a bug")
+        return policy_named("fifo", {}).propose(view, budget=budget, memory=memory)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from mlhub.clusters.models import Node, Rack
-from mlhub.control.models import Round
+from mlhub.control.models import QuarantineRecord, Round, SchedulerState
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import JobState
 from tests.cast import make_cast
@@ -54,8 +54,14 @@ def test_jobs_gpus_and_waits_are_counted() -> None:
     )
     Attempt.objects.create(job=runs, number=1, mode="all_reduce", n_workers=3, token_hash="x")
     Round.objects.create(at=now - timedelta(seconds=5), policy="mlhub", snapshot={}, decide_ms=12.0)
+    SchedulerState.objects.create(round_at=now - timedelta(seconds=5), attempted_at=now - timedelta(seconds=5))
+    seen = {"since": now, "last_seen_at": now}
+    QuarantineRecord.objects.create(kind="node", name="c", reason="its nic_bps is 0", **seen)
+    QuarantineRecord.objects.create(kind="node", name="d", reason="it was so", ended_at=now, **seen)
     found = read()
     assert found["mlhub_jobs", "queued"] == found["mlhub_jobs", "running"] == 1
+    assert (found["mlhub_quarantined_items", "node"], found["mlhub_quarantined_items", "job"]) == (1, 0)
+    assert found["mlhub_rounds_stopped",] == 0
     assert found["mlhub_waiting_jobs", "no_free_gpus"] == 1
     assert (found["mlhub_gpus", "usable", "t4"], found["mlhub_gpus", "closed", "t4"]) == (4, 4)
     assert found["mlhub_gpus_held", cast.project_a.organisation.name] == 3

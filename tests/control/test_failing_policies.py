@@ -60,18 +60,18 @@ def test_a_policy_that_breaks_does_not_stop_the_watch_over_running_jobs(world: W
     assert facts_of("scheduler.failed")[0]["message"] == record.error
 
 
-def test_after_three_failures_in_a_row_fifo_stands_in_and_the_administrator_s_choice_is_tried_again_later(
+def test_after_three_failures_in_a_row_fifo_decides_and_the_administrator_s_choice_is_tried_again_later(
     world: World,
 ) -> None:
     world.settle(policy="broken")
     waiting = world.job()
     world.rounds(3)
     assert state(waiting) == "queued"
-    assert SchedulerState.objects.get(pk=1).stands_in_since is not None
+    assert SchedulerState.objects.get(pk=1).fallback_since is not None
     world.round()
     assert state(waiting) == "starting"
     assert Round.objects.order_by("-id")[0].policy == "fifo"
-    assert facts_of("scheduler.stands_in")[0]["instead_of"] == "broken"
+    assert facts_of("scheduler.fallback_started")[0]["instead_of"] == "broken"
     again = world.round(after_s=700)
     assert again is not None
     assert "ZeroDivisionError" in again.error
@@ -88,7 +88,7 @@ def test_other_settings_are_given_a_chance_at_once_and_success_is_reported(world
     assert record is not None
     assert (record.policy, record.error) == ("srtf", "")
     stored = SchedulerState.objects.get(pk=1)
-    assert (stored.n_failures, stored.stands_in_since) == (0, None)
+    assert (stored.n_failures, stored.fallback_since) == (0, None)
 
 
 def test_a_chosen_policy_that_recovers_decides_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

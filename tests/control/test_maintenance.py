@@ -158,5 +158,5 @@ def test_two_jobs_on_one_gpu_are_both_shown(world: World) -> None:
     live_attempt(second).allocations.update(node=shared.node, slots=shared.slots)
     shown = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
     taken = [s for rack in shown["racks"] for n in rack["nodes"] for s in n["slots"] if s["job"]]
-    assert [(s["job"]["name"], [j["name"] for j in s["beside"]]) for s in taken] == [("first", ["second"])]
+    assert [(s["job"]["name"], [j["name"] for j in s["colocated"]]) for s in taken] == [("first", ["second"])]
     assert shown["totals"]["free_gpus"] == 3

@@ -10,7 +10,7 @@ import pytest
 
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.models import Standstill
+from mlhub.metrics.models import StallRecord
 from mlhub.registry.models import Kind
 from tests.cast import make_cast
 from tests.control.worlds import World, state
@@ -34,8 +34,8 @@ def running(world: World, **fields: Any) -> tuple[Job, Attempt]:
 
 
 def still(world: World, attempt: Attempt, *, worker: int, doing: str, since_s: float) -> None:
-    found = {"step": 12, "doing": doing, "since": world.now - timedelta(seconds=since_s), "told_at": world.now}
-    Standstill.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
+    found = {"step": 12, "doing": doing, "since": world.now - timedelta(seconds=since_s), "reported_at": world.now}
+    StallRecord.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
 
 
 def reported_stalls(job: Job) -> list[str]:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from mlhub.control.models import Round
+from mlhub.control.models import SchedulerState
 
 
 def test_a_process_that_answers_is_alive():
@@ -21,7 +21,11 @@ def test_a_process_that_answers_is_alive():
 def test_ready_says_how_the_neighbours_are(db):
     answer = Client().get("/readyz")
     assert answer.status_code == 200
-    assert answer.json() == {"database": True, "redis": True, "control": None}
+    assert answer.json() == {
+        "database": True,
+        "redis": True,
+        "rounds": {"finished_age_s": None, "attempted_age_s": None},
+    }
 
 
 def test_without_redis_the_platform_is_still_ready(db, settings):
@@ -30,9 +34,14 @@ def test_without_redis_the_platform_is_still_ready(db, settings):
     assert (answer.status_code, answer.json()["redis"]) == (200, False)
 
 
-def test_ready_says_how_long_ago_the_last_round_was(db):
-    Round.objects.create(at=timezone.now() - timedelta(seconds=90), policy="mlhub", snapshot={})
-    assert 90 <= Client().get("/readyz").json()["control"] < 150
+def test_ready_says_how_long_ago_the_last_rounds_were_finished_and_attempted_and_stays_in_service(db):
+    now = timezone.now()
+    SchedulerState.objects.create(round_at=now - timedelta(seconds=9000), attempted_at=now - timedelta(seconds=90))
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    rounds = answer.json()["rounds"]
+    assert 9000 <= rounds["finished_age_s"] < 9060
+    assert 90 <= rounds["attempted_age_s"] < 150
 
 
 @pytest.mark.django_db(transaction=True)

@@ -100,7 +100,7 @@ def test_a_module_can_be_run_and_knows_its_arguments(page: str, module: str, wor
     path = Path(str(spec.origin))
     source = path.with_name("__main__.py") if path.name == "__init__.py" else path
     assert "__main__" in source.name or '__name__ == "__main__"' in source.read_text(), page
-    for word in words:
+    for word in (word for word in words if not word.isdigit()):
         assert f'"{word}"' in source.read_text(), (page, word)
 
 

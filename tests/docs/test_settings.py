@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.core.rate_limits.limits import DEFAULTS, setting_of
 
 ROOT = Path(__file__).parents[2]
 INSTALL = (ROOT / "docs/guides/install.md").read_text()
@@ -72,9 +73,18 @@ def settings_of_django() -> dict[str, Any]:
 
 
 def variables_read_elsewhere() -> set[str]:
-    """MLHUB_ variables that other modules of the platform read from os.environ."""
-    pattern = re.compile(r"os\.environ(?:\.get\(|\[)\s*[\"'](MLHUB_[A-Z0-9_]+)")
-    return {name for path in (ROOT / "mlhub").rglob("*.py") for name in pattern.findall(path.read_text())}
+    """Secrets, rate limits, and MLHUB_ variables that other modules of the platform read from os.environ."""
+    read = re.compile(r"os\.environ(?:\.get\(|\[)\s*[\"'](MLHUB_[A-Z0-9_]+)")
+    named = re.compile(
+        r"^[A-Z_]+ = \"(MLHUB_[A-Z0-9_]+[A-Z0-9])\"$", re.MULTILINE
+    )  # a constant that os.environ is asked for
+    secret = re.compile(r"secret_value\(\w+(?:\.\w+)*, \"([A-Z0-9_]+)\"")
+    found = {setting_of(budget) for budget in DEFAULTS}
+    for path in (ROOT / "mlhub").rglob("*.py"):
+        text = path.read_text()
+        found |= {*read.findall(text), *secret.findall(text)}
+        found |= set(named.findall(text)) if "os.environ" in text else set()
+    return found
 
 
 def test_the_table_of_settings_is_complete_and_lists_nothing_else() -> None:

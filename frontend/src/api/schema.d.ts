@@ -292,6 +292,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations that wait for the caller's answer. */
+        get: operations["invitations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Withdraws the invitation; for admins of the organisation that sent it. */
+        delete: operations["invitations_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Makes the caller a member. */
+        post: operations["invitations_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Refuses the invitation, for good. */
+        post: operations["invitations_decline_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -497,7 +565,7 @@ export interface paths {
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -666,6 +734,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations of an organisation that wait for an answer; for its admins. */
+        get: operations["organisations_invitations_list"];
+        put?: never;
+        /**
+         * @description Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+         *
+         *     For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+         */
+        post: operations["organisations_invitations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/members": {
         parameters: {
             query?: never;
@@ -676,7 +766,7 @@ export interface paths {
         /** @description The members of an organisation, with their roles. */
         get: operations["organisations_members_list"];
         put?: never;
-        /** @description Adds a user by name; for admins, and owners only may add an owner. */
+        /** @description Adds a user without asking; for administrators of the platform. Others invite: see invitations. */
         post: operations["organisations_members_create"];
         delete?: never;
         options?: never;
@@ -912,7 +1002,7 @@ export interface paths {
          *
          *     - `event`: an event; the id of the frame is the event's
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;
@@ -1084,6 +1174,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1187,6 +1278,10 @@ export interface components {
             totals: components["schemas"]["Totals"];
             /** @description Whether the machines can be reached. */
             backend: components["schemas"]["BackendStanding"];
+            /** @description What the control loop leaves out now, or left out lately: items of jobs that the caller may see; all of them for platform administrators. */
+            quarantined: components["schemas"]["QuarantineRecord"][];
+            /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
+            sandbox: components["schemas"]["SandboxReport"][];
         };
         /** @description The code that weights were trained with. */
         CodeVersion: {
@@ -1331,6 +1426,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
             /**
              * Format: uuid
@@ -1382,6 +1478,8 @@ export interface components {
             } | null;
             /** @description Why inspection refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -1487,6 +1585,29 @@ export interface components {
             package: string | null;
             /** @description The address of the metadata; null: there is none. */
             metadata: string | null;
+        };
+        DroppedReports: {
+            /**
+             * @description Which limit.
+             *
+             *     * `log_rate` - log_rate
+             *     * `log_bytes` - log_bytes
+             *     * `points_per_metric` - points_per_metric
+             *     * `points_per_job` - points_per_job
+             *     * `metrics_per_job` - metrics_per_job
+             */
+            limit: components["schemas"]["LimitEnum"];
+            /**
+             * @description What it limits.
+             *
+             *     * `log` - log
+             *     * `metrics` - metrics
+             */
+            part: components["schemas"]["PartEnum"];
+            /** @description How many lines or points were dropped. */
+            n: number;
+            /** @description The same for people, with the limit. */
+            sentence: string;
         };
         /** @description deltas: seconds, positive = later. */
         Effect: {
@@ -1615,6 +1736,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1655,6 +1777,7 @@ export interface components {
          *     * `not_a_number` - The loss became NaN or infinite.
          *     * `out_of_memory` - A pod ran out of memory.
          *     * `stalled` - Training made no progress for too long and was ended.
+         *     * `storage_quota` - The organisation's storage quota has no room for the result.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1674,7 +1797,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -1730,6 +1853,18 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        /**
+         * @description * `gang` - gang
+         *     * `pod` - pod
+         *     * `node` - node
+         *     * `attempt` - attempt
+         *     * `job` - job
+         *     * `project` - project
+         *     * `quota` - quota
+         *     * `step` - step
+         * @enum {string}
+         */
+        ItemKind: "gang" | "pod" | "node" | "attempt" | "job" | "project" | "quota" | "step";
         /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
             /**
@@ -2163,6 +2298,8 @@ export interface components {
             readonly result_file: components["schemas"]["ResultFile"] | null;
             /** @description All attempts, oldest first. */
             readonly attempts: components["schemas"]["Attempt"][];
+            /** @description Log lines and points that were over a limit. */
+            readonly dropped: components["schemas"]["DroppedReports"][];
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
@@ -2319,6 +2456,15 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "package" | "script" | "builtin";
+        /**
+         * @description * `log_rate` - log_rate
+         *     * `log_bytes` - log_bytes
+         *     * `points_per_metric` - points_per_metric
+         *     * `points_per_job` - points_per_job
+         *     * `metrics_per_job` - metrics_per_job
+         * @enum {string}
+         */
+        LimitEnum: "log_rate" | "log_bytes" | "points_per_metric" | "points_per_job" | "metrics_per_job";
         /** @description When the platform ends the job. */
         Limits: {
             /**
@@ -2387,6 +2533,8 @@ export interface components {
             number: number;
             /** @description The text. */
             text: string;
+            /** @description 0; of a mark in place of lines that were over a limit of the log: how many were dropped there. */
+            n_dropped: number;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -2571,6 +2719,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         ModelVersion: {
             /**
              * Format: uuid
@@ -2622,6 +2771,8 @@ export interface components {
             };
             /** @description Why validation refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
@@ -2687,6 +2838,36 @@ export interface components {
          * @enum {string}
          */
         MomentEnum: "submission" | "launch";
+        MyInvitation: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description Where the caller is invited to. */
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+        };
         MyMembership: {
             /** @description The organisation. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
@@ -2770,6 +2951,7 @@ export interface components {
             /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
         };
+        NullEnum: null;
         Organisation: {
             /**
              * Format: uuid
@@ -2875,6 +3057,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Event"][];
         };
+        PaginatedInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Invitation"][];
+        };
         PaginatedJobList: {
             /**
              * Format: uri
@@ -2930,6 +3126,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["ModelVersion"][];
+        };
+        PaginatedMyInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["MyInvitation"][];
         };
         PaginatedOrganisationList: {
             /**
@@ -3001,6 +3211,12 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Token"][];
         };
+        /**
+         * @description * `log` - log
+         *     * `metrics` - metrics
+         * @enum {string}
+         */
+        PartEnum: "log" | "metrics";
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
@@ -3033,6 +3249,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
             /**
@@ -3073,6 +3291,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
@@ -3290,6 +3510,66 @@ export interface components {
             /** @description Why, in words and numbers. */
             explanations: components["schemas"]["Explanation"][];
         };
+        Protection: {
+            /** @description The protection's name. */
+            name: string;
+            /** @description Whether it is in force on that machine. */
+            is_present: boolean;
+            /** @description Whether code of one organisation may reach another's without it. */
+            is_separating: boolean;
+            /** @description What is in force; or why it is missing, and how to get it. */
+            detail: string;
+            /** @description What its absence allows uploaded code to do; empty while it is in force. */
+            consequence: string;
+        };
+        /** @description Something that the control loop could not read or handle, and left out so that all else was scheduled. */
+        QuarantineRecord: {
+            /**
+             * @description What kind of thing it is.
+             *
+             *     * `gang` - gang
+             *     * `pod` - pod
+             *     * `node` - node
+             *     * `attempt` - attempt
+             *     * `job` - job
+             *     * `project` - project
+             *     * `quota` - quota
+             *     * `step` - step
+             */
+            kind: components["schemas"]["ItemKind"];
+            /** @description The id or name of the thing. */
+            name: string;
+            /** @description What could not be read or handled; for platform administrators. */
+            reason: string;
+            /** @description What to do about it. */
+            remedy: string;
+            /** @description The job that it is or belongs to; null: none. */
+            job: components["schemas"]["QuarantinedJob"] | null;
+            /**
+             * Format: date-time
+             * @description Since when it is left out.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it was last stored as left out, at most a minute late.
+             */
+            last_seen_at: string;
+            /**
+             * Format: date-time
+             * @description When it was no longer left out; null: it still is. Kept for seven days.
+             */
+            ended_at: string | null;
+        };
+        QuarantinedJob: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name. */
+            name: string;
+        };
         /** @description In the order in which the scheduler serves them. next: the address of what comes after these. */
         Queue: {
             /** @description The address of the next page; null on the last one. */
@@ -3298,6 +3578,12 @@ export interface components {
             previous: string | null;
             /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
+        };
+        QueuePosition: {
+            /** @description Whether the inspection is under way. */
+            is_running: boolean;
+            /** @description Uploads and dry runs of the same organisation that come first; other organisations' do not count. */
+            n_before: number;
         };
         /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
         QueuedJob: {
@@ -3529,6 +3815,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             readonly half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            readonly max_priority: number | null;
             /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
             /** @description The version of these settings, which rises with every change. */
@@ -3598,6 +3886,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority: number | null;
             /** @description The version of these settings, which rises with every change. */
             version: number;
             /** @description GPUs guaranteed: the guarantee, or the sum of those below if that is more. */
@@ -3833,6 +4123,45 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped. */
+        RoundsStanding: {
+            /**
+             * Format: date-time
+             * @description When the control loop last began a round; null before the first.
+             */
+            attempted_at: string | null;
+            /**
+             * Format: date-time
+             * @description Since when no round was finished, once that is too long; null: rounds are made.
+             */
+            stopped_since: string | null;
+            /**
+             * @description Why no round is finished: the control loop is away, the cluster cannot be reached, or each round fails; null: rounds are made.
+             *
+             *     * `loop_away` - loop_away
+             *     * `backend_away` - backend_away
+             *     * `rounds_fail` - rounds_fail
+             */
+            cause: components["schemas"]["StopCause"] | components["schemas"]["NullEnum"];
+            /** @description The last error; for platform administrators. */
+            message: string;
+        };
+        /** @description What one machine's sandbox keeps uploaded code from. */
+        SandboxReport: {
+            /** @description The machine's host name. */
+            host: string;
+            /**
+             * Format: date-time
+             * @description When its Celery worker reported last, which is at its start.
+             */
+            reported_at: string;
+            /** @description Why no sandbox works there at all; empty: one does. */
+            error: string;
+            /** @description Whether code of several organisations is kept apart. */
+            separates_tenants: boolean;
+            /** @description Each protection, in force or missing. */
+            protections: components["schemas"]["Protection"][];
+        };
         /** @description kind: raised, overran (its time), died (with its process). round: where it is stored, if it is. */
         SchedulerFailure: {
             /**
@@ -3897,7 +4226,7 @@ export interface components {
              * Format: date-time
              * @description Since when a fallback policy decides; null: the chosen one does.
              */
-            stands_in_since: string | null;
+            fallback_since: string | null;
             /** @description Failures of the policy in a row. */
             n_failures: number;
             /** @description The newest one; for administrators. */
@@ -3919,6 +4248,8 @@ export interface components {
             decide_ms: number;
             /** @description The number of jobs that wait. */
             n_waiting: number;
+            /** @description Whether scheduling rounds are made. */
+            rounds: components["schemas"]["RoundsStanding"];
             /**
              * Format: date-time
              * @description Since when the machines cannot be reached; null: they can.
@@ -4057,8 +4388,8 @@ export interface components {
             index: number;
             /** @description null: free. */
             job: components["schemas"]["SlotJob"] | null;
-            /** @description Jobs that share it with that one. */
-            beside: components["schemas"]["SlotJob"][];
+            /** @description Jobs that share the GPU with that one. */
+            colocated: components["schemas"]["SlotJob"][];
         };
         /** @description All fields are null for another organisation's job. */
         SlotJob: {
@@ -4140,6 +4471,13 @@ export interface components {
             /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
         };
+        /**
+         * @description * `loop_away` - loop_away
+         *     * `backend_away` - backend_away
+         *     * `rounds_fail` - rounds_fail
+         * @enum {string}
+         */
+        StopCause: "loop_away" | "backend_away" | "rounds_fail";
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
             /**
@@ -4668,11 +5006,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many attempts; Retry-After says when to try again. */
+        /** @description Too many requests, or attempts to sign in; Retry-After says when to try again. */
         TooManyRequests: {
             headers: {
                 /** @description Seconds until it is worth trying again. */
                 "Retry-After"?: number;
+                /** @description The limits that count, such as "reads-user";q=2400;w=60: requests (q) in seconds (w). */
+                "RateLimit-Policy"?: string;
+                /** @description What is left of each, such as "reads-user";r=17;t=60: requests (r); seconds until all are back (t). */
+                RateLimit?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -4728,6 +5070,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4789,6 +5132,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4816,6 +5160,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4843,6 +5188,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4880,6 +5226,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4917,6 +5264,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4954,6 +5302,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4984,6 +5333,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5022,6 +5372,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5056,6 +5407,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5086,6 +5438,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5115,6 +5468,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5150,6 +5504,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5187,6 +5542,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5225,6 +5581,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5270,6 +5627,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5326,6 +5684,7 @@ export interface operations {
             410: components["responses"]["Gone"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5370,6 +5729,128 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMyInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyMembership"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_decline_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5426,6 +5907,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5463,6 +5945,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5493,6 +5976,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5524,6 +6008,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5561,6 +6046,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5598,6 +6084,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5642,6 +6129,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5677,6 +6165,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5708,6 +6197,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5754,6 +6244,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5785,6 +6276,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5815,6 +6307,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5851,6 +6344,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5881,6 +6375,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5910,6 +6405,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5947,6 +6443,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5977,6 +6474,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6032,6 +6530,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6072,6 +6571,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6106,6 +6606,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6136,6 +6637,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6165,6 +6667,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6205,6 +6708,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6242,6 +6746,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6274,6 +6779,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6308,6 +6814,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6337,6 +6844,79 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -6373,6 +6953,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6410,6 +6991,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6440,6 +7022,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6477,6 +7060,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6507,6 +7091,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6545,6 +7130,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6579,6 +7165,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6609,6 +7196,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6646,6 +7234,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6680,6 +7269,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6714,6 +7304,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6744,6 +7335,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6771,6 +7363,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6798,6 +7391,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6832,6 +7426,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6859,6 +7454,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6886,6 +7482,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6919,6 +7516,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6955,6 +7553,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6989,6 +7588,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7026,6 +7626,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7058,6 +7659,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7092,6 +7694,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7121,6 +7724,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7155,6 +7759,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };

@@ -19,6 +19,8 @@ class AccessRule:
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
 
 
+APPLIED = ("create", "list", "watch", "patch")  # of what a project's namespace holds: seen, and corrected
+
 RULES = (
     AccessRule("", "nodes", ("list", "watch"), "the inventory"),
     AccessRule(
@@ -30,12 +32,14 @@ RULES = (
     ),
     AccessRule("", "configmaps", ("create", "delete"), "a gang's specification; never read back"),
     AccessRule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
-    AccessRule("", "events", ("list",), "why a pod does not start"),
-    AccessRule("", "namespaces", ("create",), "one for each project"),
-    AccessRule("", "serviceaccounts", ("create",), "one without rights for a project's pods"),
-    AccessRule("", "resourcequotas", ("create", "patch"), "a project's limits"),
-    AccessRule("", "limitranges", ("create",), "limits for pods that name none"),
-    AccessRule("", "persistentvolumeclaims", ("create",), "a project's checkpoints and input cache"),
+    AccessRule("", "events", ("list", "watch"), "why a pod does not start"),
+    AccessRule(
+        "", "namespaces", ("create", "get", "list", "watch", "patch"), "one for each project; whether it is MLHub's own"
+    ),
+    AccessRule("", "serviceaccounts", APPLIED, "one without rights for a project's pods"),
+    AccessRule("", "resourcequotas", APPLIED, "a project's limits"),
+    AccessRule("", "limitranges", APPLIED, "limits for pods that name none"),
+    AccessRule("", "persistentvolumeclaims", APPLIED, "a project's checkpoints and input cache"),
     AccessRule(
         "resource.k8s.io",
         "resourceclaims",
@@ -43,5 +47,5 @@ RULES = (
         "GPUs that jobs hold and share, where the cluster has dynamic resource allocation",
     ),
     AccessRule("resource.k8s.io", "resourceslices", ("list",), "which GPUs there are to claim"),
-    AccessRule("networking.k8s.io", "networkpolicies", ("create", "delete"), "silence between gangs and projects"),
+    AccessRule("networking.k8s.io", "networkpolicies", (*APPLIED, "delete"), "silence between gangs and projects"),
 )

@@ -3,78 +3,54 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from urllib.parse import urlencode
 
 import urllib3
-import yaml
-from kubernetes import client, config
-from kubernetes.config.config_exception import ConfigException
+from kubernetes import client
 
+from mlhub.backends.kubernetes.errors import (
+    ERRORS,
+    ApiError,
+    ExpiredError,
+    KubeConflictError,
+    KubeNotFoundError,
+    error_of,
+)
 from mlhub.backends.kubernetes.objects import Object
-from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError
 
 N_TRIES = 5
 LONGEST_PAUSE_S = 5.0
 PAGE = 500
+MOST_WRITES = 16
 MERGE_PATCH = "application/merge-patch+json"
-
-
-class ApiError(Exception):
-    """The API server refused the request. Final for this request."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class KubeNotFoundError(ApiError):
-    pass
-
-
-class KubeConflictError(ApiError):
-    """The object exists already, or was changed by another client in between."""
-
-
-class ForbiddenError(ApiError):
-    """A right is missing, a quota is used up, or a policy of the cluster does not allow the object."""
-
-    @property
-    def is_right(self) -> bool:
-        return self.status == 401 or " cannot " in str(self)
-
-    @property
-    def is_quota(self) -> bool:
-        return "exceeded quota" in str(self)
-
-    @property
-    def is_policy(self) -> bool:
-        return "violates PodSecurity" in str(self) or "admission webhook" in str(self)
-
-
-class ExpiredError(ApiError):
-    """The resourceVersion is too old: list anew."""
-
-
-_ERRORS: Mapping[int, type[ApiError]] = {
-    401: ForbiddenError,
-    403: ForbiddenError,
-    404: KubeNotFoundError,
-    409: KubeConflictError,
-    410: ExpiredError,
-}
+APPLY_PATCH = "application/apply-patch+yaml"
+FIELD_MANAGER = "mlhub"
+TOKEN_EVERY_S = 10.0  # how often a renewed token is looked for
+WRITES = ("POST", "PATCH", "DELETE")
 
 
 class KubernetesApi:
-    """Requests to one API server. timeout_s bounds each try, not the whole of them."""
+    """Requests to one API server, from any number of threads. timeout_s bounds each try, not the whole of them.
 
-    def __init__(self, connect: Callable[[], client.ApiClient], *, timeout_s: float) -> None:
+    parallelism: so many requests that write are under way at once.
+    """
+
+    def __init__(
+        self, connect: Callable[[], client.ApiClient], *, timeout_s: float, parallelism: int = MOST_WRITES
+    ) -> None:
         self._connect = connect
         self._connected: client.ApiClient | None = None
+        self._connecting = threading.Lock()
+        self._token, self._authorized_at = "", -math.inf
+        self._writing = threading.BoundedSemaphore(parallelism)
         self._timeout_s = timeout_s
 
     def get(self, path: str, **query: str) -> Object:
@@ -99,8 +75,26 @@ class KubernetesApi:
                 return items, page["metadata"]["resourceVersion"]
 
     def create(self, path: str, body: Object, **query: str) -> Object:
-        """Raises KubeConflictError when it is there already, be it by an earlier try whose answer was lost."""
+        """Raises KubeConflictError when it is there already, be it by an earlier try whose answer was lost.
+
+        A race on the server's side, such as for the sum of a ResourceQuota, is repeated.
+        """
+        for _ in range(N_TRIES - 1):
+            try:
+                return self._json("POST", path, query={"fieldValidation": "Strict", **query}, body=body)
+            except KubeConflictError as error:
+                if not error.is_race:
+                    raise
+            time.sleep(0.02 * random.uniform(0.5, 2.0))
         return self._json("POST", path, query={"fieldValidation": "Strict", **query}, body=body)
+
+    def apply(self, path: str, body: Object) -> Object:
+        """Makes or corrects an object (server-side apply): its fields become those of body, whoever changed them.
+
+        Fields that MLHub applied before and that body lacks are removed; what others added stays.
+        """
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
+        return self._json("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
 
     def patch(self, path: str, body: Object) -> Object:
         """A merge patch: None removes a field."""
@@ -129,7 +123,7 @@ class KubernetesApi:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise BackendUnavailableError(f"GET {path}: the answer broke off: {error}") from error
         if answer.status >= 300:
-            raise _error_of(answer.status, content)
+            raise error_of(answer.status, content)
         return content.decode(errors="replace")
 
     def watch(
@@ -149,7 +143,7 @@ class KubernetesApi:
         answer = self._open("GET", path, query=asked, body=None, content_type=None, timeout_s=seconds + 5.0)
         try:
             if answer.status != 200:
-                raise _error_of(answer.status, answer.data)
+                raise error_of(answer.status, answer.data)
             on_open()
             rest = b""
             for chunk in answer.stream(2**16, decode_content=True):
@@ -191,8 +185,9 @@ class KubernetesApi:
         for n_try in range(N_TRIES):
             pause_s = min(LONGEST_PAUSE_S, 0.1 * 4**n_try) * random.uniform(0.7, 1.3)
             try:
-                answer = self._open(verb, path, query=query, body=body, content_type=content_type)
-                content: bytes = answer.data
+                with self._writing if verb in WRITES else contextlib.nullcontext():
+                    answer = self._open(verb, path, query=query, body=body, content_type=content_type)
+                    content: bytes = answer.data
             except BackendUnavailableError:
                 if n_try == N_TRIES - 1:
                     raise
@@ -202,10 +197,11 @@ class KubernetesApi:
             else:
                 if answer.status < 300:
                     return content
-                if answer.status != 429 and answer.status < 500:
-                    raise _error_of(answer.status, content)
+                refusal = error_of(answer.status, content)
+                if isinstance(refusal, ApiError):
+                    raise refusal
                 if n_try == N_TRIES - 1:
-                    raise BackendUnavailableError(f"{verb} {path}: {_message(answer.status, content)}")
+                    raise BackendUnavailableError(f"{verb} {path}: {refusal}")
                 pause_s = _asked_pause_s(answer.headers.get("Retry-After")) or pause_s
             time.sleep(pause_s)
         raise AssertionError("unreachable: the last try returns or raises")
@@ -219,80 +215,55 @@ class KubernetesApi:
         body: Object | None,
         content_type: str | None,
         timeout_s: float | None = None,
-    ) -> urllib3.HTTPResponse:
+    ) -> urllib3.BaseHTTPResponse:
         """Raises BackendUnavailableError when no answer came."""
         headers = {"Accept": "application/json", "User-Agent": "mlhub"}
+        content = None
         if body is not None:
+            content = json.dumps(body, separators=(",", ":")).encode()
             headers["Content-Type"] = content_type or "application/json"
-        if self._connected is None:
-            self._connected = self._connect()
         try:
-            request = self._connected.param_serialize(
+            connected = self._connection()
+            if authorization := self._authorization(connected):
+                headers["Authorization"] = authorization
+            # the client's own way copies and checks each body, which takes longer than the server's answer
+            response: urllib3.BaseHTTPResponse = connected.rest_client.pool_manager.request(
                 verb,
-                path,
-                query_params=list(query.items()),
-                header_params=headers,
-                body=body,
-                auth_settings=["BearerToken"],
+                f"{connected.configuration.host}{path}" + (f"?{urlencode(query)}" if query else ""),
+                body=content,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=self._timeout_s, read=timeout_s or self._timeout_s),
+                preload_content=False,
+                redirect=False,
             )
-            timeout = (self._timeout_s, timeout_s or self._timeout_s)
-            response: urllib3.HTTPResponse = self._connected.call_api(*request, _request_timeout=timeout).response
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
             raise BackendUnavailableError(f"The Kubernetes API cannot be reached: {_short(error)}") from error
         return response
 
+    def _authorization(self, connected: client.ApiClient) -> str:
+        """Tokens are renewed while they are good for long; the client reads its configuration anew for each look."""
+        if time.monotonic() - self._authorized_at > TOKEN_EVERY_S:
+            with self._connecting:
+                token = connected.configuration.auth_settings().get("BearerToken")
+                self._token, self._authorized_at = str(token["value"] or "") if token else "", time.monotonic()
+        return self._token
 
-def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClient:
-    """By kubeconfig, or as the pod that this runs in. token: of another account, instead of the one found there.
-
-    Raises BackendUnavailableError saying what to set.
-    """
-    found = client.Configuration()
-    try:
-        if options.kubeconfig or not _is_in_pod():
-            config.load_kube_config(options.kubeconfig or None, options.context or None, found)  # type: ignore[no-untyped-call]
-        else:
-            config.load_incluster_config(found)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError, yaml.YAMLError) as error:
-        tried, problem = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
-        raise BackendUnavailableError(
-            f"No way to a Kubernetes API by {tried}: {problem}. Name a kubeconfig with MLHUB_KUBE_KUBECONFIG."
-        ) from error
-    if token:
-        found.api_key = {"BearerToken": token}
-        found.api_key_prefix = {"BearerToken": "Bearer"}
-        found.refresh_api_key_hook = None
-        found.cert_file = found.key_file = None
-    found.retries = urllib3.Retry(0)  # ours are typed, bounded and know what may be repeated
-    return client.ApiClient(found)
-
-
-def _is_in_pod() -> bool:
-    return Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists()
+    def _connection(self) -> client.ApiClient:
+        with self._connecting:
+            if self._connected is None:
+                self._connected = self._connect()
+            return self._connected
 
 
 def _event(line: bytes) -> Object:
     event: Object = json.loads(line)
     if event["type"] == "ERROR":
         status = event["object"]
-        kind = _ERRORS.get(status.get("code", 500))
+        kind = ERRORS.get(status.get("code", 500))
         if kind is None:
             raise BackendUnavailableError(f"The watch ended: {status.get('message')}")
         raise kind(status["code"], status.get("message", ""))
     return event
-
-
-def _error_of(status: int, content: bytes) -> Exception:
-    if status == 429 or status >= 500:
-        return BackendUnavailableError(_message(status, content))
-    return _ERRORS.get(status, ApiError)(status, _message(status, content))
-
-
-def _message(status: int, content: bytes) -> str:
-    try:
-        return str(json.loads(content)["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"HTTP {status}: {content[:200].decode(errors='replace')}"
 
 
 def _asked_pause_s(header: str | None) -> float | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KubernetesBackend: the five verbs over an API server. It remembers nothing that the cluster does not."""
+"""KubernetesBackend: the protocol's verbs over an API server. It remembers nothing that the cluster does not."""
 
 from __future__ import annotations
 
@@ -7,41 +7,38 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, KubeNotFoundError, KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.batches import LaunchBatches
+from mlhub.backends.kubernetes.catalogue import Catalogue, FoundGang, catalogue
 from mlhub.backends.kubernetes.claiming import ClaimRequests
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.containers import MAIN
-from mlhub.backends.kubernetes.gangs import (
-    GangState,
-    KubePodState,
-    Record,
-    Stop,
-    by_member,
-    gang_state,
-    is_member,
-    is_record,
-    vanished,
-)
-from mlhub.backends.kubernetes.gpus import GpuOffer, gpu_offer
+from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
+from mlhub.backends.kubernetes.gangs import Record, Stop, by_member
+from mlhub.backends.kubernetes.gpus import Device
 from mlhub.backends.kubernetes.launching import GangLauncher
 from mlhub.backends.kubernetes.mirror import Mirror
-from mlhub.backends.kubernetes.nodes import lost, node_status, requests_by_node
+from mlhub.backends.kubernetes.nodes import node_status, requests_by_node
 from mlhub.backends.kubernetes.objects import Object
+from mlhub.backends.kubernetes.observation import GangObserver
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.problems import ending, is_running, needs_events, obstacle
+from mlhub.backends.kubernetes.pod_events import PodEvents
+from mlhub.backends.kubernetes.projects import Projects
+from mlhub.backends.kubernetes.quarantine import DAMAGES, Quarantine
 from mlhub.backends.kubernetes.removal import Remover
 from mlhub.backends.kubernetes.sweeping import Sweeper
 from mlhub.backends.protocol import (
     AttemptStatus,
     BackendUnavailableError,
     GangPhase,
+    ItemKind,
     LaunchError,
     NodeStatus,
+    QuarantinedItem,
 )
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -51,7 +48,6 @@ T = TypeVar("T")
 
 OTHERS_EVERY_S = 15.0  # how often other people's pods are counted
 LOG_TIMEOUT_S = 3.0  # a node that does not answer must not hold up the round for long
-EVENTS_AFTER_S = 8.0  # a pod that has not begun by then is asked why
 
 
 def _now() -> datetime:
@@ -78,13 +74,36 @@ class KubernetesBackend:
     ) -> None:
         self.options = options
         self._api, self._now = api, now
+        self._quarantine = Quarantine(lambda: self._now())
         self._records = Mirror(api, paths.SERVICES, selector=paths.OURS)
         self._pods = Mirror(api, paths.PODS, selector=paths.OURS)
         self._nodes = Mirror(api, paths.NODES)
-        self._claims = ClaimRequests(api, options)
+        self._events = PodEvents(api, options, self._quarantine)
+        self._claims = ClaimRequests(api, options, namespaces=lambda: self._projects.own())
+        self._projects = Projects(
+            api,
+            options,
+            gpu_limit_of=gpu_limit_of,
+            has_claims=lambda: bool(self._claims.version()),
+            quarantine=self._quarantine,
+        )
         mirrors = {"records": self._records, "pods": self._pods}
-        self._launcher = GangLauncher(api, options, **mirrors, claims=self._claims, gpu_limit_of=gpu_limit_of)
+        self._launcher = GangLauncher(api, options, **mirrors, claims=self._claims)
         self._remover = Remover(api, **mirrors, claims=self._claims)
+        self._observer = GangObserver(
+            options,
+            launcher=self._launcher,
+            remover=self._remover,
+            now=lambda: self._now(),
+            on_refusal=lambda attempt, words: self._quarantine.add("gangs", ItemKind.GANG, attempt, _refused(words)),
+        )
+        self._batches = LaunchBatches(
+            options,
+            launcher=self._launcher,
+            projects=self._projects,
+            remove=self._remove_attempt,
+            now=lambda: self._now(),
+        )
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
 
@@ -93,75 +112,74 @@ class KubernetesBackend:
         cls, options: KubernetesOptions, *, gpu_limit_of: Callable[[Mapping[str, str]], int | None] = _no_limit
     ) -> KubernetesBackend:
         """Sends no request yet: a cluster that cannot be reached is reported by the first verb, and may come later."""
-        api = KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s)
+        api = KubernetesApi(
+            lambda: connection(options),
+            timeout_s=options.request_timeout_s,
+            parallelism=options.launch_parallelism,
+        )
         return cls(api, options, gpu_limit_of=gpu_limit_of)
 
     def close(self) -> None:
-        for mirror in (self._records, self._pods, self._nodes):
+        for mirror in self._mirrors():
             mirror.close()
+        self._batches.close()
 
     def launch(self, spec: LaunchSpec) -> None:
-        gang = names.gang_of(spec, prefix=self.options.namespace_prefix)
-        record = self._asked(lambda: self._launcher.find(gang))
-        if record is not None and names.LAUNCHED in (record["metadata"].get("annotations") or {}):
-            self._records.put(record)
-            return
-        self._check(spec)
-        try:
-            self._launcher.make(spec, gang, offers=self._offers(), now=self._now())
-        except (LaunchError, BackendUnavailableError):
-            # what cannot be removed now is half made, and goes the way of all half-made gangs (observe)
-            with contextlib.suppress(BackendUnavailableError, ApiError):
-                self._remove(spec.attempt_id)
-            raise
-        except ApiError as error:
-            raise BackendUnavailableError(str(error)) from error
+        for error in self.launch_all([spec]).values():
+            raise error
+
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        if not specs:
+            return {}
+        return self._batches.launch(specs, nodes=self._nodes_by_name(), devices=self._devices())
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
-        record, pods = self._find(attempt_id)
-        if record is None or names.LAUNCHED not in (record["metadata"].get("annotations") or {}):
-            if record is not None or pods:
-                self._asked(lambda: self._remove(attempt_id))
-            return
-        state = self._state(Record.of(record), pods, self._nodes_by_name())
-        if state.status.phase.is_ended:
-            self._asked(lambda: self._remove(attempt_id))
-        else:
-            stop = Stop("asked", self._now(), grace_s)
-            self._asked(lambda: self._remover.ask_to_stop(record, pods, stop))
+        with self._refusals_of(attempt_id):
+            gang = self._find(attempt_id)
+            if gang is None:
+                return
+            if gang.record is None or not _is_marked(gang.record):
+                self._remove(gang)
+                return
+            try:
+                state = self._observer.state(Record.of(gang.record), gang.pods, self._nodes_by_name(), {})
+            except DAMAGES:  # observe() shows it as failed
+                self._remove(gang)
+                return
+            if state.status.phase.is_ended:
+                self._remove(gang)
+            else:
+                self._remover.ask_to_stop(gang.record, gang.pods, Stop("asked", self._now(), grace_s))
 
     def observe(self) -> Sequence[AttemptStatus]:
-        records = [r for r in self._records.objects() if is_record(r) and self._is_ours(r)]
-        all_pods = [p for p in self._pods.objects() if is_member(p) and self._is_ours(p)]
-        nodes = self._nodes_by_name()
-        pods_of: dict[str, list[Object]] = {}
-        for pod in all_pods:
-            pods_of.setdefault(pod["metadata"]["labels"][names.ATTEMPT], []).append(pod)
+        for mirror in self._mirrors():
+            mirror.start()
         found: list[AttemptStatus] = []
-        for raw in records:
-            record = Record.of(raw)
-            pods = pods_of.pop(record.attempt_id, [])
-            if raw["metadata"].get("deletionTimestamp"):
-                continue
-            status = self._asked(partial(self._look_at, raw, record, pods, nodes))
-            if status is not None:
-                found.append(status)
-        message = "The gang's record is lost; its pods belong to no gang."
-        for attempt_id in pods_of:
-            found.append(AttemptStatus(AttemptId(attempt_id), GangPhase.FAILED, (), Cause.LAUNCH_FAILED, message))
+        with self._quarantine.renewed("look-alikes"), self._quarantine.renewed("gangs"):
+            gangs = self._catalogue(self._records.objects(), self._pods.objects()).gangs
+            nodes, events = self._nodes_by_name(), self._events.by_pod()
+            self._quarantine.forget("calls", but=gangs)
+            for gang in gangs.values():
+                status = self._observed(gang, nodes, events)
+                if status is not None:
+                    found.append(status)
+        self._projects.converge()
         return sorted(found, key=lambda status: status.attempt_id)
 
     def inventory(self) -> Sequence[NodeStatus]:
         taken = self._taken_by_others()
-        devices = self._asked(self._claims.devices)
-        return [
-            node_status(node, self.options, taken=taken.get(name, (0.0, 0.0)), devices=devices.get(name, ()))
-            for name, node in sorted(self._nodes_by_name().items())
-        ]
+        devices = self._devices()
+        found: list[NodeStatus] = []
+        with self._quarantine.renewed("nodes"):
+            for name, node in sorted(self._nodes_by_name().items()):
+                with self._quarantine.guarded("nodes", ItemKind.NODE, name):
+                    share, held = taken.get(name, (0.0, 0.0)), devices.get(name, ())
+                    found.append(node_status(node, self.options, taken=share, devices=held))
+        return found
 
     def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
-        _, pods = self._find(attempt_id)
-        pod = by_member(pods).get((role, index))
+        gang = self._find(attempt_id)
+        pod = by_member(gang.pods).get((role, index)) if gang is not None else None
         if pod is None:
             return
         query = {"container": MAIN}
@@ -176,121 +194,103 @@ class KubernetesBackend:
             return
         yield from text.splitlines()
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
-        sweeper = Sweeper(self._api, self.options)
-        self._asked(lambda: sweeper.sweep(labels, keep=keep, older_than_s=older_than_s, now=self._now()))
-
-    def _look_at(
-        self, raw: Object, record: Record, pods: list[Object], nodes: Mapping[str, Object]
-    ) -> AttemptStatus | None:
-        """One gang: shown as it is, and pushed on where something broke off. None: it was half made, and is removed."""
-        if record.launched_at is None:
-            if self._now() - record.created_at > timedelta(seconds=self.options.half_made_after_s):
-                logger.warning("kubernetes.half_made_gang_removed", extra={"attempt": record.attempt_id})
-                self._remover.remove(record.namespace, record.name, raw, pods)
-                return None
-            return self._state(record, pods, nodes, is_complete=False).status
-        if record.stop is None:
-            for pod in pods:
-                self._launcher.release(pod)
-        state = self._state(record, pods, nodes)
-        live = [p.pod for p in state.pods if p.pod is not None and p.ending is None]
-        if state.wanted is not None:
-            self._remover.ask_to_stop(raw, live, state.wanted)
-        elif record.stop is not None:
-            # asked, but the caller did not reach all pods
-            rest = [pod for pod in live if not pod["metadata"].get("deletionTimestamp")]
-            self._remover.terminate(rest, grace_s=record.stop.grace_s)
-        return state.status
-
-    def _state(
-        self, record: Record, pods: Sequence[Object], nodes: Mapping[str, Object], *, is_complete: bool = True
-    ) -> GangState:
-        now = self._now()
-        found = by_member(pods)
-        states: list[KubePodState] = []
-        for member in record.members:
-            pod = found.get((member.role, member.index))
-            node_lost = lost(nodes.get(member.node), member.node, now=now, after_s=self.options.node_lost_after_s)
-            if pod is None:
-                end = vanished(member, lost_node=node_lost, now=now) if is_complete else None
-                states.append(KubePodState(member, None, end))
-                continue
-            end = ending(pod, lost_node=node_lost, now=now)
-            if end is not None and end.cause is Cause.PREEMPTED and record.stop is None:
-                end = replace(end, cause=Cause.KILLED, message="It was asked to leave, and not by MLHub.")
-            hindered = None
-            if end is None and record.stop is None and not is_running(pod):
-                hindered = obstacle(
-                    pod,
-                    self._events(pod, now),
-                    now=now,
-                    unschedulable_after_s=self.options.unschedulable_after_s,
-                    released_at=record.launched_at,
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
+        namespace = names.namespace_of(labels, prefix=self.options.namespace_prefix)
+        with self._quarantine.guarded("sweeps", ItemKind.PROJECT, namespace):
+            if namespace in self._projects.own():
+                Sweeper(self._api, self.options).sweep(
+                    namespace, ended=ended, older_than_s=older_than_s, now=self._now()
                 )
-            states.append(KubePodState(member, pod, end, hindered))
-        return gang_state(record, states, now=now)
+                self._quarantine.resolve("sweeps", ItemKind.PROJECT, namespace)
 
-    def _events(self, pod: Object, now: datetime) -> list[Object]:
-        """The pod's events, asked for only when it takes long and its status does not show why."""
-        created_at = datetime.fromisoformat(pod["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-        if not needs_events(pod) or (now - created_at).total_seconds() < EVENTS_AFTER_S:
-            return []
-        selector = f"involvedObject.uid={pod['metadata']['uid']}"
-        path = paths.collection("Event", pod["metadata"]["namespace"])
-        with contextlib.suppress(ApiError):  # events only explain
-            return self._api.list(path, fieldSelector=selector)[0]
-        return []
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        return self._quarantine.items()
 
-    def _offers(self) -> dict[str, GpuOffer]:
-        """By node, of those that have GPUs."""
-        devices = self._asked(self._claims.devices)
-        found = {n: gpu_offer(node, self.options, devices.get(n, ())) for n, node in self._nodes_by_name().items()}
-        return {name: offer for name, offer in found.items() if offer is not None}
+    def _mirrors(self) -> list[Mirror]:
+        return [self._records, self._pods, self._nodes, self._events.mirror, *self._projects.mirrors()]
 
-    def _check(self, spec: LaunchSpec) -> None:
-        """Raises LaunchError when a node of the gang is gone, or has no such slots."""
-        nodes = {node.name: node for node in self.inventory()}
-        for pod in spec.pods:
-            node = nodes.get(pod.node)
-            if node is None or not node.is_ready:
-                raise LaunchError(f"Node {pod.node} is not there.", cause=Cause.NODE_LOST)
-            if any(not 0 <= slot < node.n_slots for slot in pod.slots):
-                raise LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
+    def _catalogue(self, records: Sequence[Object], pods: Sequence[Object]) -> Catalogue:
+        return catalogue(
+            records,
+            pods,
+            installation=self._projects.installation,
+            namespaces=self._projects.own(),
+            report=lambda kind, name, reason: self._quarantine.add("look-alikes", kind, name, reason),
+        )
 
-    def _find(self, attempt_id: AttemptId) -> tuple[Object | None, list[Object]]:
+    def _observed(
+        self, gang: FoundGang, nodes: Mapping[str, Object], events: Mapping[str, Sequence[Object]]
+    ) -> AttemptStatus | None:
+        """A gang of ours that cannot be read has failed by the platform's fault; it costs no other gang."""
+        try:
+            return self._observer.look_at(gang, nodes, events)
+        except DAMAGES as error:
+            logger.exception("kubernetes.unreadable", extra={"attempt": gang.attempt_id})
+            message = f"The gang's objects in the cluster are damaged ({type(error).__name__}: {error})."
+            self._quarantine.add("gangs", ItemKind.GANG, gang.attempt_id, message)
+            return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
+
+    def _find(self, attempt_id: AttemptId) -> FoundGang | None:
         """Straight from the API: record and pods of one attempt, wherever they are."""
         selector = f"{names.ATTEMPT}={attempt_id}"
         found, pods = self._asked(
             lambda: tuple(self._api.list(path, labelSelector=selector)[0] for path in (paths.SERVICES, paths.PODS))
         )
-        records = [record for record in found if is_record(record) and self._is_ours(record)]
-        return (records[0] if records else None), [pod for pod in pods if is_member(pod) and self._is_ours(pod)]
+        return self._catalogue(found, pods).gangs.get(attempt_id)
 
-    def _is_ours(self, found: Object) -> bool:
-        return names.is_of(found, prefix=self.options.namespace_prefix)
+    @contextlib.contextmanager
+    def _refusals_of(self, attempt_id: AttemptId) -> Iterator[None]:
+        """What the cluster refuses is quarantined; the next round asks again."""
+        try:
+            yield
+        except (KubeNotFoundError, KubeConflictError) as error:
+            logger.info("kubernetes.changed_meanwhile", extra={"attempt": attempt_id, "error": error})
+        except ApiError as error:
+            self._quarantine.add("calls", ItemKind.GANG, attempt_id, _refused(str(error)))
+        else:
+            self._quarantine.resolve("calls", ItemKind.GANG, attempt_id)
 
-    def _remove(self, attempt_id: AttemptId) -> None:
-        record, pods = self._find(attempt_id)
-        some = record or (pods[0] if pods else None)
-        if some is not None:
-            self._remover.remove(some["metadata"]["namespace"], names.gang_name(attempt_id), record, pods)
+    def _remove_attempt(self, attempt_id: AttemptId) -> None:
+        gang = self._find(attempt_id)
+        if gang is not None:
+            self._remove(gang)
+
+    def _remove(self, gang: FoundGang) -> None:
+        """Of a gang without its record, only what the cluster's garbage collector has marked, since nothing else
+        proves that it is ours."""
+        if gang.record is None:
+            gang.pods = [pod for pod in gang.pods if pod["metadata"].get("deletionTimestamp")]
+            if not gang.pods:
+                return
+        some = gang.record or gang.pods[0]
+        name = names.gang_name(gang.attempt_id)
+        self._remover.remove(some["metadata"]["namespace"], name, gang.record, gang.pods)
 
     def _nodes_by_name(self) -> dict[str, Object]:
         return {node["metadata"]["name"]: node for node in self._nodes.objects()}
+
+    def _devices(self) -> Mapping[str, Sequence[Device]]:
+        return self._asked(self._claims.devices)
 
     def _taken_by_others(self) -> dict[str, tuple[float, float]]:
         """CPUs and bytes by node that pods which are not ours ask for."""
         if self._taken_at is None or time.monotonic() - self._taken_at > OTHERS_EVERY_S:
             others = self._asked(lambda: self._api.list(paths.PODS, labelSelector=paths.NOT_OURS)[0])
-            self._taken, self._taken_at = requests_by_node(others), time.monotonic()
+            strangers = self._catalogue(self._records.objects(), self._pods.objects()).strangers
+            self._taken, self._taken_at = requests_by_node([*others, *strangers]), time.monotonic()
         return self._taken
 
     def _asked(self, question: Callable[[], T]) -> T:
         """The protocol knows two errors; a "no" to what we may ask is the cluster's to mend, and then asked again."""
         try:
             return question()
-        except KubeNotFoundError as error:
-            raise BackendUnavailableError(f"It went away just now: {error}") from error
         except ApiError as error:
             raise BackendUnavailableError(str(error)) from error
+
+
+def _is_marked(record: Object) -> bool:
+    return names.LAUNCHED in (record["metadata"].get("annotations") or {})
+
+
+def _refused(words: str) -> str:
+    return f"The cluster refuses a change to this gang: {words}"

@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mlhub.backends.kubernetes import claims, names
-from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.gpus import Device, GpuOffer, Way
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.objects import Object
@@ -29,8 +30,11 @@ N_TRIES = 5  # of a change that another client's precedes
 class ClaimRequests:
     """Makes and removes ResourceClaims; sends no request where the API server does not serve them."""
 
-    def __init__(self, api: KubernetesApi, options: KubernetesOptions) -> None:
-        self._api, self._options = api, options
+    def __init__(
+        self, api: KubernetesApi, options: KubernetesOptions, *, namespaces: Callable[[], Collection[str]] = frozenset
+    ) -> None:
+        """namespaces: names of those that are this installation's; claims elsewhere are not its own."""
+        self._api, self._options, self._namespaces = api, options, namespaces
         self._version, self._asked_at = "", float("-inf")
         self._devices: dict[str, list[Device]] = {}
         self._listed_at = float("-inf")
@@ -79,7 +83,8 @@ class ClaimRequests:
             return
         path = self._collection(namespace)
         for found in self._api.list(path, labelSelector=names.SLOT)[0]:
-            if any(owner["name"] == gang_name for owner in claims.owners_of(found)):
+            is_held = any(owner["name"] == gang_name for owner in claims.owners_of(found))
+            if is_held and claims.is_of(found, self._options):
                 self._leave(f"{path}/{found['metadata']['name']}", gang_name, found)
 
     def _one(self, slot: Slot, found: Sequence[Object], gang: GangNames, record: Object) -> str:
@@ -143,7 +148,8 @@ class ClaimRequests:
         selector = f"{names.SLOT} in ({','.join(sorted(keys))})"
         found, _ = self._api.list(f"{claims.GROUP}/{self.version()}/resourceclaims", labelSelector=selector)
         by_key: dict[str, list[Object]] = {}
-        for one in found:
+        own = self._namespaces()
+        for one in (c for c in found if c["metadata"]["namespace"] in own and claims.is_of(c, self._options)):
             by_key.setdefault(one["metadata"]["labels"][names.SLOT], []).append(one)
         return by_key
 

@@ -48,7 +48,7 @@ def claim(owner: Object, gang: GangNames, node: str, slot: int, options: Kuberne
         "metadata": {
             "name": claim_name(gang, node, slot),
             "namespace": gang.namespace,
-            "labels": {**names.MANAGED_BY, names.SLOT: slot_key(node, slot)},
+            "labels": {**names.MANAGED_BY, names.INSTALLATION: gang.installation, names.SLOT: slot_key(node, slot)},
             "annotations": {names.NODE: node},
             "ownerReferences": [reference(owner)],
         },
@@ -64,6 +64,19 @@ def reference(owner: Object) -> Object:
 
 def owners_of(found: Object) -> list[Object]:
     return list(found["metadata"].get("ownerReferences") or [])
+
+
+def is_of(found: Object, options: KubernetesOptions) -> bool:
+    """Whether a claim with a slot's label was made by this installation, and not by somebody who copied the label."""
+    metadata = found["metadata"]
+    labels = metadata.get("labels") or {}
+    gang_and_slot = metadata["name"].removesuffix(f"-{labels.get(names.SLOT)}")
+    return (
+        labels.get(names.INSTALLATION, options.installation_id) == options.installation_id
+        and labels.get("app.kubernetes.io/managed-by") == "mlhub"
+        and gang_and_slot != metadata["name"]
+        and bool(owners_of(found))
+    )
 
 
 def is_joinable(found: Object) -> bool:

@@ -181,6 +181,7 @@ def _metadata(spec: LaunchSpec, gang: GangNames, name: str) -> Manifest:
         "namespace": gang.namespace,
         "labels": {
             **names.MANAGED_BY,
+            names.INSTALLATION: gang.installation,
             **names.project_labels(spec.labels),
             names.ATTEMPT: str(spec.attempt_id),
             names.JOB: spec.job_id,

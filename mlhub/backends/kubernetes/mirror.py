@@ -5,11 +5,14 @@ then: a database that was put back to an earlier state sends no events to watche
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 
-from mlhub.backends.kubernetes.api import ApiError, ExpiredError, ForbiddenError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.errors import ApiError, ExpiredError
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.protocol import BackendUnavailableError
 
@@ -22,20 +25,35 @@ LONGEST_PAUSE_S = 5.0
 N_GONE = 10_000
 
 
+def _all(found: Object) -> bool:  # noqa: ARG001
+    return True
+
+
 class Mirror:
-    """path: of the list, over all namespaces. What this process writes is put() in at once: it reads its own writes."""
+    """path: of the list, over all namespaces. selector, fields: of labels and fields, for the server; keeps: what is
+    worth its memory here. What this process writes is put() in at once: it reads its own writes."""
 
     def __init__(
-        self, api: KubernetesApi, path: str, *, selector: str = "", sync_timeout_s: float = 15.0,
+        self,
+        api: KubernetesApi,
+        path: str,
+        *,
+        selector: str = "",
+        fields: str = "",
+        keeps: Callable[[Object], bool] = _all,
+        sync_timeout_s: float = 15.0,
         relist_after_s: float = RELIST_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.n_lists = 0
         self._relist_after_s, self._listed_at, self._newest = relist_after_s, 0.0, 0
         self._api, self._path = api, path
         self._query = {"labelSelector": selector} if selector else {}
+        self._query |= {"fieldSelector": fields} if fields else {}
+        self._keeps = keeps
         self._sync_timeout_s = sync_timeout_s
-        self._objects: dict[str, Object] = {}
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._objects: dict[str, Object] = {}  # by uid
+        self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
+        self._gone: OrderedDict[str, float] = OrderedDict()  # by uid, the version at which it went
         self._lock = threading.Lock()
         self._is_synced = threading.Event()
         self._is_closed = threading.Event()
@@ -46,7 +64,18 @@ class Mirror:
 
     def objects(self) -> list[Object]:
         """Raises BackendUnavailableError when there is no copy yet, or it is too old to be believed."""
-        self._start()
+        self._check()
+        with self._lock:
+            return list(self._objects.values())
+
+    def named(self, namespace: str, name: str) -> Object | None:
+        """Raises BackendUnavailableError as objects() does."""
+        self._check()
+        with self._lock:
+            return self._objects.get(self._uids.get((namespace, name), ""))
+
+    def _check(self) -> None:
+        self.start()
         until = time.monotonic() + self._sync_timeout_s
         while not self._is_synced.wait(0.05):
             if self._broken_since is not None or time.monotonic() > until:
@@ -54,31 +83,44 @@ class Mirror:
         broken_since = self._broken_since
         if broken_since is not None and time.monotonic() - broken_since > STALE_AFTER_S:
             raise BackendUnavailableError(self._error)
-        with self._lock:
-            return list(self._objects.values())
 
     def put(self, found: Object) -> None:
         """An object as an answer showed it; older than what is known, or of a deleted one, it is ignored."""
+        if not self._keeps(found):
+            return
         uid = found["metadata"]["uid"]
         with self._lock:
             known = self._objects.get(uid)
-            if uid not in self._gone and (known is None or _version(known) <= _version(found)):
-                self._objects[uid] = found
+            is_newer = known is None or _version(known) <= _version(found)
+            if is_newer and _version(found) > self._gone.get(uid, -1.0):
+                self._set(uid, found)
 
-    def drop(self, uid: str) -> None:
+    def drop(self, uid: str, *, at: float = math.inf) -> None:
+        """It is gone. at: the version up to which that holds; one that only left the selection may come back."""
         with self._lock:
-            self._objects.pop(uid, None)
-            self._gone[uid] = None
+            self._unset(uid)
+            self._gone[uid] = max(at, self._gone.get(uid, -1.0))
             if len(self._gone) > N_GONE:
                 self._gone.popitem(last=False)
 
     def close(self) -> None:
         self._is_closed.set()
 
-    def _start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._follow, name=f"mirror {self._path}", daemon=True)
-            self._thread.start()
+    def start(self) -> None:
+        """Begins to list and to watch, where that has not begun."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._follow, name=f"mirror {self._path}", daemon=True)
+                self._thread.start()
+
+    def _set(self, uid: str, found: Object) -> None:
+        self._objects[uid] = found
+        self._uids[_place(found)] = uid
+
+    def _unset(self, uid: str) -> None:
+        gone = self._objects.pop(uid, None)
+        if gone is not None and self._uids.get(_place(gone)) == uid:
+            del self._uids[_place(gone)]
 
     def _follow(self) -> None:
         version: str | None = None
@@ -99,21 +141,23 @@ class Mirror:
 
     def _list(self) -> str:
         items, version = self._api.list(self._path, **self._query)
-        listed = {item["metadata"]["uid"]: item for item in items}
+        listed = {item["metadata"]["uid"]: item for item in items if self._keeps(item)}
         with self._lock:
             if _number(version) < self._newest:
                 logger.warning("kubernetes.went_back", extra={"path": self._path, "from": self._newest, "to": version})
                 self._objects.clear()
+                self._uids.clear()
                 self._gone.clear()
             self._newest, self._listed_at = _number(version), time.monotonic()
             # what was put in after the list was made stays; what is missing from it is gone
             for uid, known in list(self._objects.items()):
                 if uid not in listed and _version(known) <= _number(version):
-                    del self._objects[uid]
+                    self._unset(uid)
             for uid, item in listed.items():
                 known_item = self._objects.get(uid)
-                if uid not in self._gone and (known_item is None or _version(known_item) <= _version(item)):
-                    self._objects[uid] = item
+                is_newer = known_item is None or _version(known_item) <= _version(item)
+                if is_newer and _version(item) > self._gone.get(uid, -1.0):
+                    self._set(uid, item)
         self.n_lists += 1
         self._recover()
         self._is_synced.set()
@@ -128,7 +172,7 @@ class Mirror:
             if event["type"] in ("ADDED", "MODIFIED"):
                 self.put(found)
             elif event["type"] == "DELETED":
-                self.drop(found["metadata"]["uid"])
+                self.drop(found["metadata"]["uid"], at=_version(found))
             if self._is_closed.is_set():
                 break
 
@@ -138,13 +182,17 @@ class Mirror:
             self._broken_since = time.monotonic()
         missing = (
             "A right is missing (see the chart's ClusterRole). "
-            if isinstance(error, ForbiddenError) and error.is_right
+            if isinstance(error, ApiError) and error.is_right
             else ""
         )
         self._error = f"{missing}{error}"
 
     def _recover(self) -> None:
         self._broken_since = None
+
+
+def _place(found: Object) -> tuple[str, str]:
+    return str(found["metadata"].get("namespace") or ""), str(found["metadata"].get("name") or "")
 
 
 def _version(found: Object) -> int:

@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 
@@ -20,6 +19,8 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": "mlhub"}
 
 SLOT = "mlhub.dev/slot"  # label of a claim: which slot of which node it stands for
 NODE = "mlhub.dev/node"  # annotation of a claim: that node's name
+INSTALLATION = "mlhub.dev/installation"  # label of everything that an installation makes
+API_URL = "mlhub.dev/api-url"  # annotation of a project's namespace: where its pods reach the ingest API
 PROJECT_ID = "mlhub.dev/project-id"  # label of a project's namespace and of its gangs
 SWEEP = "mlhub.dev/sweep"  # label of pods that remove old checkpoints
 GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
@@ -36,10 +37,11 @@ _LONGEST_GANG = 45  # leaves room for "-worker-12345" within the 63 characters o
 
 @dataclass(frozen=True)
 class GangNames:
-    """Where an attempt's objects are: namespace and common name."""
+    """Where an attempt's objects are: namespace and common name; and whose they are."""
 
     namespace: str
     name: str
+    installation: str
 
     def pod(self, role: PodRole, index: int) -> str:
         return f"{self.name}-{role}-{index}"
@@ -49,8 +51,8 @@ class GangNames:
         return f"{self.pod(role, index)}.{self.name}.{self.namespace}.svc"
 
 
-def gang_of(spec: LaunchSpec, *, prefix: str) -> GangNames:
-    return GangNames(namespace_of(spec.labels, prefix=prefix), gang_name(spec.attempt_id))
+def gang_of(spec: LaunchSpec, *, prefix: str, installation: str = "") -> GangNames:
+    return GangNames(namespace_of(spec.labels, prefix=prefix), gang_name(spec.attempt_id), installation or prefix)
 
 
 def gang_name(attempt_id: AttemptId) -> str:
@@ -81,16 +83,6 @@ def namespace_of(labels: Mapping[str, str], *, prefix: str) -> str:
         return f"{prefix}-{found[PROJECT_ID]}"
     slug = re.sub(r"[^a-z0-9]+", "-", labels.get("project", "").lower()).strip("-")[:24].strip("-") or "project"
     return f"{prefix}-{slug}-{hashlib.sha256(project_key(labels).encode()).hexdigest()[:8]}"
-
-
-def is_of(found: Mapping[str, Any], *, prefix: str) -> bool:
-    """Whether an object is in a project's namespace of this installation, and not of another MLHub on the cluster.
-
-    Without the project's id among its labels, prefixes that begin alike cannot be distinguished.
-    """
-    metadata = found["metadata"]
-    namespace, project = str(metadata.get("namespace", "")), (metadata.get("labels") or {}).get(PROJECT_ID)
-    return namespace == f"{prefix}-{project}" if project else namespace.startswith(f"{prefix}-")
 
 
 def server_addresses(spec: LaunchSpec, gang: GangNames) -> tuple[str, ...]:

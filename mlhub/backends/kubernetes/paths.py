@@ -11,8 +11,10 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 SERVICES = "/api/v1/services"
 NAMESPACES = "/api/v1/namespaces"
+EVENTS = "/api/v1/events"
 OURS = f"{names.ATTEMPT}"  # label selectors: of any attempt, and of none
 NOT_OURS = f"!{names.ATTEMPT}"
+OF_PROJECTS = f"app.kubernetes.io/managed-by=mlhub,!{names.ATTEMPT}"  # what projects' namespaces hold for all gangs
 
 _GROUPS = {
     "Pod": ("/api/v1", "pods"),
@@ -26,6 +28,12 @@ _GROUPS = {
     "Event": ("/api/v1", "events"),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
 }
+
+
+def everywhere(kind: str) -> str:
+    """The list over all namespaces."""
+    group, plural = _GROUPS[kind]
+    return f"{group}/{plural}"
 
 
 def collection(kind: str, namespace: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.claiming import ClaimRequests
+from mlhub.backends.kubernetes.errors import ApiError, KubeNotFoundError
 from mlhub.backends.kubernetes.gangs import Stop
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.objects import Object
@@ -33,30 +34,45 @@ class Remover:
     def terminate(self, pods: Iterable[Object], *, grace_s: float) -> None:
         """Never 0 seconds: that would forget the pod before its node has ended it."""
         whole_s = max(1, math.ceil(grace_s))
-        for pod in pods:
-            left_s = pod["metadata"].get("deletionGracePeriodSeconds")
-            if left_s is not None and left_s <= whole_s:
-                continue  # on its way already, and at least as soon
-            left = self._api.delete(paths.of(pod, "Pod"), grace_s=whole_s)
-            if left is None:
-                self._pods.drop(pod["metadata"]["uid"])
-            elif left.get("kind") == "Pod":
-                self._pods.put(left)
+        self._each(pods, lambda pod: self._terminate(pod, whole_s))
+
+    def _terminate(self, pod: Object, grace_s: int) -> None:
+        left_s = pod["metadata"].get("deletionGracePeriodSeconds")
+        if left_s is not None and left_s <= grace_s:
+            return  # on its way already, and at least as soon
+        left = self._api.delete(paths.of(pod, "Pod"), grace_s=grace_s)
+        if left is None:
+            self._pods.drop(pod["metadata"]["uid"])
+        elif left.get("kind") == "Pod":
+            self._pods.put(left)
 
     def remove(self, namespace: str, name: str, record: Object | None, pods: Iterable[Object]) -> None:
         """Everything, the record last: whatever breaks in between is seen and removed in the next round."""
-        for pod in pods:
-            path = paths.of(pod, "Pod")
-            if not pod["metadata"].get("deletionTimestamp"):
-                self._api.delete(path, grace_s=0)
-            with contextlib.suppress(KubeNotFoundError):
-                self._api.patch(path, {"metadata": {"finalizers": None}})
-            if pod["metadata"].get("deletionTimestamp"):
-                self._api.delete(path, grace_s=0)  # of a node that is gone no kubelet will
-            self._pods.drop(pod["metadata"]["uid"])
+        self._each(pods, self._remove_pod)
         for kind in ("NetworkPolicy", "ConfigMap", "Secret"):
             self._api.delete(paths.one(kind, namespace, name))
         self._claims.release(name, namespace)
         if record is not None:
             self._api.delete(paths.of(record, "Service"))
             self._records.drop(record["metadata"]["uid"])
+
+    def _remove_pod(self, pod: Object) -> None:
+        path = paths.of(pod, "Pod")
+        if not pod["metadata"].get("deletionTimestamp"):
+            self._api.delete(path, grace_s=0)
+        with contextlib.suppress(KubeNotFoundError):
+            self._api.patch(path, {"metadata": {"finalizers": None}})
+        if pod["metadata"].get("deletionTimestamp"):
+            self._api.delete(path, grace_s=0)  # of a node that is gone no kubelet will
+        self._pods.drop(pod["metadata"]["uid"])
+
+    def _each(self, pods: Iterable[Object], do: Callable[[Object], None]) -> None:
+        """One that is refused does not keep the others; the first refusal is raised once all were tried."""
+        refused: ApiError | None = None
+        for pod in pods:
+            try:
+                do(pod)
+            except ApiError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused

@@ -3,28 +3,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import logging
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.containers import ACCOUNT, CHECKPOINT_CLAIM, CHECKPOINTS, pod_security
+from mlhub.backends.kubernetes.errors import KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import when
 
-logger = logging.getLogger(__name__)
-
-MOST_KEPT = 3500  # ids of jobs that fit into a variable; a project with more of them at once is not swept
+MOST_NAMED = 3500  # ids of jobs that fit into a variable; for more of them there are more pods
+SWEEP_NAME = re.compile(r"mlhub-sweep-[0-9a-f]{12}")
 DEADLINE_S = 1800
 GONE_AFTER = timedelta(hours=1)
 
 
-def sweep_pod(namespace: str, options: KubernetesOptions, *, keep: Collection[str], older_than_s: float) -> Object:
-    """keep: ids of jobs. The same jobs make a pod of the same name, so that a repeat meets what is there."""
-    listed = ",".join(sorted(job.replace("-", "") for job in keep))
+def sweep_pod(namespace: str, options: KubernetesOptions, *, ended: Collection[str], older_than_s: float) -> Object:
+    """ended: ids of jobs. The same jobs make a pod of the same name, so that a repeat meets what is there."""
+    listed = ",".join(sorted(job.replace("-", "") for job in ended))
     key = hashlib.sha256(f"{listed}|{older_than_s}".encode()).hexdigest()[:12]
     command = [
         "python",
@@ -41,7 +42,7 @@ def sweep_pod(namespace: str, options: KubernetesOptions, *, keep: Collection[st
         "image": options.image,
         "imagePullPolicy": options.image_pull_policy,
         "command": command,
-        "env": [{"name": "MLHUB_KEEP", "value": listed}, {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
+        "env": [{"name": "MLHUB_ENDED", "value": listed}, {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
         "volumeMounts": [{"name": "checkpoints", "mountPath": CHECKPOINTS}],
         "resources": {"limits": room, "requests": room},
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -69,7 +70,7 @@ def sweep_pod(namespace: str, options: KubernetesOptions, *, keep: Collection[st
         "metadata": {
             "name": f"mlhub-sweep-{key}",
             "namespace": namespace,
-            "labels": {**names.MANAGED_BY, names.SWEEP: "true"},
+            "labels": {**names.MANAGED_BY, names.INSTALLATION: options.installation_id, names.SWEEP: "true"},
         },
         "spec": body,
     }
@@ -79,21 +80,24 @@ class Sweeper:
     def __init__(self, api: KubernetesApi, options: KubernetesOptions) -> None:
         self._api, self._options = api, options
 
-    def sweep(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float, now: datetime) -> None:
+    def sweep(self, namespace: str, *, ended: Collection[str], older_than_s: float, now: datetime) -> None:
         """Sends the pod, and removes those that are done or stuck. A project without a volume has nothing to sweep."""
-        if not self._options.checkpoint_bytes:
+        if not self._options.checkpoint_bytes or not ended:
             return
-        namespace = names.namespace_of(labels, prefix=self._options.namespace_prefix)
         path = paths.collection("Pod", namespace)
         for pod in self._api.list(path, labelSelector=names.SWEEP)[0]:
             created_at = when(pod["metadata"]["creationTimestamp"])
             is_done = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-            if is_done or (created_at is not None and now - created_at > GONE_AFTER):
+            is_old = created_at is not None and now - created_at > GONE_AFTER
+            if self._is_own(pod) and (is_done or is_old):
                 self._api.delete(paths.of(pod, "Pod"), grace_s=0)
-        if len(keep) > MOST_KEPT:
-            logger.warning("kubernetes.not_swept", extra={"namespace": namespace, "jobs": len(keep)})
-            return
-        try:
-            self._api.create(path, sweep_pod(namespace, self._options, keep=keep, older_than_s=older_than_s))
-        except (KubeConflictError, KubeNotFoundError):
-            return  # it runs already, or the project never had a pod here
+        jobs = sorted(ended)
+        for first in range(0, len(jobs), MOST_NAMED):
+            named = jobs[first : first + MOST_NAMED]
+            # it runs already, or the project never had a pod here
+            with contextlib.suppress(KubeConflictError, KubeNotFoundError):
+                self._api.create(path, sweep_pod(namespace, self._options, ended=named, older_than_s=older_than_s))
+
+    def _is_own(self, pod: Object) -> bool:
+        labels, ours = pod["metadata"].get("labels") or {}, self._options.installation_id
+        return bool(SWEEP_NAME.fullmatch(pod["metadata"]["name"])) and labels.get(names.INSTALLATION, ours) == ours

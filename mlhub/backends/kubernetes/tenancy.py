@@ -14,23 +14,32 @@ from mlhub.backends.kubernetes.options import KubernetesOptions
 
 LIMITS, DEFAULT_DENY, ALLOWED = "mlhub-limits", "mlhub-default-deny", "mlhub-names-and-ingest"
 PODS_WITHOUT_LIMITS_GET = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
+NAMED = ("organisation", "project")
 NODE_LOCAL_DNS = "169.254.20.10/32"
 
 
-def namespace(labels: Mapping[str, str], options: KubernetesOptions) -> Manifest:
+def namespace(labels: Mapping[str, str], options: KubernetesOptions, *, api_url: str = "") -> Manifest:
+    """api_url: kept with it, so that any process can make the project's policies anew from the namespace alone."""
     security = {
         f"pod-security.kubernetes.io/{mode}{suffix}": value
         for mode in ("enforce", "warn", "audit")
         for suffix, value in (("", "restricted"), ("-version", "latest"))
     }
-    annotations = {f"mlhub.dev/{key}-name": labels[key] for key in ("organisation", "project") if key in labels}
+    annotations = {f"mlhub.dev/{key}-name": labels[key] for key in NAMED if key in labels}
+    annotations |= {names.API_URL: api_url} if api_url else {}
     name = names.namespace_of(labels, prefix=options.namespace_prefix)
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
             "name": name,
-            "labels": {**names.MANAGED_BY, names.PROJECT: name, **names.project_labels(labels), **security},
+            "labels": {
+                **names.MANAGED_BY,
+                names.INSTALLATION: options.installation_id,
+                names.PROJECT: name,
+                **names.project_labels(labels),
+                **security,
+            },
             "annotations": annotations,
         },
     }
@@ -48,7 +57,7 @@ def contents(
 
     max_gpus: None = no limit. has_claims: the cluster has dynamic resource allocation.
     """
-    found = [
+    found: list[Manifest] = [
         _policy(namespace, DEFAULT_DENY, {}),
         _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url), *_store(options)]}),
         _account(namespace),
@@ -58,7 +67,17 @@ def contents(
     for claim, size in ((CHECKPOINT_CLAIM, options.checkpoint_bytes), (CACHE_CLAIM, options.cache_bytes)):
         if size:
             found.append(_claim(namespace, claim, size, options.storage_class))
+    for manifest in found:
+        manifest["metadata"]["labels"][names.INSTALLATION] = options.installation_id
     return found
+
+
+def labels_of(namespace: Manifest) -> dict[str, str]:
+    """The labels of a launch in that project, as its namespace keeps them."""
+    metadata = namespace["metadata"]
+    annotations, project = metadata.get("annotations") or {}, (metadata.get("labels") or {}).get(names.PROJECT_ID)
+    found = {key: annotations[f"mlhub.dev/{key}-name"] for key in NAMED if f"mlhub.dev/{key}-name" in annotations}
+    return {**found, "project_id": project} if project else found
 
 
 def _metadata(namespace: str, name: str) -> Manifest:

@@ -21,8 +21,16 @@ from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
-from mlhub.backends.local.quarantine import DAMAGES, end_processes, quarantined
-from mlhub.backends.protocol import AttemptStatus, GangPhase, LaunchError, NodeStatus
+from mlhub.backends.local.quarantine import DAMAGES, DamagedGangs, end_processes
+from mlhub.backends.protocol import (
+    AttemptStatus,
+    BackendUnavailableError,
+    GangPhase,
+    LaunchError,
+    NodeStatus,
+    QuarantinedItem,
+    launch_each,
+)
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodRole, PodSpec
@@ -36,11 +44,17 @@ ORPHAN_STOP_GRACE_S = 10.0
 class Enclose(Protocol):
     """Puts a pod into a sandbox: returns the command and the environment to start in place of the pod's own.
 
-    folder: the pod's. Raises OSError.
+    folder: the pod's. has_node_network: its node is a network namespace of the cluster's administrator. Raises OSError.
     """
 
     def __call__(
-        self, spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], folder: Path
+        self,
+        spec: LaunchSpec,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        has_node_network: bool,
     ) -> tuple[list[str], dict[str, str]]: ...
 
 
@@ -66,6 +80,7 @@ class LocalBackend:
         self.lifeline = lifeline
         self.lifeline_grace_s = lifeline_grace_s
         self.enclose = enclose
+        self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
 
@@ -103,6 +118,9 @@ class LocalBackend:
             self._remove(gang)
             raise LaunchError(f"The pods could not be started: {error}", cause=Cause.LAUNCH_FAILED) from error
 
+    def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
+        return launch_each(self.launch, specs)
+
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         gang = self._gang(attempt_id)
         if not gang.path.exists():
@@ -115,9 +133,10 @@ class LocalBackend:
             asked = read_json(gang.stop)
             gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
         except DAMAGES as error:
-            quarantined(gang, error)
+            self._damaged.end(gang, error)
 
     def observe(self) -> Sequence[AttemptStatus]:
+        self._damaged.begin_observation()
         return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def inventory(self) -> Sequence[NodeStatus]:
@@ -142,8 +161,11 @@ class LocalBackend:
             for line in f:
                 yield line.rstrip("\n")
 
-    def sweep_checkpoints(self, labels: Mapping[str, str], *, keep: Collection[str], older_than_s: float) -> None:
+    def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
+
+    def quarantined(self) -> tuple[QuarantinedItem, ...]:
+        return self._damaged.items()
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
@@ -165,7 +187,7 @@ class LocalBackend:
         try:
             return self._status(gang)
         except DAMAGES as error:
-            return quarantined(gang, error)
+            return self._damaged.end(gang, error)
 
     def _status(self, gang: GangFolder) -> AttemptStatus:
         launch = read_json(gang.launch)
@@ -192,7 +214,9 @@ class LocalBackend:
         place = self.cluster.place(pod.node)
         argv, environment = self.argv, _environment(folder, spec, pod, pod_spec, interface=place.interface)
         if self.enclose is not None:
-            argv, environment = self.enclose(spec, argv, environment, folder.path)
+            argv, environment = self.enclose(
+                spec, argv, environment, folder.path, has_node_network=bool(place.enter) or place.interface != "lo"
+            )
         write_json(
             folder.path / "pod.json",
             {

@@ -11,11 +11,12 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from mlhub.backends.local import shim
 from mlhub.backends.local.folders import GangFolder
-from mlhub.backends.protocol import AttemptStatus, GangPhase
+from mlhub.backends.protocol import AttemptStatus, GangPhase, ItemKind, QuarantinedItem
 from mlhub.wire.exits import Cause
 
 logger = logging.getLogger(__name__)
@@ -24,13 +25,29 @@ SHIM = str(Path(shim.__file__))
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
-def quarantined(gang: GangFolder, error: Exception) -> AttemptStatus:
-    """Ends the gang's processes, and reports it as failed by the platform's fault, with the file's problem."""
-    n_ended = end_processes(gang.path)
-    problem = f"{type(error).__name__}: {error}"[:300]
-    logger.error("gang.quarantined", extra={"attempt": gang.attempt_id, "error": problem, "n_ended": n_ended})
-    message = f"The attempt's files on its node are damaged ({problem}); its processes were ended."
-    return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
+class DamagedGangs:
+    """The gangs that the newest observation found damaged. since: kept while each observation finds it damaged."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, QuarantinedItem] = {}
+        self._before: dict[str, QuarantinedItem] = {}
+
+    def begin_observation(self) -> None:
+        self._before, self._found = self._found, {}
+
+    def end(self, gang: GangFolder, error: Exception) -> AttemptStatus:
+        """Ends the gang's processes, and reports it as failed by the platform's fault, with the file's problem."""
+        n_ended = end_processes(gang.path)
+        problem = f"{type(error).__name__}: {error}"[:300]
+        logger.error("gang.quarantined", extra={"attempt": gang.attempt_id, "error": problem, "n_ended": n_ended})
+        message = f"The attempt's files on its node are damaged ({problem}); its processes were ended."
+        known = self._found.get(gang.attempt_id) or self._before.get(gang.attempt_id)
+        since = known.since if known else datetime.now(UTC)
+        self._found[gang.attempt_id] = QuarantinedItem(ItemKind.GANG, gang.attempt_id, message, since)
+        return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
+
+    def items(self) -> tuple[QuarantinedItem, ...]:
+        return tuple(self._found[name] for name in sorted(self._found))
 
 
 def end_processes(folder: Path) -> int:

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSettings, ShadowDecision
+from mlhub.control.round_health import STOP_CAUSES
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
@@ -334,12 +335,30 @@ class SchedulerFailureSerializer(serializers.Serializer[Any]):
     round = serializers.IntegerField(allow_null=True, help_text="The round that stored it; null when none did.")
 
 
+class RoundsStandingSerializer(serializers.Serializer[Any]):
+    """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
+
+    attempted_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the control loop last began a round; null before the first."
+    )
+    stopped_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when no round was finished, once that is too long; null: rounds are made."
+    )
+    cause = serializers.ChoiceField(
+        choices=STOP_CAUSES,
+        allow_null=True,
+        help_text="Why no round is finished: the control loop is away, the cluster cannot be reached, or each round "
+        "fails; null: rounds are made.",
+    )
+    message = serializers.CharField(allow_blank=True, help_text="The last error; for platform administrators.")
+
+
 class SchedulerStatusSerializer(serializers.Serializer[Any]):
     """policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row."""
 
     policy = serializers.CharField(help_text="The policy that decides now.")
     chosen_policy = serializers.CharField(help_text="The policy of the settings.")
-    stands_in_since = serializers.DateTimeField(
+    fallback_since = serializers.DateTimeField(
         allow_null=True, help_text="Since when a fallback policy decides; null: the chosen one does."
     )
     n_failures = serializers.IntegerField(help_text="Failures of the policy in a row.")
@@ -348,6 +367,7 @@ class SchedulerStatusSerializer(serializers.Serializer[Any]):
     round_ms = serializers.FloatField(help_text="How long the last round took, in milliseconds.")
     decide_ms = serializers.FloatField(help_text="How long the policy took in the last round, in milliseconds.")
     n_waiting = serializers.IntegerField(help_text="The number of jobs that wait.")
+    rounds = RoundsStandingSerializer(help_text="Whether scheduling rounds are made.")
     backend_away_since = serializers.DateTimeField(
         allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.control.models import ITEM_KINDS
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
@@ -28,7 +29,7 @@ class SlotJobSerializer(serializers.Serializer[Any]):
 class SlotSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the GPU on its node.")
     job = SlotJobSerializer(allow_null=True, help_text="null: free.")
-    beside = SlotJobSerializer(many=True, help_text="Jobs that share it with that one.")
+    colocated = SlotJobSerializer(many=True, help_text="Jobs that share the GPU with that one.")
 
 
 class ServersSerializer(serializers.Serializer[Any]):
@@ -98,10 +99,62 @@ class BackendStandingSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(allow_blank=True, help_text="Why not; for platform administrators.")
 
 
+class QuarantinedJobSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(help_text="The job's id.")
+    name = serializers.CharField(help_text="The job's name.")
+
+
+class QuarantineRecordSerializer(serializers.Serializer[Any]):
+    """Something that the control loop could not read or handle, and left out so that all else was scheduled."""
+
+    kind = serializers.ChoiceField(choices=ITEM_KINDS, help_text="What kind of thing it is.")
+    name = serializers.CharField(help_text="The id or name of the thing.")
+    reason = serializers.CharField(
+        allow_blank=True, help_text="What could not be read or handled; for platform administrators."
+    )
+    remedy = serializers.CharField(help_text="What to do about it.")
+    job = QuarantinedJobSerializer(allow_null=True, help_text="The job that it is or belongs to; null: none.")
+    since = serializers.DateTimeField(help_text="Since when it is left out.")
+    last_seen_at = serializers.DateTimeField(help_text="When it was last stored as left out, at most a minute late.")
+    ended_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was no longer left out; null: it still is. Kept for seven days."
+    )
+
+
+class ProtectionSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="The protection's name.")
+    is_present = serializers.BooleanField(help_text="Whether it is in force on that machine.")
+    is_separating = serializers.BooleanField(
+        help_text="Whether code of one organisation may reach another's without it."
+    )
+    detail = serializers.CharField(help_text="What is in force; or why it is missing, and how to get it.")
+    consequence = serializers.CharField(
+        allow_blank=True, help_text="What its absence allows uploaded code to do; empty while it is in force."
+    )
+
+
+class SandboxReportSerializer(serializers.Serializer[Any]):
+    """What one machine's sandbox keeps uploaded code from."""
+
+    host = serializers.CharField(help_text="The machine's host name.")
+    reported_at = serializers.DateTimeField(help_text="When its Celery worker reported last, which is at its start.")
+    error = serializers.CharField(allow_blank=True, help_text="Why no sandbox works there at all; empty: one does.")
+    separates_tenants = serializers.BooleanField(help_text="Whether code of several organisations is kept apart.")
+    protections = ProtectionSerializer(many=True, help_text="Each protection, in force or missing.")
+
+
 class ClusterSerializer(serializers.Serializer[Any]):
     racks = RackSerializer(many=True, help_text="The racks with their nodes.")
     totals = TotalsSerializer(help_text="Sums over the whole cluster.")
     backend = BackendStandingSerializer(help_text="Whether the machines can be reached.")
+    quarantined = QuarantineRecordSerializer(
+        many=True,
+        help_text="What the control loop leaves out now, or left out lately: items of jobs that the caller may see; "
+        "all of them for platform administrators.",
+    )
+    sandbox = SandboxReportSerializer(
+        many=True, help_text="What each machine's sandbox keeps uploaded code from; for platform administrators."
+    )
 
 
 class QuotaUsedSerializer(serializers.Serializer[Any]):
@@ -110,9 +163,10 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
     storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
 
 
+MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
     "max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly",
-    "half_life_s",
+    "half_life_s", "max_priority",
 ]  # fmt: skip
 
 
@@ -139,6 +193,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             weight="The share of unguaranteed GPUs, relative to siblings.",
             shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
             half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
+            max_priority=MAX_PRIORITY,
             max_storage_bytes="The most bytes that may be stored; null: no limit.",
             version="The version of these settings, which rises with every change.",
         )
@@ -199,6 +254,9 @@ class QuotaRulesSerializer(StrictSerializer):
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     """version: the one that was seen; 409 when it is stale."""
 
+    max_priority = serializers.IntegerField(
+        min_value=0, max_value=100, allow_null=True, required=False, help_text=MAX_PRIORITY
+    )
     version = serializers.IntegerField(
         min_value=0,
         max_value=MAX_COUNT,
@@ -250,6 +308,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
         help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
     )
     half_life_s = serializers.FloatField(help_text="The half-life of past use, in seconds; 0: only present use counts.")
+    max_priority = serializers.IntegerField(allow_null=True, help_text=MAX_PRIORITY)
     version = serializers.IntegerField(help_text="The version of these settings, which rises with every change.")
     guaranteed = serializers.IntegerField(
         help_text="GPUs guaranteed: the guarantee, or the sum of those below if that is more."

@@ -14,6 +14,7 @@ from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
+from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
@@ -234,16 +235,24 @@ class ResultFileSerializer(serializers.Serializer[Any]):
     size_bytes = serializers.IntegerField(help_text="The size in bytes.")
 
 
+class DroppedReportsSerializer(serializers.Serializer[Any]):
+    limit = serializers.ChoiceField(choices=[(v.value, v.value) for v in IngestLimit], help_text="Which limit.")
+    part = serializers.ChoiceField(choices=["log", "metrics"], help_text="What it limits.")
+    n = serializers.IntegerField(help_text="How many lines or points were dropped.")
+    sentence = serializers.CharField(help_text="The same for people, with the limit.")
+
+
 class JobDetailSerializer(JobSerializer):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
     prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
+    dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "cursor"]
+        fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "dropped", "cursor"]
         read_only_fields = fields
 
     @extend_schema_field(AttemptSerializer(many=True))
@@ -254,6 +263,11 @@ class JobDetailSerializer(JobSerializer):
     def get_result_file(self, job: Job) -> dict[str, Any] | None:
         found = Artifact.objects.of_result(job).first()
         return None if found is None else {"name": found.name, "size_bytes": found.blob.size_bytes}
+
+    @extend_schema_field(DroppedReportsSerializer(many=True))
+    def get_dropped(self, job: Job) -> list[dict[str, Any]]:
+        counts = Job.objects.filter(pk=job.pk).values_list("stream_cursor__dropped", flat=True).first()
+        return [dict(DroppedReportsSerializer(found).data) for found in dropped_reports(counts or {})]
 
     def get_cursor(self, job: Job) -> str:  # noqa: ARG002 (DRF's signature)
         return str(self.context.get("cursor", "0-0"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes checkpoints of ended jobs from a volume that only pods can mount (python -m mlhub.runtime.checkpoints.sweep).
 
-Folders are named by their jobs. A folder is removed when its job is not among those to keep and nothing in it was
-written for a given time, so that a job that began after the list was made keeps its own.
+Folders are named by their jobs. A folder is removed when its job is known to be over and nothing in it was written for
+a given time. Folders of jobs that the platform does not name stay: its database may be a restored, older one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Collection
 from pathlib import Path
 from uuid import UUID
 
-KEEP = "MLHUB_KEEP"  # ids of jobs, 32 hexadecimal digits each, separated by commas
+ENDED = "MLHUB_ENDED"  # ids of jobs, 32 hexadecimal digits each, separated by commas
 
 
-def sweep(root: Path, *, keep: Collection[UUID], older_than_s: float) -> int:
-    """Removes folders and returns how many. Folders that are not named like a job are left alone."""
+def sweep(root: Path, *, ended: Collection[UUID], older_than_s: float) -> int:
+    """Removes the folders of jobs that have ended, and returns how many."""
     n_removed = 0
     for folder in root.iterdir():
         job = _job_of(folder)
-        if job is not None and job not in keep and time.time() - _written_at(folder) > older_than_s:
+        if job in ended and time.time() - _written_at(folder) > older_than_s:
             shutil.rmtree(folder, ignore_errors=True)
             n_removed += 1
     return n_removed
@@ -35,8 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, required=True, help="folder of the jobs' folders")
     parser.add_argument("--older-than-s", type=float, required=True)
     asked = parser.parse_args(arguments)
-    keep = {UUID(text) for text in os.environ.get(KEEP, "").split(",") if text}
-    print(f"sweep: {sweep(asked.root, keep=keep, older_than_s=asked.older_than_s)} folders removed", flush=True)
+    ended = {UUID(text) for text in os.environ.get(ENDED, "").split(",") if text}
+    print(f"sweep: {sweep(asked.root, ended=ended, older_than_s=asked.older_than_s)} folders removed", flush=True)
     return 0
 
 

@@ -44,6 +44,7 @@ class ApiServer:
         self.asked: list[tuple[str, str, str]] = []  # verb, group, resource
         self.logs: dict[tuple[str, str], str] = {}
         self.refuse: Callable[[str, Object], str] = lambda plural, body: ""  # admission: why not, "" = yes
+        self.refuse_change: Callable[[str, str, Object | None], str] = lambda plural, name, change: ""  # None: deletion
         self.n_watches = 0
         self.claim_versions: tuple[str, ...] = ()  # of resource.k8s.io; none: the group is not served
         self._faults: list[Fault] = []
@@ -197,13 +198,23 @@ class _Handler(BaseHTTPRequestHandler):
             if why_not:
                 raise RefusedError(403, why_not, "Forbidden")
             checked = validated(body, is_strict=query.get("fieldValidation") == "Strict")
-            return 201, checked if "dryRun" in query else store.create(plural, namespace, checked)
+            if "dryRun" in query:
+                return 201, checked
+            return 201, store.create(plural, namespace, checked, manager=self._manager(query))
+        if verb == "PATCH" and self.headers["Content-Type"] == "application/apply-patch+yaml":
+            return self._apply(plural, namespace, name, query, body, group=match["group"] or "")
         if verb == "PATCH":
             if self.headers["Content-Type"] != "application/merge-patch+json":
                 raise RefusedError(415, "the body of the request was in an unknown format", "UnsupportedMediaType")
+            why_not = self.server.api.refuse_change(plural, name, body)
+            if why_not:
+                raise RefusedError(422, why_not, "Invalid")
             check_change(plural, store.get(plural, namespace, name), body)
-            return 200, store.patch(plural, namespace, name, body)
+            return 200, store.patch(plural, namespace, name, body, manager=self._manager(query))
         if verb == "DELETE":
+            why_not = self.server.api.refuse_change(plural, name, None)
+            if why_not:
+                raise RefusedError(403, why_not, "Forbidden")
             asked = body or {}
             preconditions = asked.get("preconditions")
             return 200, store.delete(
@@ -216,6 +227,29 @@ class _Handler(BaseHTTPRequestHandler):
             self._watch(plural, query, wanted)
             return 200, None
         return 200, self._page(plural, namespace if match["namespace"] else None, query, wanted)
+
+    def _apply(
+        self, plural: str, namespace: str, name: str, query: dict[str, str], body: Object, *, group: str
+    ) -> tuple[int, Object]:
+        if not query.get("fieldManager"):
+            raise RefusedError(400, "fieldManager: Required value: is required for apply patch", "BadRequest")
+        if body["metadata"].get("name") != name:
+            raise RefusedError(400, "metadata.name: does not match the name on the URL", "BadRequest")
+        store = self.server.api.store
+        is_new = (plural, namespace, name) not in store.objects
+        if is_new and self.headers["Authorization"] != f"Bearer {ADMIN}":
+            self._check_right("create", group, plural)
+        why_not = self.server.api.refuse(plural, body)
+        if why_not:
+            raise RefusedError(403, why_not, "Forbidden")
+        checked = validated(body, is_strict=query.get("fieldValidation") == "Strict")
+        manager, is_forced = query["fieldManager"], query.get("force") == "true"
+        made = store.apply(plural, namespace, name, checked, manager=manager, is_forced=is_forced)
+        return (201 if is_new else 200), made
+
+    def _manager(self, query: dict[str, str]) -> str:
+        """As servers name it where the request does not: by the client's name."""
+        return query.get("fieldManager") or str(self.headers["User-Agent"] or "unknown").partition("/")[0]
 
     def _page(self, plural: str, namespace: str | None, query: dict[str, str], wanted: Any) -> Object:
         found, version = self.server.api.store.select(plural, namespace, wanted)
@@ -303,18 +337,31 @@ def _status(code: int, message: str, reason: str) -> Object:
 
 
 def _selector(query: dict[str, str]) -> Callable[[Object], bool]:
-    label, field = query.get("labelSelector", ""), query.get("fieldSelector", "")
+    by_label = [_label_test(text) for text in re.split(r",(?![^(]*\))", query.get("labelSelector", "")) if text]
+    by_field = [text.partition("=") for text in query.get("fieldSelector", "").split(",") if text]
 
     def wanted(found: Object) -> bool:
         labels = found["metadata"].get("labels") or {}
-        if field and found.get("involvedObject", {}).get("uid") != field.partition("=")[2]:
-            return False
-        if label.startswith("!"):
-            return label[1:] not in labels
-        name, among, values = label.partition(" in ")
-        if among:
-            return labels.get(name) in values.strip("()").split(",")
-        name, equals, value = label.partition("=")
-        return not label or (labels.get(name) == value if equals else name in labels)
+        return all(test(labels) for test in by_label) and all(
+            _field(found, name) == value for name, _, value in by_field
+        )
 
     return wanted
+
+
+def _label_test(text: str) -> Callable[[dict[str, str]], bool]:
+    if text.startswith("!"):
+        return lambda labels: text[1:] not in labels
+    name, among, values = text.partition(" in ")
+    if among:
+        listed = values.strip("()").split(",")
+        return lambda labels: labels.get(name) in listed
+    name, equals, value = text.partition("=")
+    return lambda labels: labels.get(name) == value if equals else name in labels
+
+
+def _field(found: Object, path: str) -> str:
+    value: Any = found
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return str(value or "")

@@ -150,7 +150,8 @@ class Kubelet:
         namespace = pod["metadata"]["namespace"]
         event = {
             "metadata": {"name": f"{pod['metadata']['name']}.{reason}", "namespace": namespace},
-            "involvedObject": {"uid": pod["metadata"]["uid"]},
+            "involvedObject": {"kind": "Pod", "uid": pod["metadata"]["uid"]},
+            "type": "Warning",
             "reason": reason,
             "message": message,
             "count": 2,

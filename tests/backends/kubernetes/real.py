@@ -14,11 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.installation import install, uninstall
 from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.containers import MAIN, PREPARE
+from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError
 from tests.backends.kubernetes.kubelet import node

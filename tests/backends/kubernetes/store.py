@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import threading
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from tests.backends.kubernetes.server_side_apply import ApplyConflictError, FieldOwners
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace ("" when it has none), name
@@ -34,6 +37,7 @@ class Store:
     def __init__(self) -> None:
         self.objects: dict[Key, Object] = {}
         self.history: list[tuple[int, str, str, Object, Object | None]] = []  # version, plural, type, object, before
+        self._owners: dict[Key, FieldOwners] = {}
         self.version = 100
         self.oldest = 0  # watches from before are answered 410
         self.changed = threading.Condition(threading.RLock())
@@ -41,7 +45,7 @@ class Store:
         self.on_pod: Callable[[Object], None] = lambda pod: None
         self.on_gone: Callable[[Object], None] = lambda pod: None
 
-    def create(self, plural: str, namespace: str, body: Object) -> Object:
+    def create(self, plural: str, namespace: str, body: Object, *, manager: str = "another client") -> Object:
         with self.changed:
             key = (plural, namespace, body["metadata"]["name"])
             self._check_namespace(plural, namespace)
@@ -57,8 +61,29 @@ class Store:
                 if found["spec"].get("schedulingGates"):
                     gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
                     found["status"]["conditions"] = [{**gated, "lastTransitionTime": stamp()}]
+            self._owners[key] = FieldOwners()
+            self._owners[key].updated(None, found, manager)
             self._write(key, found, "ADDED", None)
             self._tell(plural, found)
+            return self.objects[key]
+
+    def apply(self, plural: str, namespace: str, name: str, body: Object, *, manager: str, is_forced: bool) -> Object:
+        """Server-side apply: makes the object, or sets the fields of body and drops those applied before."""
+        with self.changed:
+            key = (plural, namespace, name)
+            before = self.objects.get(key)
+            if before is None:
+                made = self.create(plural, namespace, body)
+                self._owners[key] = FieldOwners()
+                self._owners[key].applied(None, body, manager, is_forced=True)
+                return made
+            try:
+                found = self._owners[key].applied(before, body, manager, is_forced=is_forced)
+            except ApplyConflictError as error:
+                raise RefusedError(409, str(error), "Conflict") from error
+            if _without_version(found) == _without_version(before):
+                return before
+            self._write(key, found, "MODIFIED", before)
             return self.objects[key]
 
     def get(self, plural: str, namespace: str, name: str) -> Object:
@@ -77,7 +102,9 @@ class Store:
             ]
             return found, self.version
 
-    def patch(self, plural: str, namespace: str, name: str, change: Object) -> Object:
+    def patch(
+        self, plural: str, namespace: str, name: str, change: Object, *, manager: str = "another client"
+    ) -> Object:
         """A merge patch. With a resourceVersion in it, only of the object as it was seen."""
         with self.changed:
             before = self.get(plural, namespace, name)
@@ -89,6 +116,7 @@ class Store:
                 return self._erase((plural, namespace, name), found)
             if _without_version(found) == _without_version(before):
                 return before  # nothing is written, and no watch receives it
+            self._owners[plural, namespace, name].updated(before, found, manager)
             self._write((plural, namespace, name), found, "MODIFIED", before)
             self._tell(plural, found)
             return self.objects[(plural, namespace, name)]
@@ -139,8 +167,9 @@ class Store:
     def events_since(self, version: int, plural: str, wanted: Wanted) -> tuple[list[tuple[str, Object]], int]:
         """What a watch receives, and up to which version: an object that fits the selector no longer is DELETED."""
         events_seen: list[tuple[str, Object]] = []
-        for at, kind_of, kind, found, before in self.history:
-            if at <= version or kind_of != plural:
+        newer = bisect.bisect_right(self.history, version, key=lambda entry: entry[0])
+        for _, kind_of, kind, found, before in self.history[newer:]:
+            if kind_of != plural:
                 continue
             fits, did = wanted(found), before is not None and wanted(before)
             if kind == "MODIFIED" and fits != did:
@@ -153,6 +182,7 @@ class Store:
         """As when a backup of the database is restored: what was written since never was."""
         with self.changed:
             self.objects, self.version, self.oldest = copy.deepcopy(objects), version, 0
+            self._owners = {key: self._owners.get(key, FieldOwners()) for key in self.objects}
             self.history = [entry for entry in self.history if entry[0] <= version]
             self.changed.notify_all()
 
@@ -204,9 +234,10 @@ class Store:
         gone = self.objects.pop(key)
         if key[0] == "pods":
             self.on_gone(copy.deepcopy(gone))
+        self._owners.pop(key, None)
         home = self.objects.get(("namespaces", "", key[1]))
-        is_empty = not any(k[1] == key[1] for k in self.objects)
-        if key[1] and home is not None and home["metadata"].get("deletionTimestamp") and is_empty:
+        is_ending = key[1] and home is not None and home["metadata"].get("deletionTimestamp")
+        if is_ending and not any(k[1] == key[1] for k in self.objects):
             self._erase(("namespaces", "", key[1]), home)
         return gone
 

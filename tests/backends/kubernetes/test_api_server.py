@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from mlhub.backends.kubernetes import paths
-from mlhub.backends.kubernetes.api import (
-    ApiError,
-    ExpiredError,
-    ForbiddenError,
-    KubeConflictError,
-    KubernetesApi,
-    connection,
-)
+from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes.connection import connection
+from mlhub.backends.kubernetes.errors import ApiError, ExpiredError, ForbiddenError, KubeConflictError
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import node

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mlhub.backends.kubernetes import paths
-from mlhub.backends.kubernetes.api import KubernetesApi, connection
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase
@@ -55,7 +56,7 @@ def test_a_slow_server_is_asked_again(server: ApiServer, backend: KubernetesBack
 def test_a_launch_that_the_server_never_answers_leaves_nothing_behind(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
-    server.fail(503, times=5, only="POST", path="/pods", retry_after="0.01")
+    server.fail(503, times=10, only="POST", path="/pods", retry_after="0.01")  # two pods, five tries each
     with pytest.raises(BackendUnavailableError):
         backend.launch(gang(workers=2))
     assert ours(server) == []

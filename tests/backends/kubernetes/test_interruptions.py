@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -28,14 +29,16 @@ def dies_after(backend: KubernetesBackend, n_writes: int) -> list[str]:
     """Returns the list in which the writes that still got through are noted."""
     send = backend._api._send
     done: list[str] = []
+    one_by_one = threading.Lock()  # pods are made by several threads
 
     def mortal(verb: str, path: str, **more: Any) -> bytes:
         if verb == "GET":
             return send(verb, path, **more)
-        if len(done) == n_writes:
-            raise Death
-        answer = send(verb, path, **more)
-        done.append(f"{verb} {path}")
+        with one_by_one:
+            if len(done) == n_writes:
+                raise Death
+            answer = send(verb, path, **more)
+            done.append(f"{verb} {path}")
         return answer
 
     backend._api._send = mortal  # type: ignore[method-assign]

@@ -54,7 +54,7 @@ def test_a_sweep_is_one_pod_that_is_removed_when_it_is_done(
     spec = replace(gang(), labels=LABELS)
     backend.launch(spec)
     for _ in range(2):
-        backend.sweep_checkpoints(LABELS, keep=JOBS, older_than_s=86400)
+        backend.sweep_checkpoints(LABELS, ended=JOBS, older_than_s=86400)
     [pod] = sweeps(server)
     container = pod["spec"]["containers"][0]
     assert container["command"][-2:] == ["--older-than-s", "86400"]
@@ -62,7 +62,7 @@ def test_a_sweep_is_one_pod_that_is_removed_when_it_is_done(
     assert [s.attempt_id for s in backend.observe()] == [spec.attempt_id]
     where = pod["metadata"]
     server.store.patch("pods", where["namespace"], where["name"], {"status": {"phase": "Succeeded"}})
-    backend.sweep_checkpoints(LABELS, keep=JOBS[:1], older_than_s=86400)
+    backend.sweep_checkpoints(LABELS, ended=JOBS[:1], older_than_s=86400)
     assert [p["metadata"]["name"] for p in sweeps(server)] != [where["name"]]
     assert len(sweeps(server)) == 1
 
@@ -70,13 +70,13 @@ def test_a_sweep_is_one_pod_that_is_removed_when_it_is_done(
 def test_a_project_without_volume_or_namespace_has_nothing_to_sweep(
     server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
 ) -> None:
-    connect(checkpoint_bytes=0).sweep_checkpoints(LABELS, keep=JOBS, older_than_s=1)
-    connect(checkpoint_bytes=2**30).sweep_checkpoints(LABELS, keep=JOBS, older_than_s=1)
+    connect(checkpoint_bytes=0).sweep_checkpoints(LABELS, ended=JOBS, older_than_s=1)
+    connect(checkpoint_bytes=2**30).sweep_checkpoints(LABELS, ended=JOBS, older_than_s=1)
     assert sweeps(server) == []
 
 
 def test_the_sweeping_pod_keeps_to_the_restricted_standard() -> None:
-    pod = sweep_pod("ns", KubernetesOptions(image_pull_secret="registry"), keep=JOBS, older_than_s=86400)
+    pod = sweep_pod("ns", KubernetesOptions(image_pull_secret="registry"), ended=JOBS, older_than_s=86400)
     assert problems(pod) == []
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
     assert pod["spec"]["automountServiceAccountToken"] is False

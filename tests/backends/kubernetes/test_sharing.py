@@ -303,7 +303,7 @@ def test_a_gpu_that_somebody_else_took_is_reported(
 
 
 def test_names_of_claims_fit_whatever_the_node_is_called() -> None:
-    where = names.GangNames("ns", "mlhub-018f0000-0000-7000-8000-000000000001")
+    where = names.GangNames("ns", "mlhub-018f0000-0000-7000-8000-000000000001", "mlhub")
     long = f"{'very-' * 40}long.example.org"
     assert len(claims.slot_key(long, 15)) <= 63
     assert claims.claim_name(where, long, 0) != claims.claim_name(where, long, 1)

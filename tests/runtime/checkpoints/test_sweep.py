@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of removing ended jobs' checkpoints: nothing that is kept, young or somebody else's."""
+"""Tests of removing ended jobs' checkpoints: nothing that lives, is unknown or young, or is no job's."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def folder(root: Path, name: str, *, is_old: bool = True) -> Path:
     return path.parent
 
 
-def test_old_folders_of_jobs_that_are_not_kept_go_and_nothing_else(
+def test_old_folders_of_jobs_that_are_over_go_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept, gone, young = uuid4(), uuid4(), uuid4()
-    there = [folder(tmp_path, str(kept)), folder(tmp_path, str(young), is_old=False), folder(tmp_path, "lost+found")]
+    unknown, gone, young = uuid4(), uuid4(), uuid4()
+    there = [folder(tmp_path, str(unknown)), folder(tmp_path, str(young), is_old=False), folder(tmp_path, "lost+found")]
     ended = folder(tmp_path, str(gone))
-    monkeypatch.setenv(sweep.KEEP, kept.hex)
+    monkeypatch.setenv(sweep.ENDED, f"{gone.hex},{young.hex}")
     assert sweep.main(["--root", str(tmp_path), "--older-than-s", "3600"]) == 0
     assert not ended.exists()
     assert all(path.exists() for path in there)
@@ -38,7 +38,7 @@ def test_old_folders_of_jobs_that_are_not_kept_go_and_nothing_else(
 def test_a_file_written_lately_deep_inside_keeps_the_whole(tmp_path: Path) -> None:
     job = folder(tmp_path, str(UUID(int=7)))
     os.utime(job / "step-10" / "weights")
-    assert sweep.sweep(tmp_path, keep=(), older_than_s=3600) == 0
+    assert sweep.sweep(tmp_path, ended={UUID(int=7)}, older_than_s=3600) == 0
     assert job.exists()
 
 
@@ -47,5 +47,5 @@ def test_a_link_to_elsewhere_is_not_followed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / str(UUID(int=8))).symlink_to(elsewhere)
-    assert sweep.sweep(root, keep=(), older_than_s=0) == 0
+    assert sweep.sweep(root, ended={UUID(int=8)}, older_than_s=0) == 0
     assert elsewhere.exists()

@@ -7,8 +7,8 @@ import type { SchedulerStatus } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { RelativeTime } from "@/components/display/RelativeTime";
 
-export function hasSchedulerProblem({ backend_away_since, stands_in_since, n_failures }: SchedulerStatus): boolean {
-  return backend_away_since !== null || stands_in_since !== null || n_failures > 0;
+export function hasSchedulerProblem({ backend_away_since, fallback_since, n_failures }: SchedulerStatus): boolean {
+  return backend_away_since !== null || fallback_since !== null || n_failures > 0;
 }
 
 export function SchedulerAlerts({ status }: { status: SchedulerStatus }) {
@@ -21,15 +21,15 @@ export function SchedulerAlerts({ status }: { status: SchedulerStatus }) {
           reachable again. {status.backend_message}
         </Problem>
       )}
-      {status.stands_in_since !== null && (
+      {status.fallback_since !== null && (
         <Problem title={`Fallback policy ${status.policy} is active`}>
           The policy {status.chosen_policy} failed several times in a row, so {status.policy} has decided since{" "}
-          <RelativeTime at={status.stands_in_since} />. {status.chosen_policy} is retried automatically, and when the
+          <RelativeTime at={status.fallback_since} />. {status.chosen_policy} is retried automatically, and when the
           settings change.{" "}
           {failure?.message}
         </Problem>
       )}
-      {status.stands_in_since === null && status.n_failures > 0 && (
+      {status.fallback_since === null && status.n_failures > 0 && (
         <Problem title="The last scheduling round failed">
           Earlier decisions stay in force. {failure && `${failure.policy}: ${failure.message}`}
         </Problem>

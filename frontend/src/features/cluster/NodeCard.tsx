@@ -53,14 +53,14 @@ export function NodeCard({ node }: { node: Node }) {
           )}
         </div>
         <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
-          {node.slots.map(({ index, job, beside }) => (
+          {node.slots.map(({ index, job, colocated }) => (
             <li key={index} className={classes.slot} data-use={holderOf(job)} aria-label={`GPU ${index}`}>
               <Text span size="xs" c="dimmed" aria-hidden>
                 {index}
               </Text>
               <span className={classes.occupants}>
                 <Occupant job={job} isUsable={closed === undefined} />
-                {beside.map((other, place) => (
+                {colocated.map((other, place) => (
                   <Occupant key={other.id ?? place} job={other} isUsable={closed === undefined} />
                 ))}
               </span>

@@ -8,7 +8,7 @@ import { cluster } from "@/testing/fixtures";
 import { capacityOf, jobsOn } from "./capacity";
 
 const ACME = { id: "a1", name: "Acme" };
-const FREE = { job: null, beside: [] };
+const FREE = { job: null, colocated: [] };
 
 function node(over: Partial<Node>): Node {
   const [rack] = cluster().racks;
@@ -20,7 +20,7 @@ function racksOf(...nodes: Node[]): Pick<Cluster, "racks"> {
 }
 
 it("counts idle GPUs of closed nodes as unavailable, not as free", () => {
-  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, beside: [] }, { index: 1, ...FREE }];
+  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, colocated: [] }, { index: 1, ...FREE }];
   const drained = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
   const racks = racksOf(
     node({ name: "open", slots }),
@@ -36,7 +36,7 @@ it("names each job of a node once, with those that share a GPU and those that on
   const others = { id: null, name: null, organisation: null };
   const jobs = jobsOn(
     node({
-      slots: [{ index: 0, job: digits, beside: [others] }, { index: 1, job: digits, beside: [] }, { index: 2, ...FREE }],
+      slots: [{ index: 0, job: digits, colocated: [others] }, { index: 1, job: digits, colocated: [] }, { index: 2, ...FREE }],
       servers: [{ job: letters, n: 2 }],
     }),
   );

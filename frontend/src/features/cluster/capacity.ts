@@ -42,7 +42,7 @@ export function jobsOn(node: Node): NodeJobs {
   const named = new Map<string, string>();
   let nOthers = 0;
   const holders: (SlotJob | null)[] = [
-    ...node.slots.flatMap(({ job, beside }) => [job, ...beside]),
+    ...node.slots.flatMap(({ job, colocated }) => [job, ...colocated]),
     ...node.servers.map(({ job }) => job),
   ];
   for (const job of holders) {

@@ -41,7 +41,7 @@ function Found({ version }: { version: ModelVersion }) {
         {!isTrained && <VersionStateBadge state={version.state} />}
       </Group>
       {version.state === "inspecting" && (
-        <InspectingAlert title="MLHub is checking the code">
+        <InspectingAlert title="MLHub is checking the code" queue={version.queue}>
           It imports the code in a sandbox and looks for what training needs.
         </InspectingAlert>
       )}

@@ -8,8 +8,9 @@ import time
 
 from mlhub.backends.kubernetes import names, paths
 from mlhub.backends.kubernetes.access import RULES
-from mlhub.backends.kubernetes.api import ApiError, KubeConflictError, KubeNotFoundError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.objects import Object
 
 NAME = "mlhub-check"

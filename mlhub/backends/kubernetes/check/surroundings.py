@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlhub.backends.kubernetes.api import ApiError, ForbiddenError, KubernetesApi
+from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.claims import GROUP, best_version
+from mlhub.backends.kubernetes.errors import ApiError, ForbiddenError
 from mlhub.backends.kubernetes.nodes import CPU_SLOT
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import NodeStatus
