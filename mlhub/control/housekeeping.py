@@ -10,6 +10,7 @@ import structlog
 from django.db.models import Q
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
+from mlhub.core.installation import is_restored_lately
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
 from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
@@ -31,6 +32,8 @@ class Housekeeping:
         if self.last_at is not None and now - self.last_at < EVERY:
             return 0
         self.last_at, n_asked = now, 0
+        if is_restored_lately(now):
+            return 0  # a volume may contain checkpoints of jobs that are newer than the restored database
         before = now - CHECKPOINTS_KEPT_FOR
         ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
         for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):

@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "mlhub.jobs",
     "mlhub.metrics",
     "mlhub.control",
+    "mlhub.recovery",
 ]
 
 MIDDLEWARE = [
@@ -224,6 +225,10 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
+# PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
+PG_BIN = env("MLHUB_PG_BIN", default="")
+# Files that a restored database does not know are not removed for so long: they may be of work that is newer
+RESTORE_HOLD_DAYS = env.float("MLHUB_RESTORE_HOLD_DAYS", default=30.0)
 MAX_USER_RETRIES = 0
 MAX_PLATFORM_RETRIES = 5
 
