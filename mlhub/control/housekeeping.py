@@ -13,7 +13,7 @@ from mlhub.backends.protocol import Backend, BackendUnavailableError
 from mlhub.core.installation import is_restored_lately
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
-from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
+from mlhub.jobs.tasks import checkpoints_kept_for
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -34,7 +34,10 @@ class Housekeeping:
         self.last_at, n_asked = now, 0
         if is_restored_lately(now):
             return 0  # a volume may contain checkpoints of jobs that are newer than the restored database
-        before = now - CHECKPOINTS_KEPT_FOR
+        kept_for = checkpoints_kept_for()
+        if kept_for is None:
+            return 0
+        before = now - kept_for
         ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
         for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
             kept = Job.objects.filter(project=project).filter(~Q(state__in=ENDED) | Q(finished_at__gte=before))
@@ -45,7 +48,7 @@ class Housekeeping:
             }
             keep = [str(job_id) for job_id in kept.values_list("id", flat=True)]
             try:
-                backend.sweep_checkpoints(labels, keep=keep, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+                backend.sweep_checkpoints(labels, keep=keep, older_than_s=kept_for.total_seconds())
                 n_asked += 1
             except BackendUnavailableError as error:
                 logger.warning("housekeeping.delayed", project=project.id, error=error)

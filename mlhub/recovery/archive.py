@@ -87,7 +87,7 @@ class BackupWriter:
         hashed, info = _Hashed(stream), tarfile.TarInfo(name)
         info.size, info.mode = size_bytes, 0o600
         try:
-            self._tar.addfile(info, hashed)  # type: ignore[arg-type]
+            self._tar.addfile(info, hashed)
         except (OSError, tarfile.TarError) as error:
             raise BackupError(
                 f"{name} could not be written to the backup: {error}. Make room and repeat it."

@@ -20,7 +20,7 @@ from mlhub.core.models import Installation
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs.attempts import close_stopped
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import StreamCursor
 from mlhub.recovery.archive import BackupError
 
@@ -58,7 +58,7 @@ def _move_serials_on() -> None:
         sequence = f"pg_get_serial_sequence('{Event._meta.db_table}', 'id')"
         newest = f"coalesce((SELECT max(id) FROM {Event._meta.db_table}), 0)"  # noqa: S608 (a table of ours)
         cursor.execute(f"SELECT setval({sequence}, {newest} + %s)", [SERIAL_GAP])
-    StreamCursor.objects.update(last_seq=F("last_seq") + SERIAL_GAP)
+    StreamCursor.objects.filter(job__in=Job.objects.live()).update(last_seq=F("last_seq") + SERIAL_GAP)
 
 
 def _require_known_migrations() -> None:

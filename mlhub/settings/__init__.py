@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "mlhub.metrics",
     "mlhub.control",
     "mlhub.recovery",
+    "mlhub.retention",
 ]
 
 MIDDLEWARE = [
@@ -192,6 +193,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
+    "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
@@ -225,6 +227,16 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
+# Days that things are kept; 0 = for good. mlhub/retention/rules.py says of each what the days are counted from
+KEPT_DAYS = {
+    "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
+    "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
+    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=365.0),
+    "audit": env.float("MLHUB_KEEP_AUDIT_DAYS", default=0.0),
+    "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
+    "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
+    "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
+}
 # PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
 PG_BIN = env("MLHUB_PG_BIN", default="")
 # Files that a restored database does not know are not removed for so long: they may be of work that is newer

@@ -14,6 +14,7 @@ import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
 
 import { JobActions } from "./JobActions";
+import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
@@ -95,6 +96,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
     <Stack gap="md">
       {hasMetrics && (
         <SectionCard title="Metrics">
+          <RemovedNote job={job} kinds={["metrics"]} />
           <QueryResult of={curves} label="Loading the metrics">
             {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
           </QueryResult>
@@ -108,11 +110,13 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
         <DecisionTable id={job.id} />
       </SectionCard>
       <SectionCard title="Log">
+        <RemovedNote job={job} kinds={["logs"]} />
         <QueryResult of={log} label="Loading the log">
           {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
         </QueryResult>
       </SectionCard>
       <SectionCard title="Events">
+        <RemovedNote job={job} kinds={["events", "audit"]} />
         <QueryResult of={events} label="Loading the events">
           {(known) => <EventTable events={known} />}
         </QueryResult>
