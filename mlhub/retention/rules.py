@@ -23,7 +23,7 @@ from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series
 from mlhub.storage import actions as storage
 
-Rule = Callable[[datetime, datetime, int], int]
+RemovalRule = Callable[[datetime, datetime, int], int]
 
 
 def remove_logs(before: datetime, now: datetime, limit: int) -> int:
@@ -84,7 +84,7 @@ def remove_rounds(before: datetime, now: datetime, limit: int) -> int:  # noqa: 
     return _delete(Round.objects.filter(at__lt=before), limit)
 
 
-RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
     "events": remove_events,
