@@ -39,10 +39,10 @@ def hold(cast: Cast, content: bytes) -> str:
     return str(blob.sha256)
 
 
-def launch(of: Job) -> Attempt:
+def launch(of: Job, *, node: str = "n0") -> Attempt:
     of.refresh_from_db()
     found = attempts.open_attempt(
-        of, mode="all_reduce", n_workers=1, n_servers=0, held=[attempts.Held("n0", (0,), 0)], predicted_step_s=0.1,
+        of, mode="all_reduce", n_workers=1, n_servers=0, held=[attempts.Held(node, (0,), 0)], predicted_step_s=0.1,
         reason="fits", now=timezone.now(),
     )  # fmt: skip
     assert found is not None
