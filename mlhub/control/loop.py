@@ -12,7 +12,7 @@ from typing import Any
 import redis
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError
@@ -74,7 +74,7 @@ class Loop:
                     while is_mine and not self.is_asked_to_end:
                         self.round()
                         ear.wait(settings.CONTROL_PERIOD_S)
-            except DatabaseError as error:
+            except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()
                 time.sleep(LOCK_RETRY_S)

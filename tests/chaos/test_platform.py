@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -111,9 +112,14 @@ def test_a_node_s_checkpoints_damaged_on_disk_cost_the_steps_since_the_one_befor
     os.kill(victim, signal.SIGKILL)
     n = len(job["attempts"])
     wait(lambda: len(training.job()["attempts"]) == n + 1, seconds=120, message=training.platform.logs())
+    wait(lambda: _newest_attempt(training)["training_at"], seconds=120, message=training.platform.logs())
     training.moves_on()
-    resumed = max(training.job()["attempts"], key=lambda a: a["number"])
-    assert resumed["first_step"] == int(older.name.rpartition("-")[2])
+    assert _newest_attempt(training)["first_step"] == int(older.name.rpartition("-")[2])
+
+
+def _newest_attempt(training: Training) -> dict[str, Any]:
+    found: dict[str, Any] = max(training.job()["attempts"], key=lambda a: a["number"])
+    return found
 
 
 def _complete(root: Path) -> list[Path]:

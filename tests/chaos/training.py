@@ -8,9 +8,11 @@ from typing import Any
 
 import httpx
 
-from mlhub.demo.client import Person
+from mlhub.demo.client import Person, RequestRefused
 from tests.platform import RunningPlatform, wait
 from tests.runtime.gang import write_blobs
+
+AWAY = (httpx.HTTPError, OSError, RequestRefused)  # 503 while the database comes back
 
 
 class Training:
@@ -42,12 +44,11 @@ class Training:
 
     def moves_on(self) -> None:
         """It trains further than it had when this was asked."""
-        answers = (httpx.HTTPError, OSError)
 
         def more(than: int) -> bool:
             try:
                 return self.steps() > than
-            except answers:
+            except AWAY:
                 return False
 
         seen: list[int] = []
@@ -55,9 +56,9 @@ class Training:
         def first() -> bool:
             try:
                 seen.append(self.steps())
-            except answers:
+            except AWAY:
                 return False
             return True
 
-        wait(first, seconds=60, message=self.platform.logs())
-        wait(lambda: more(seen[0]), seconds=60, message=self.platform.logs())
+        wait(first, seconds=90, message=self.platform.logs())
+        wait(lambda: more(seen[0]), seconds=90, message=self.platform.logs())
