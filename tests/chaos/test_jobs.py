@@ -54,8 +54,10 @@ def test_failures_of_the_platform_and_preemptions_are_counted_apart(world: World
 
 
 def test_a_cancelled_job_whose_backend_is_away_holds_its_gpus_until_its_gang_is_known_to_be_gone(world: World) -> None:
-    first, waiting = world.job(min_workers=4, max_workers=4), world.job(min_workers=4, max_workers=4)
+    first = world.job(min_workers=4, max_workers=4)
     world.rounds(2)
+    waiting = world.job(min_workers=4, max_workers=4)
+    world.round()
     assert (state(first), state(waiting)) == ("running", "queued")
     gang = str(live_attempt(first).pk)
     world.backend.is_away = True
