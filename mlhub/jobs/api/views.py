@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
-from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
@@ -156,6 +156,12 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
         """The file of a job that predicted; one byte range, and an entity tag to ask again."""
         job = self.get_object()
         found = Artifact.objects.of_result(job).first()
+        if found is None and (removed := job.removed_parts.filter(kind="results").first()):
+            raise GoneError(
+                f"The predictions of {job.name} were removed {removed.kept_days:g} days after it ended.",
+                code="removed",
+                remedy="Run the job again: clone it.",
+            )
         if found is None:
             reasons = {
                 JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",
