@@ -4,8 +4,8 @@
     python -m benchmarks.overload [--out benchmarks/results/overload.md]
 
 The whole embedded platform with its default limits, over HTTP, on this machine, load generator included. The tenants
-that submit obey Retry-After, as the Python client does; each job has an Idempotency-Key of its own. The figure to hold on
-to is the ratio of the sixth tenant's latencies: its requests are the same before and during the flood.
+that submit obey Retry-After, as the Python client does; each job has an Idempotency-Key of its own. What counts is the
+ratio of the latencies of the sixth tenant, whose requests are the same before and during the flood.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mlhub-overload-") as folder:
         os.environ["MLHUB_CLUSTER_FILE"] = str(Path(folder) / "cluster.yaml")
         Path(os.environ["MLHUB_CLUSTER_FILE"]).write_text(CLUSTER)
-        with running(Path(folder) / "state") as platform:
+        state = Path(folder) / "state"
+        state.mkdir()
+        with running(state) as platform:
             text = measure(platform, arguments)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text)

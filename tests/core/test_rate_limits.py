@@ -216,3 +216,12 @@ def test_the_defaults_can_be_read_and_an_empty_setting_lifts_a_limit():
 )
 def test_an_ipv6_network_counts_as_one_address(address, network):
     assert network_of(address) == network
+
+
+@pytest.mark.parametrize("path", ["/api/v1/stream", "/api/v1/jobs/{job}/stream"])
+def test_opening_a_live_stream_is_a_read(transactional_db, limits, cast, path):
+    limits(reads=f"user=1/{HOUR}")
+    bob, address = cast.client(cast.bob), path.format(job=job(cast.project_a, cast.bob).id)
+    assert read(bob).status_code == 200
+    refused = bob.get(address)
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
