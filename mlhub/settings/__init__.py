@@ -72,6 +72,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.headers.security_headers_middleware",
     "csp.middleware.CSPMiddleware",
+    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -79,7 +80,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "mlhub.core.api.middleware.StrictRequests",
     "axes.middleware.AxesMiddleware",
 ]
@@ -292,6 +292,8 @@ MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISA
 MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
+# submissions that one web process works on at a time, shared between organisations; 0: any number
+SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=2)
 HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
 try:
     RATE_LIMITS = rate_limits.read_rate_limits(

@@ -28,6 +28,7 @@ from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project, User
+from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -66,6 +67,10 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
+        with submission_seat(caller(request)):
+            return Response(_shown(self._submit(request)), status=status.HTTP_201_CREATED)
+
+    def _submit(self, request: Request) -> Job:
         body = read_body(JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
@@ -79,7 +84,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
             raise InvalidInputError(
                 "The Idempotency-Key is too long.", field="Idempotency-Key", remedy="Use at most 255 characters."
             )
-        job = actions.submit_job(
+        return actions.submit_job(
             project,
             dataset_version=dataset_version,
             model_version=model_version,
@@ -87,7 +92,6 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
             actor=user,
             **body,
         )
-        return Response(_shown(job), status=status.HTTP_201_CREATED)
 
 
 class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
@@ -142,8 +146,9 @@ class CloneView(JobActionView):
     def post(self, request: Request, **_: Any) -> Response:
         """A new job with the same request, but for the fields in the body."""
         overrides = read_body(JobCloneSerializer, request)
-        job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
-        return Response(_shown(job), status=status.HTTP_201_CREATED)
+        with submission_seat(caller(request)):
+            job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
+            return Response(_shown(job), status=status.HTTP_201_CREATED)
 
 
 class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
