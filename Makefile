@@ -61,13 +61,16 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint format types imports layers picture touched schema schema-check unit frontend-test e2e chaos
+.PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz
 test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
 	@echo "make test: everything passed"
 
-lint: setup frontend/node_modules/.installed  ## ruff and ESLint
+lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
 	@cd frontend && npm run --silent lint
+
+scan: setup frontend/node_modules/.installed  ## bandit, and known flaws of the pinned packages (pip-audit, npm audit)
+	@python deploy/local/scan.py
 
 format: setup  ## Let ruff mend what it can
 	@ruff check --fix . ; ruff format .
@@ -107,6 +110,9 @@ e2e: setup frontend  ## The whole platform, driven through a real browser
 
 chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
+
+fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPLES=10000, 300 in `make unit`)
+	@EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest -n $(JOBS) --timeout=0 --show-capture=no tests/fuzz $(ARGS)
 
 ##@ Measure it
 .PHONY: bench-training bench-convergence bench-testbed bench-slow-network bench-scheduling

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +17,7 @@ from django.db.models import Max
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs.causes import failure, judge_failure
+from mlhub.jobs.credentials import token_of
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger
@@ -37,16 +37,6 @@ class Held:
     node: str
     slots: tuple[int, ...]
     n_servers: int
-
-
-def token_of(attempt_id: UUID) -> str:
-    """The attempt's bearer token. It can be made again, so that a launch that was cut short can be repeated."""
-    return "mla_" + _secret("token", attempt_id)
-
-
-def gang_secret_of(attempt_id: UUID) -> str:
-    """What the gang's members prove to each other, in hex."""
-    return _secret("gang", attempt_id)
 
 
 def open_attempt(
@@ -243,6 +233,16 @@ def live_attempts() -> list[Attempt]:
     return list(found)
 
 
+def known_to_be_over(ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are attempts which have ended. What the database does not know is not over."""
+    known: list[UUID] = []
+    for text in ids:
+        with contextlib.suppress(ValueError):
+            known.append(UUID(text))
+    found = Attempt.objects.filter(id__in=known).exclude(id__in=Attempt.objects.live().values("id"))
+    return {str(attempt_id) for attempt_id in found.values_list("id", flat=True)}
+
+
 def attempt_to_launch(attempt_id: UUID) -> Attempt:
     """With everything that its specification is made of."""
     found = Attempt.objects.select_related(
@@ -251,7 +251,3 @@ def attempt_to_launch(attempt_id: UUID) -> Attempt:
     )  # fmt: skip
     placed: Attempt = found.prefetch_related("allocations").get(pk=attempt_id)
     return placed
-
-
-def _secret(purpose: str, attempt_id: UUID) -> str:
-    return hmac.new(settings.SECRET_KEY.encode(), f"{purpose}|{attempt_id}".encode(), hashlib.sha256).hexdigest()

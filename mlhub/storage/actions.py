@@ -32,6 +32,14 @@ def used_bytes(organisation: Organisation) -> int:
     return Holding.objects.used_bytes(organisation)
 
 
+def bytes_left(organisation: Organisation) -> int | None:
+    """What the organisation's quota still has room for; 0 or less when it is used up, None without a limit."""
+    quota = Quota.objects.filter(organisation=organisation).first()
+    if quota is None or quota.max_storage_bytes is None:
+        return None
+    return int(quota.max_storage_bytes) - used_bytes(organisation)
+
+
 def keep(
     staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID, within_quota: bool = True
 ) -> Blob:

@@ -7,20 +7,20 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler.policies.registry import POLICIES, make_policy, policy_class
+from scheduler.policies.registry import POLICIES, PolicyClass, make_policy, policy_class
 from scheduler.policies.toolkit.policy import Policy
 
 
 def load_policy(name: str, parameters: Mapping[str, Any]) -> Policy:
-    """The policy of that name, or of a module:Class that Python can import, with these parameters.
+    """Returns the policy of that name, or of a module:Class that Python can import, with these parameters.
 
     Raises ValueError that names the policy: it is unknown, cannot be loaded, or has other parameters.
     """
     return make_policy(load_policy_class(name), name, parameters)
 
 
-def load_policy_class(name: str) -> Any:
-    """The class of load_policy(). Raises ValueError."""
+def load_policy_class(name: str) -> PolicyClass:
+    """Returns the class that load_policy() makes policies of. Raises ValueError for an unknown one."""
     module_name, separator, class_name = name.partition(":")
     if not separator:
         return policy_class(name)
@@ -37,4 +37,5 @@ def load_policy_class(name: str) -> Any:
     own_name = getattr(found, "name", None)
     if not isinstance(own_name, str) or not own_name or own_name in POLICIES:
         raise ValueError(f"policy {name!r}: give {class_name} a field `name: str` with a name that no other policy has")
-    return found
+    loaded: PolicyClass = found
+    return loaded

@@ -62,6 +62,23 @@ def test_a_refusal_names_the_resource_or_limit(cast: Cast, body: dict[str, Any],
     assert field in {error["field"] for error in answer.json()["errors"]}
 
 
+@pytest.mark.django_db
+def test_a_built_in_model_that_is_given_a_former_setting_says_where_it_belongs(cast: Cast) -> None:
+    answer = submit(cast, hyperparameters={"stall_limit_s": 900})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["remedy"]) == ("hyperparameters.stall_limit_s", "Give the job's limits.stall_s.")
+
+
+@pytest.mark.django_db
+def test_a_job_whose_model_has_a_hyperparameter_of_a_former_setting_keeps_it_and_shows_a_hint(cast: Cast) -> None:
+    job = builders.job(cast.project_a, cast.bob, hyperparameters={"memory_gib": 4, "width": 8})
+    shown = cast.client(cast.bob).get(f"/api/v1/jobs/{job.id}").json()
+    assert (shown["hyperparameters"], shown["resources"]) == ({"memory_gib": 4, "width": 8}, {})
+    (hint,) = shown["hints"]
+    assert hint.startswith("memory_gib is now resources.memory_gib")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast: Cast) -> None:
     old = {"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}
@@ -88,3 +105,20 @@ def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast
             assert json.loads(cursor.fetchone()[0]) == old
     finally:
         MigrationExecutor(connection).migrate(after)
+
+
+@pytest.mark.django_db
+def test_what_no_job_names_is_the_administrators_choice_on_a_cluster(cast: Cast, settings: Any) -> None:
+    plain, asking = builders.job(cast.project_a, cast.bob), builders.job(cast.project_a, cast.bob, resources=ASKED)
+    assert (worker_resources(plain).cpus, server_resources(plain).cpus) == (1.0, 0.5)
+    settings.KUBERNETES = {"worker_cpus": "4", "server_cpus": "2", "worker_memory_bytes": str(16 * GIB)}
+    assert worker_resources(plain).cpus == 1.0
+    settings.BACKEND = "kubernetes"
+    assert (worker_resources(plain).cpus, worker_resources(plain).memory_bytes) == (4.0, 16 * GIB)
+    assert server_resources(plain).cpus == 2.0
+    assert (worker_resources(asking).cpus, worker_resources(asking).memory_bytes) == (2.0, 3 * GIB)
+    measured = builders.job(cast.project_a, cast.bob, profile={"memory_bytes": 20 * GIB})
+    assert worker_resources(measured).memory_bytes == 40 * GIB
+    settings.KUBERNETES = {"worker_cpus": "0"}
+    with pytest.raises(ValueError, match=r"MLHUB_KUBE_WORKER_CPUS is 0; it must be 0\.1 or more"):
+        worker_resources(plain)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body give the same job."
 )
+SUBMISSIONS = "submissions"  # the budget of requests that make a job
 
 
 class JobFilter(django_filters.FilterSet):
@@ -60,6 +61,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     queryset = Job.objects.with_what_is_shown()
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
+    rate_limit_budgets = {"POST": SUBMISSIONS}
 
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
@@ -134,6 +136,8 @@ class ResumeView(JobActionView):
 
 
 class CloneView(JobActionView):
+    rate_limit_budgets = {"POST": SUBMISSIONS}
+
     @extend_schema(request=JobCloneSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request, **_: Any) -> Response:
         """A new job with the same request, but for the fields in the body."""

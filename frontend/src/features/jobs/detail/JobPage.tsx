@@ -13,6 +13,7 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
 
+import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { DecisionTable } from "./decisions/DecisionTable";
@@ -95,6 +96,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
     <Stack gap="md">
       {hasMetrics && (
         <SectionCard title="Metrics">
+          <DroppedAlert dropped={job.dropped} part="metrics" />
           <QueryResult of={curves} label="Loading the metrics">
             {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
           </QueryResult>
@@ -108,6 +110,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
         <DecisionTable id={job.id} />
       </SectionCard>
       <SectionCard title="Log">
+        <DroppedAlert dropped={job.dropped} part="log" />
         <QueryResult of={log} label="Loading the log">
           {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
         </QueryResult>
