@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind, NodeStatus, QuarantinedItem
@@ -85,7 +85,7 @@ class Loop:
                     while is_mine and not self.is_asked_to_end:
                         self.round_or_record_failure()
                         listener.wait(settings.CONTROL_PERIOD_S)
-            except DatabaseError as error:
+            except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()
                 time.sleep(LOCK_RETRY_S)

@@ -65,6 +65,15 @@ class Home:
             path.write_text(secrets.token_hex(32))
         return path.read_text()
 
+    def replace_secret(self, name: str, value: str) -> None:
+        """Sets a secret to that of a backup, at once."""
+        folder = self.path / "secrets"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        temporary = folder / f".{name}"
+        temporary.touch(mode=0o600)
+        temporary.write_text(value)
+        temporary.replace(folder / name)
+
     def port(self, name: str, *, preferred: int | None = None) -> int:
         """The port of last time, or the preferred one, or a free one; whichever is free now."""
         path = self.path / "ports.json"

@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -235,6 +235,29 @@ class Supervisor:
 
     def _report(self, line: str) -> None:
         self.console.print(f"[dim]{time.monotonic() - self._began:6.1f} s[/]  {line}")
+
+
+@contextlib.contextmanager
+def locked(home: Home) -> Iterator[None]:
+    """No platform runs in this folder while the block lasts. Raises AlreadyRunningError."""
+    with _take_lock(home):
+        yield
+
+
+@contextlib.contextmanager
+def database_of(home: Home) -> Iterator[str]:
+    """The address of the folder's database, started for the block; that of DATABASE_URL where it is set."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    data = home.path / "pg18"
+    _wait_for_old_postgres(data)
+    postgres = Postgres(data, home.port("postgres"), home.secret("postgres"))
+    try:
+        postgres.start()
+        yield postgres.url
+    finally:
+        postgres.stop()
 
 
 def _take_lock(home: Home) -> TextIO:

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
+from mlhub.core.installation import first_attempt_number
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs.causes import failure, judge_failure
@@ -53,7 +54,8 @@ def open_attempt(
 ) -> Attempt | None:
     """QUEUED becomes STARTING with an attempt and its allocations. Returns None when the job was moved first."""
     with transaction.atomic():
-        number = (job.attempts.aggregate(newest=Max("number"))["newest"] or 0) + 1
+        newest = job.attempts.aggregate(newest=Max("number"))["newest"] or 0
+        number = max(newest + 1, first_attempt_number())
         attempt = Attempt(
             job=job,
             number=number,
@@ -135,16 +137,21 @@ def close_succeeded(attempt: Attempt, *, now: datetime) -> None:
         )
 
 
-def close_stopped(attempt: Attempt, *, cause: Cause | None, message: str, now: datetime) -> None:
-    """The gang left as it was asked to; where the job goes is what its user wants by now."""
+def close_stopped(
+    attempt: Attempt, *, cause: Cause | None, message: str, now: datetime, reason: str | None = None
+) -> None:
+    """The gang left as it was asked to; where the job goes is what its user wants by now.
+
+    reason: why a job that is to run goes back to the queue; that of the request to stop by default.
+    """
     with transaction.atomic():
         job = _close(attempt, outcome="stopped", cause=cause, message=message, now=now)
-        trigger, reason = {
-            Intent.RUN: (Trigger.GANG_STOPPED, job.reason or "preempted"),
+        trigger, why = {
+            Intent.RUN: (Trigger.GANG_STOPPED, reason or job.reason or "preempted"),
             Intent.PAUSE: (Trigger.GANG_STOPPED_FOR_PAUSE, "paused"),
             Intent.CANCEL: (Trigger.GANG_STOPPED_FOR_CANCEL, "cancelled"),
         }[Intent(job.intent)]
-        advance(job.id, trigger=trigger, reason=reason, attempt_id=attempt.id, now=now)
+        advance(job.id, trigger=trigger, reason=why, attempt_id=attempt.id, now=now)
 
 
 def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime, last_words: str = "") -> None:

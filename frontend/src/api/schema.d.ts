@@ -2300,6 +2300,8 @@ export interface components {
             readonly attempts: components["schemas"]["Attempt"][];
             /** @description Log lines and points that were over a limit. */
             readonly dropped: components["schemas"]["DroppedReports"][];
+            /** @description What retention removed of the job. */
+            readonly removed_parts: components["schemas"]["RemovedPart"][];
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
@@ -3997,6 +3999,45 @@ export interface components {
             /** @description Of uploaded code that raised. */
             traceback?: string;
         };
+        /** @description What was removed because its time was over, as the platform's settings have it. */
+        RemovedPart: {
+            /**
+             * @description What: logs, metrics, events ...
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `events` - events
+             *     * `audit` - audit
+             *     * `results` - results
+             */
+            kind: components["schemas"]["RemovedPartKindEnum"];
+            /**
+             * Format: date-time
+             * @description What ended, or happened, before this time was removed.
+             */
+            readonly before: string;
+            /**
+             * Format: double
+             * @description After how many days.
+             */
+            readonly kept_days: number;
+            /** @description How many lines, points, events or files in all. */
+            readonly n_removed: number;
+            /**
+             * Format: date-time
+             * @description When it was removed last.
+             */
+            readonly at: string;
+        };
+        /**
+         * @description * `logs` - logs
+         *     * `metrics` - metrics
+         *     * `events` - events
+         *     * `audit` - audit
+         *     * `results` - results
+         * @enum {string}
+         */
+        RemovedPartKindEnum: "logs" | "metrics" | "events" | "audit" | "results";
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         Resources: {
             /**

@@ -13,7 +13,7 @@ SUBJECTS = ("token", "user", "organisation", "address", "pod")
 DEFAULTS = {
     "reads": "token=1200/60,user=2400/60,organisation=12000/60",
     "writes": "token=300/60,user=600/60,organisation=3000/60",
-    "submissions": "user=120/60,organisation=600/60",
+    "submissions": "user=30/15,organisation=90/15",
     "uploads": "user=60/60,organisation=300/60",
     "reports": "pod=1200/60",
     "unauthenticated": "address=300/60",

@@ -15,7 +15,7 @@ from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
-from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
+from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
@@ -242,6 +242,25 @@ class DroppedReportsSerializer(serializers.Serializer[Any]):
     sentence = serializers.CharField(help_text="The same for people, with the limit.")
 
 
+class RemovedPartSerializer(serializers.ModelSerializer[RemovedPart]):
+    """What was removed because its time was over, as the platform's settings have it."""
+
+    kind = serializers.ChoiceField(
+        choices=["logs", "metrics", "events", "audit", "results"], help_text="What: logs, metrics, events ..."
+    )
+
+    class Meta:
+        model = RemovedPart
+        fields = ["kind", "before", "kept_days", "n_removed", "at"]
+        read_only_fields = fields
+        extra_kwargs = described(
+            before="What ended, or happened, before this time was removed.",
+            kept_days="After how many days.",
+            n_removed="How many lines, points, events or files in all.",
+            at="When it was removed last.",
+        )
+
+
 class JobDetailSerializer(JobSerializer):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
@@ -249,10 +268,19 @@ class JobDetailSerializer(JobSerializer):
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
     dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
+    removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "dropped", "cursor"]
+        fields = [
+            *JobSerializer.Meta.fields,
+            "prediction",
+            "result_file",
+            "attempts",
+            "dropped",
+            "removed_parts",
+            "cursor",
+        ]
         read_only_fields = fields
 
     @extend_schema_field(AttemptSerializer(many=True))

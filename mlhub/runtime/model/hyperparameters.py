@@ -29,11 +29,13 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """lr_schedule, warmup_steps, warmup_from, final_learning_rate: of rates.py; the last two as parts of the rate.
-    clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
-    patience: evaluations without an improvement of the target metric before training ends early; 0: never.
-    stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
-    evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
+    """Holds the settings of the training loop.
+
+    lr_schedule, warmup_steps, warmup_from, final_learning_rate: of learning_rates.py; the last two are parts of the
+    rate. clip_norm: a gradient with a larger norm is scaled down to it. accumulation_steps: micro-batches of a worker's
+    part of the batch. patience: evaluations without an improvement of the target metric before training ends early;
+    0: never. stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation
+    1. evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
     """
 
     lr_schedule: str = "constant"

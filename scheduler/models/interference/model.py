@@ -2,8 +2,8 @@
 """Interference: how fast two jobs run that share one GPU, relative to their speeds alone, and whether that gains.
 
 A pair that was measured counts for itself. Any other is predicted by a Gaussian process over latent sensitivities and
-pressures (interference_kernel.py), blended with boosted trees on the jobs' features where there are any
-(interference_trees.py); the blend is what predicts left-out pairs best.
+pressures (gaussian_process.py), blended with boosted trees on the jobs' features where there are any
+(boosted_trees.py); the blend is what predicts left-out pairs best.
 """
 
 from __future__ import annotations

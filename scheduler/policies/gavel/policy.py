@@ -20,7 +20,7 @@ class Gavel:
     """Shares types of GPU with regard to their speeds (Narayanan et al., OSDI '20): jobs of fixed size take turns on
     them.
 
-    objective: max_min_fairness, makespan, min_total_jct or finish_time_fairness, see gavel_programs.py. The last three
+    objective: max_min_fairness, makespan, min_total_jct or finish_time_fairness, see linear_programs.py. The last three
     know the lengths of jobs, the first only their speeds.
     round_s: between the ends of two rounds no running job is disturbed. At the end of one, the program is solved again
     if jobs came or went, and GPUs go to the jobs and types that had least of what they were to have (sec. 5.2):

@@ -31,7 +31,7 @@ class Pollux:
     where a job is moved, times (age - restarts x delay_s) / (age + delay_s) (sec. 4.2.1). A job that was not measured
     yet counts as perfectly scalable, and none gets more than twice the workers that were measured of it.
     avoids_interference: at most one job that lies on several nodes may touch a node. population, generations, patience:
-    of the genetic search, see genetics.py. Deterministic for the snapshot's seed and time.
+    of the genetic search, see genetic_search.py. Deterministic for the snapshot's seed and time.
     Deviations: the speed model is MLHub's; the search ends early when it finds nothing better; cluster size is given.
     """
 

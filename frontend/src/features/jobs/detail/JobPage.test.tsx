@@ -371,3 +371,12 @@ it("gives the predictions of a job that is done, and says what was asked", async
   expect(screen.getByText("held-out examples")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
 });
+
+it("says which of its lines were removed, and after how long", async () => {
+  const removed = { kind: "logs", before: "2026-03-02T12:00:00Z", kept_days: 90, n_removed: 7, at: "2026-05-31T12:00:00Z" } as const;
+  stored(jobDetail({ state: "succeeded", finished_at: "2026-03-01T09:00:00Z", removed_parts: [removed] }));
+  renderPage(ADDRESS);
+  const notes = await screen.findAllByRole("note");
+  expect(notes).toHaveLength(1);
+  expect(notes[0]).toHaveTextContent(/^Lines of attempts that ended before .*2026.* were removed after 90 days\.$/);
+});

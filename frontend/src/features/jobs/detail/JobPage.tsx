@@ -15,6 +15,7 @@ import { isOver } from "@/domain/jobState";
 
 import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
+import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
@@ -97,6 +98,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
       {hasMetrics && (
         <SectionCard title="Metrics">
           <DroppedAlert dropped={job.dropped} part="metrics" />
+          <RemovedNote job={job} kinds={["metrics"]} />
           <QueryResult of={curves} label="Loading the metrics">
             {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
           </QueryResult>
@@ -111,11 +113,13 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
       </SectionCard>
       <SectionCard title="Log">
         <DroppedAlert dropped={job.dropped} part="log" />
+        <RemovedNote job={job} kinds={["logs"]} />
         <QueryResult of={log} label="Loading the log">
           {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
         </QueryResult>
       </SectionCard>
       <SectionCard title="Events">
+        <RemovedNote job={job} kinds={["events", "audit"]} />
         <QueryResult of={events} label="Loading the events">
           {(known) => <EventTable events={known} />}
         </QueryResult>
