@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -16,6 +22,7 @@ from mlhub.core.locks import work_lock
 from mlhub.core.management.commands import schema
 from mlhub.registry.models import Model
 
+ROOT = Path(__file__).parents[2]
 NEWEST = ("events", "9999_of_a_newer_version")
 
 
@@ -94,3 +101,30 @@ def test_two_processes_do_not_migrate_at_once(monkeypatch: pytest.MonkeyPatch) -
     other.join(10)
     call_command("schema", "apply", timeout_s=10)
     assert called == ["migrate", "ensure_builtins"]
+
+
+@pytest.fixture
+def empty_database(servers: Any, transactional_db: None) -> Iterator[str]:
+    """The URL of a database without a table, on the tests' own server."""
+    name = f"schema_{secrets.token_hex(4)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    yield f"{servers.database_url.rpartition('/')[0]}/{name}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.dist
+@pytest.mark.slow
+def test_two_migrations_and_a_process_that_waits_start_at_once_on_an_empty_database(empty_database: str) -> None:
+    """As an installation does it: nothing is ordered from outside, no key is known, and every process ends well."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("MLHUB_SECRET_KEY")}
+    environment["DATABASE_URL"] = empty_database
+    verbs = ["wait", "apply", "apply"]
+    argv = [sys.executable, "manage.py", "schema"]
+    processes = [
+        subprocess.Popen([*argv, verb, "--timeout-s", "150"], env=environment, cwd=ROOT, stderr=subprocess.PIPE)
+        for verb in verbs
+    ]
+    ends = [(process.communicate(timeout=170)[1].decode(), process.returncode) for process in processes]
+    assert [code for _, code in ends] == [0, 0, 0], ends

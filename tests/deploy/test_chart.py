@@ -161,6 +161,14 @@ def test_the_schema_knows_every_value_and_refuses_others(section: str) -> None:
     assert set(VALUES[section] if isinstance(VALUES.get(section), dict) else {}) <= known
 
 
+def test_numbers_arrive_as_they_were_written() -> None:
+    """Helm knows floats only: large ones must not become powers of ten, nor parts be cut off."""
+    data = kinds("production", "ConfigMap")["mlhub"]["data"]
+    assert data["MLHUB_KUBE_WORKER_CPUS"] == "2.5"
+    assert data["MLHUB_KUBE_NIC_BPS"] == "25000000000"
+    assert data["MLHUB_KUBE_CHECKPOINT_BYTES"] == "1099511627776"
+
+
 def test_databases_of_ones_own_replace_the_bundled_ones() -> None:
     assert set(kinds("trial", "StatefulSet")) == {"mlhub-postgres", "mlhub-valkey"}
     assert kinds("production", "StatefulSet") == {}

@@ -51,9 +51,4 @@ MLHUB_METRICS_TOKEN: metrics
       optional: true
       {{- end }}
 {{- end }}
-{{- if and (not (has "MLHUB_SECRET_KEY" $keys)) (has "DATABASE_URL" $keys | or (eq .process "beat")) }}
-# this process signs nothing: instead of the platform's key it has one of its own, which ends with the pod
-- {name: MLHUB_POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}
-- {name: MLHUB_SECRET_KEY, value: $(MLHUB_POD_UID)-$(MLHUB_POD_UID)}
-{{- end }}
 {{- end }}
