@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -35,6 +37,30 @@ def test_of_gangs_launched_together_only_the_refused_one_fails(server: ApiServer
     assert error.cause is Cause.LAUNCH_FAILED
     assert "not in the evening" in str(error)
     assert {s.attempt_id for s in backend.observe()} == {s.attempt_id for s in specs} - failed.keys()
+
+
+def test_no_more_writes_are_under_way_than_may_be(
+    server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
+) -> None:
+    backend = connect(launch_parallelism=3)
+    running, most = 0, 0
+    lock, together = threading.Lock(), threading.Event()
+
+    def count(plural: str, body: Object) -> str:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            if running == 3:
+                together.set()
+        together.wait(5)
+        with lock:
+            running -= 1
+        return ""
+
+    server.refuse = count
+    assert backend.launch_all([gang(slots=(i,), workers=2) for i in range(4)]) == {}
+    assert most == 3
 
 
 def test_a_gang_whose_pods_must_not_be_released_is_not_left_half_started(
