@@ -61,7 +61,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint format types imports layers picture touched schema schema-check unit frontend-test e2e chaos
+.PHONY: test lint format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz
 test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
 	@echo "make test: everything passed"
 
@@ -107,6 +107,9 @@ e2e: setup frontend  ## The whole platform, driven through a real browser
 
 chaos: setup  ## Kill pieces of the running platform
 	@python -m pytest -m chaos $(ARGS)
+
+fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPLES=10000, 300 in `make unit`)
+	@EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest -n $(JOBS) --timeout=0 --show-capture=no tests/fuzz $(ARGS)
 
 ##@ Measure it
 .PHONY: bench-training bench-convergence bench-testbed bench-slow-network bench-scheduling

@@ -5,29 +5,16 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mlhub.clusters.models import SandboxReport
+from mlhub.runtime.sandbox.consequences import CONSEQUENCES
 
 if TYPE_CHECKING:
     from mlhub.runtime.sandbox.capabilities import Capabilities
 
 KEPT_FOR = timedelta(days=30)  # workers of machines that are gone
-# by protection: what a machine without it allows
-CONSEQUENCES: Mapping[str, str] = {
-    "namespaces": "Uploaded code sees the machine's host name, and its mounts and processes unless another protection "
-    "hides them.",
-    "user": "All uploads run with one user id, so that only the other protections keep them apart.",
-    "landlock": "Files are hidden by namespaces alone.",
-    "seccomp": "Uploaded code may make every system call, and reach what only a filter keeps it from.",
-    "files": "Uploaded code may read files of the platform and of other organisations.",
-    "processes": "Uploaded code may signal and inspect processes of the platform and of other organisations.",
-    "cgroup_memory": "Memory is limited for each process, and not for all processes of an upload together.",
-    "cgroup_pids": "Processes are limited for each user id, and not for each upload.",
-    "cgroup_cpu": "An upload may use all processors of the machine while it is validated.",
-}
 
 
 def record_sandbox(found: Capabilities | OSError, *, now: datetime, host: str | None = None) -> SandboxReport:

@@ -14,7 +14,7 @@ import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
@@ -38,9 +38,9 @@ class Applied:
     writer: ExplanationWriter
 
 
-def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: Isolation | None = None) -> Applied:
+def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: FaultIsolation | None = None) -> Applied:
     """isolation: gets the jobs whose decision cannot be applied; those that it has already are passed over."""
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     left_out = isolation.names(ItemKind.JOB)
     ids = [UUID(d.job) for d in plan.decisions if d.job not in left_out]
     rows = {str(job.id): job for job in Job.objects.select_related("project").only(*READ).filter(id__in=ids)}

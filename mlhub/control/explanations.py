@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -66,7 +66,7 @@ class ExplanationWriter:
 
 
 def write_explanations(
-    decided: Iterable[tuple[Job, Decision]], writer: ExplanationWriter, *, now: datetime, isolation: Isolation
+    decided: Iterable[tuple[Job, Decision]], writer: ExplanationWriter, *, now: datetime, isolation: FaultIsolation
 ) -> None:
     """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then.
 

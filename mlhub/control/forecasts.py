@@ -14,7 +14,7 @@ from django.db import connection
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.apply import Applied
 from mlhub.control.explanations import moment
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import Forecast, ForecastMoment
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Launch, Plan
@@ -33,9 +33,9 @@ class Forecasts:
     def __init__(self) -> None:
         self._kept: set[tuple[str, str]] | None = None
 
-    def keep(self, plan: Plan, applied: Applied, *, now: datetime, isolation: Isolation | None = None) -> None:
+    def keep(self, plan: Plan, applied: Applied, *, now: datetime, isolation: FaultIsolation | None = None) -> None:
         """isolation: gets the jobs whose forecast cannot be stored."""
-        isolation = Isolation() if isolation is None else isolation
+        isolation = FaultIsolation() if isolation is None else isolation
         known = self._kept if self._kept is not None else _stored()
         new = []
         for decision in plan.decisions:

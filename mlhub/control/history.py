@@ -11,7 +11,7 @@ from django.db import connection
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.apply import Applied
 from mlhub.control.explanations import kind_of, moment
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import JobDecision
 from scheduler.api.plan import Decision, Keep, Launch, Plan, Resize, Wait
 
@@ -40,10 +40,10 @@ class History:
         *,
         round_id: int | None,
         now: datetime,
-        isolation: Isolation | None = None,
+        isolation: FaultIsolation | None = None,
     ) -> None:
         """round_id: where the round was stored. isolation: gets the jobs whose decision cannot be stored."""
-        isolation = Isolation() if isolation is None else isolation
+        isolation = FaultIsolation() if isolation is None else isolation
         before = _stored() if self._last is None else self._last
         self._last = {d.job: _signature(d, before) for d in plan.decisions if d.job in applied.jobs}
         changed = [d for d in plan.decisions if d.job in self._last and self._last[d.job] != before.get(d.job)]

@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
 from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
@@ -27,12 +27,12 @@ class Housekeeping:
 
     last_at: datetime | None = None
 
-    def tend(self, backend: Backend, *, now: datetime, isolation: Isolation | None = None) -> int:
+    def tend(self, backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> int:
         """Returns how many projects it asked for. A backend that is away is asked the next time.
 
         isolation: gets the projects that cannot be asked for.
         """
-        isolation = Isolation() if isolation is None else isolation
+        isolation = FaultIsolation() if isolation is None else isolation
         if self.last_at is not None and now - self.last_at < EVERY:
             return 0
         self.last_at = now

@@ -10,7 +10,7 @@ import structlog
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
 from mlhub.clusters.models import Node, Rack
-from mlhub.control.isolation import Isolation, printable
+from mlhub.control.isolation import FaultIsolation, printable
 from mlhub.control.models import SchedulerState
 from mlhub.control.round_health import save_state
 from mlhub.control.soundness import sound_node
@@ -36,7 +36,7 @@ def record_backend_back(state: SchedulerState) -> None:
         append("backend.back", organisation=None, subject_kind="scheduler", subject_id=None, away_since=away_since)
 
 
-def sound_nodes(nodes: Sequence[NodeStatus], isolation: Isolation) -> list[NodeStatus]:
+def sound_nodes(nodes: Sequence[NodeStatus], isolation: FaultIsolation) -> list[NodeStatus]:
     """Returns the nodes without those whose values neither the table nor a policy can work with, each name once."""
     found: dict[str, NodeStatus] = {}
 
@@ -49,9 +49,9 @@ def sound_nodes(nodes: Sequence[NodeStatus], isolation: Isolation) -> list[NodeS
     return list(found.values())
 
 
-def record_inventory(nodes: Sequence[NodeStatus], *, now: datetime, isolation: Isolation | None = None) -> None:
+def record_inventory(nodes: Sequence[NodeStatus], *, now: datetime, isolation: FaultIsolation | None = None) -> None:
     """Rows of nodes that went away are removed. isolation: gets the nodes that cannot be stored."""
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     isolation.all_or_each(
         nodes, lambda some: _write_nodes(some, now=now), kind=ItemKind.NODE, name=lambda node: node.name
     )

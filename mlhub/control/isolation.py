@@ -27,7 +27,7 @@ MAX_REASON = 500
 
 
 @dataclass
-class Isolation:
+class FaultIsolation:
     """What one round after the other could not handle. found: by kind and name, the reason, of the present round.
 
     A traceback is logged when an item fails for the first time, or for another reason than in the round before.

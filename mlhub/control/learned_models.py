@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import F
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.soundness import is_number, sound_observation, sound_profile
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
@@ -32,16 +32,16 @@ class LearnedModels:
     costs: CostModel
 
 
-def learned_models_of(families: Collection[str], *, isolation: Isolation | None = None) -> LearnedModels:
+def learned_models_of(families: Collection[str], *, isolation: FaultIsolation | None = None) -> LearnedModels:
     """Returns what is known of these families. isolation: gets the attempts whose measurements cannot be read."""
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     observations, profiles, noise_scales = _speeds(families, isolation)
     costs = isolation.attempt(learned_costs, kind=ItemKind.STEP, name="restart costs", default=CostModel([]))
     return LearnedModels(observations, profiles, noise_scales, costs)
 
 
 def _speeds(
-    families: Collection[str], isolation: Isolation
+    families: Collection[str], isolation: FaultIsolation
 ) -> tuple[dict[str, tuple[SpeedObservation, ...]], dict[str, Profile], dict[str, float]]:
     """Observations oldest first; the stages of the newest one, a worker's step each; the newest noise scale."""
     found: defaultdict[str, list[SpeedObservation]] = defaultdict(list)

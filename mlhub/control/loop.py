@@ -22,7 +22,7 @@ from mlhub.control.forecasts import Forecasts, close_forecasts
 from mlhub.control.history import History, forget_old_decisions
 from mlhub.control.housekeeping import Housekeeping
 from mlhub.control.inventory import record_backend_away, record_backend_back, record_inventory, sound_nodes
-from mlhub.control.isolation import Isolation, reason_of
+from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.memory import MemoryOwner, store_memory
 from mlhub.control.models import Round, SchedulerSettings
@@ -60,7 +60,7 @@ class Loop:
     shadow: Shadow = field(default_factory=lambda: Shadow(InProcessDecider()))
     is_asked_to_end: bool = False
     plan: Plan | None = field(default=None, repr=False)
-    isolation: Isolation = field(default_factory=Isolation, repr=False)
+    isolation: FaultIsolation = field(default_factory=FaultIsolation, repr=False)
     _refused: RefusedJobs = field(default_factory=RefusedJobs, repr=False)
     _quarantine: QuarantineTable = field(default_factory=QuarantineTable, repr=False)
     _history: History = field(default_factory=History, repr=False)

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from mlhub.backends.protocol import Backend, ItemKind, NodeStatus
 from mlhub.clusters.models import Maintenance, Node
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.reconcile import ask_to_stop
 from mlhub.core.errors import NotFoundError
 from mlhub.events.actions import append
@@ -58,12 +58,12 @@ def maintained(nodes: Sequence[NodeStatus]) -> list[NodeStatus]:
     return [_closed(node, closed[node.name]) if node.name in closed else node for node in nodes]
 
 
-def evict(backend: Backend, *, now: datetime, isolation: Isolation | None = None) -> int:
+def evict(backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> int:
     """Asks jobs to leave draining nodes, those that will not be done in time first; returns how many it asked.
 
     isolation: gets the attempts that cannot be asked. Raises BackendUnavailableError: then the next round asks again.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     n_asked = 0
     for closed in Maintenance.objects.exclude(drain_by=None):
         on_it = Attempt.objects.live().filter(allocations__node=closed.node, allocations__released_at=None)

@@ -14,7 +14,7 @@ from django.db.models import Sum
 
 from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
@@ -44,14 +44,16 @@ class QuotaTree:
             self.fair.add(tenant.id)
 
 
-def tree_of(organisations: Collection[UUID], *, whole: bool = False, isolation: Isolation | None = None) -> QuotaTree:
+def tree_of(
+    organisations: Collection[UUID], *, whole: bool = False, isolation: FaultIsolation | None = None
+) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. isolation: gets the owners whose quota cannot be read; they and all below them are left out.
+    whole: all of them are. isolation: gets owners whose quota cannot be read; they and all below them are left out.
     Four queries.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
@@ -67,7 +69,7 @@ def tree_of(organisations: Collection[UUID], *, whole: bool = False, isolation: 
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation], isolation: Isolation) -> QuotaTree:
+def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation) -> QuotaTree:
     tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
@@ -78,7 +80,7 @@ def _tree_above(organisations: Iterable[Organisation], isolation: Isolation) -> 
     return tree
 
 
-def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | None, isolation: Isolation) -> bool:
+def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | None, isolation: FaultIsolation) -> bool:
     """Returns whether its quota could be read."""
     tenant = isolation.attempt(partial(_tenant, owner, parent), kind=ItemKind.QUOTA, name=str(owner.id), default=None)
     if tenant is None:
@@ -88,7 +90,7 @@ def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | No
 
 
 def _place(
-    tree: QuotaTree, owner: Team | Project, above: str | None, *, whole: bool, isolation: Isolation
+    tree: QuotaTree, owner: Team | Project, above: str | None, *, whole: bool, isolation: FaultIsolation
 ) -> str | None:
     """Returns the tenant under whose name it is listed: its own, or the one above; None where that cannot be read."""
     if above is None or above not in tree.ids:

@@ -20,7 +20,7 @@ from mlhub.backends.protocol import (
     ItemKind,
     LaunchError,
 )
-from mlhub.control.isolation import Isolation, reason_of
+from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
@@ -39,14 +39,14 @@ UNKNOWN_GANG = (
 
 
 def reconcile(
-    backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: Isolation | None = None
+    backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: FaultIsolation | None = None
 ) -> None:
     """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends gangs of attempts
     that are known to be over. Gangs of unknown attempts are left alone and recorded.
 
     isolation: gets the attempts and gangs that cannot be handled. Raises BackendUnavailableError.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     by_id = {str(status.attempt_id): status for status in statuses}
     live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
 
@@ -72,7 +72,7 @@ def reconcile(
     )
 
 
-def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> str:
+def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> str:
     """Launches an attempt's gang; what happened, in a word. An attempt that can never start is closed.
 
     One whose launch raises what no backend is to raise is closed, too: it would hold its GPUs for ever.
@@ -87,7 +87,9 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isola
     return _started(attempt, error, now=now, isolation=isolation)
 
 
-def start_all(backend: Backend, found: Sequence[Attempt], *, now: datetime, isolation: Isolation) -> Mapping[UUID, str]:
+def start_all(
+    backend: Backend, found: Sequence[Attempt], *, now: datetime, isolation: FaultIsolation
+) -> Mapping[UUID, str]:
     """As start(), by the attempt's id; the backend is given all gangs at once."""
     outcomes: dict[UUID, str] = {}
     specs: dict[UUID, LaunchSpec] = {}
@@ -115,7 +117,7 @@ def start_all(backend: Backend, found: Sequence[Attempt], *, now: datetime, isol
     return outcomes
 
 
-def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolation: Isolation) -> str:
+def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolation: FaultIsolation) -> str:
     """What became of a launch, in a word."""
     if error is None:
         return "launched"
@@ -140,7 +142,7 @@ def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetim
     return True
 
 
-def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Isolation) -> None:
+def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> None:
     state = JobState(attempt.job.state)
     if state is JobState.STARTING and attempt.started_at is None and attempt.job.intent == Intent.RUN:
         start(backend, attempt, now=now, isolation=isolation)

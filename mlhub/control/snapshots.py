@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.control.learned_models import LearnedModels, learned_models_of
 from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
 from mlhub.control.quota_tree import QuotaTree, tree_of
@@ -53,7 +53,7 @@ def take_snapshot(
     hypothetical: Sequence[Job] = (),
     whole_tree: bool = False,
     remembered: Collection[str] = (),
-    isolation: Isolation | None = None,
+    isolation: FaultIsolation | None = None,
     refused: Mapping[str, str] | None = None,
 ) -> ClusterSnapshot:
     """Everything that wants GPUs or holds some, with what was measured of it and its family.
@@ -63,7 +63,7 @@ def take_snapshot(
     gone and did not succeed. isolation: gets the jobs and nodes that cannot be read; they are left out, but for what
     such a job holds. refused: by job, why it is to be left out, too.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     jobs = list(
         Job.objects.filter(state__in=list(PHASES))
         .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
@@ -122,7 +122,7 @@ def take_snapshot(
     )
 
 
-def _families(jobs: Sequence[Job], isolation: Isolation) -> dict[UUID, str]:
+def _families(jobs: Sequence[Job], isolation: FaultIsolation) -> dict[UUID, str]:
     found = {}
     for job in jobs:
         family = isolation.attempt(partial(family_of, job), kind=ItemKind.JOB, name=str(job.id), default=None)

@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 
 from mlhub.backends.protocol import Backend, ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
@@ -31,12 +31,12 @@ FRESH = timedelta(seconds=180)  # launchers report every minute while it lasts
 STALL_EVENT = "attempt.stalled"
 
 
-def watch_stalls(backend: Backend, *, now: datetime, isolation: Isolation | None = None) -> None:
+def watch_stalls(backend: Backend, *, now: datetime, isolation: FaultIsolation | None = None) -> None:
     """Looks at every running gang of which a worker reported that it makes no step.
 
     isolation: gets the attempts that cannot be handled. Raises BackendUnavailableError.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     rows = StallRecord.objects.filter(
         attempt__ended_at=None, attempt__job__state=JobState.RUNNING, reported_at__gte=now - FRESH
     )

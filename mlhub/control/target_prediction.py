@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.jobs.models import Job
 from mlhub.metrics.reads import curves
 from mlhub.runtime.model.hyperparameters import is_better_when_low
@@ -18,12 +18,12 @@ from scheduler.models.convergence import reaching
 MAX_POINTS = 200
 
 
-def expected_steps(jobs: Iterable[Job], *, isolation: Isolation | None = None) -> dict[UUID, int]:
+def expected_steps(jobs: Iterable[Job], *, isolation: FaultIsolation | None = None) -> dict[UUID, int]:
     """Of the whole training, by job; jobs whose curve does not say yet, or that end at no target, are absent.
 
     A target is looked at after each epoch, so training ends with the epoch in which it is reached.
     """
-    isolation = Isolation() if isolation is None else isolation
+    isolation = FaultIsolation() if isolation is None else isolation
     found = {}
     for job in jobs:
         steps = isolation.attempt(partial(_expected, job), kind=ItemKind.JOB, name=str(job.id), default=None)

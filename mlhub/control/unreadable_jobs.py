@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.control.isolation import Isolation
+from mlhub.control.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Allocation, Job
 from mlhub.jobs.states import JobState
@@ -17,7 +17,7 @@ from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation, Phase
 
 
-def held_gpus(isolation: Isolation) -> tuple[dict[UUID, tuple[NodeAllocation, ...]], set[str]]:
+def held_gpus(isolation: FaultIsolation) -> tuple[dict[UUID, tuple[NodeAllocation, ...]], set[str]]:
     """What live attempts hold by job, node by node; and the nodes of which it is not known which GPUs are held.
 
     These take nothing new: a GPU that seems free may be in use.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mlhub.embedded up|down|status|env: the embedded platform, from the command line."""
+"""python -m mlhub.embedded up|down|status|env|doctor: the embedded platform, from the command line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from rich.console import Console
 
 from mlhub.backends.local import ClusterFileError
+from mlhub.embedded.doctor import examine
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.supervisor import AlreadyRunningError, StartError, Supervisor
@@ -31,11 +32,12 @@ def main() -> int:
     commands.add_parser("down", help="stop a running platform")
     commands.add_parser("status", help="say whether it runs, and where")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
+    commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, disk and folders")
     arguments = parser.parse_args()
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":
         return _up(home, console, demo=arguments.demo, leave=arguments.exit)
-    return {"down": _down, "status": _status, "env": _env}[arguments.command](home, console)
+    return {"down": _down, "status": _status, "env": _env, "doctor": _doctor}[arguments.command](home, console)
 
 
 def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
@@ -103,6 +105,18 @@ def _env(home: Home, console: Console) -> int:
     for name in sorted(set(variables) - set(os.environ) | {n for n in variables if n.startswith("MLHUB_")}):
         print(f"export {name}={shlex.quote(variables[name])}")
     return 0
+
+
+def _doctor(home: Home, console: Console) -> int:
+    has_failed = False
+    for result in examine(home):
+        has_failed |= not result.is_ok
+        console.print(
+            f"{'ok  ' if result.is_ok else 'FAIL'}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True
+        )
+        if not result.is_ok:
+            console.print(f"      {'':<9} Remedy: {result.remedy}", markup=False, soft_wrap=True)
+    return 1 if has_failed else 0
 
 
 if __name__ == "__main__":

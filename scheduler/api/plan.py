@@ -129,7 +129,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
     Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
     "jobs; it requests {need}.",
-    Reason.QUARANTINED: "The scheduler cannot read this job and leaves it as it is; platform administrators see why.",
+    Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
     Reason.IDLE_GPUS: "{extra} GPUs would be idle; with them it ends {gain_s:.0f} s earlier.",

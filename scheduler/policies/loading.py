@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler.policies.registry import POLICIES, make_policy, policy_class
+from scheduler.policies.registry import POLICIES, PolicyClass, make_policy, policy_class
 from scheduler.policies.toolkit.policy import Policy
 
 
@@ -19,7 +19,7 @@ def load_policy(name: str, parameters: Mapping[str, Any]) -> Policy:
     return make_policy(load_policy_class(name), name, parameters)
 
 
-def load_policy_class(name: str) -> Any:
+def load_policy_class(name: str) -> PolicyClass:
     """The class of load_policy(). Raises ValueError."""
     module_name, separator, class_name = name.partition(":")
     if not separator:
@@ -37,4 +37,5 @@ def load_policy_class(name: str) -> Any:
     own_name = getattr(found, "name", None)
     if not isinstance(own_name, str) or not own_name or own_name in POLICIES:
         raise ValueError(f"policy {name!r}: give {class_name} a field `name: str` with a name that no other policy has")
-    return found
+    loaded: PolicyClass = found
+    return loaded

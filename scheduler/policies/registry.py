@@ -28,7 +28,9 @@ from scheduler.policies.themis import Themis
 from scheduler.policies.tiresias import Tiresias
 from scheduler.policies.toolkit.policy import Policy
 
-POLICIES: Mapping[str, Callable[..., Policy]] = {
+PolicyClass = Callable[..., Policy]  # made with the parameters by name
+
+POLICIES: Mapping[str, PolicyClass] = {
     "fifo": Fifo,
     "backfill": Backfill,
     "srtf": Srtf,
@@ -64,7 +66,7 @@ def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
     return make_policy(policy_class(name), name, parameters)
 
 
-def make_policy(of: Any, name: str, parameters: Mapping[str, Any]) -> Policy:
+def make_policy(of: PolicyClass, name: str, parameters: Mapping[str, Any]) -> Policy:
     """A policy of that class; name: what messages call it. Raises ValueError as policy_named()."""
     known = _parameters(of)
     values = {}
@@ -73,11 +75,10 @@ def make_policy(of: Any, name: str, parameters: Mapping[str, Any]) -> Policy:
             there = f"; it has: {', '.join(sorted(known))}" if known else "; it has none"
             raise ValueError(f"policy {name!r} has no parameter {key!r}{there}")
         values[key] = _checked(name, key, value, known[key])
-    policy: Policy = of(**values)
-    return policy
+    return of(**values)
 
 
-def policy_class(name: str) -> Any:
+def policy_class(name: str) -> PolicyClass:
     """The class of a registered policy. Raises ValueError for an unknown one."""
     try:
         return POLICIES[name]
@@ -85,7 +86,7 @@ def policy_class(name: str) -> Any:
         raise ValueError(f"there is no policy {name!r}; known: {', '.join(sorted(POLICIES))}") from None
 
 
-def _parameters(of: Any) -> dict[str, Any]:
+def _parameters(of: PolicyClass) -> dict[str, Any]:
     """Fields of a dataclass with their defaults; a class that is none has no parameters."""
     return {f.name: f.default for f in fields(of) if f.name != "name"} if is_dataclass(of) else {}
 

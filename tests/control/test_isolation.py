@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.protocol import BackendUnavailableError, ItemKind, QuarantinedItem
 from mlhub.control import reconcile as reconciliation
-from mlhub.control.isolation import MOST_UNREACHABLE, Isolation
+from mlhub.control.isolation import MOST_UNREACHABLE, FaultIsolation
 from mlhub.control.models import JobDecision, QuarantineRecord, SchedulerState
 from mlhub.jobs import actions
 from mlhub.jobs.families import family_of
@@ -93,7 +93,7 @@ def test_a_job_that_cannot_be_read_is_left_out_with_a_reason_and_others_start(
     assert (state(bad), state(good)) == ("queued", "starting")
     assert list(left_out()) == [("job", str(bad.id))]
     assert bad.reason == "quarantined"
-    assert bad.explanations[0]["sentence"].startswith("The scheduler cannot read this job")
+    assert bad.explanations[0]["sentence"].startswith("The scheduler cannot handle this job")
     assert QuarantineRecord.objects.get().job == bad
 
 
@@ -330,7 +330,7 @@ def test_gangs_of_no_attempt_are_ended_one_by_one(world: World, backend: SickBac
     Attempt.objects.update(ended_at=world.now)
     Job.objects.filter(pk__in=[first.pk, second.pk]).update(state="failed")
     backend.raises["stop", sick] = TypeError("None")
-    reconciliation.reconcile(backend, backend.observe(), now=world.now, isolation=(found := Isolation()))
+    reconciliation.reconcile(backend, backend.observe(), now=world.now, isolation=(found := FaultIsolation()))
     assert list(found.found) == [(ItemKind.GANG, sick)]
     assert [status.phase.is_ended for status in backend.observe() if status.attempt_id != sick] == [True]
 
@@ -342,7 +342,7 @@ def test_a_lost_connection_to_the_database_ends_the_round() -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
     with pytest.raises(OperationalError):
-        Isolation().each([1, 2], lose, kind=ItemKind.STEP)
+        FaultIsolation().each([1, 2], lose, kind=ItemKind.STEP)
 
 
 def test_an_error_of_one_statement_is_the_item_s_own() -> None:
@@ -350,7 +350,7 @@ def test_an_error_of_one_statement_is_the_item_s_own() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 / %s", [pk])
 
-    found = Isolation()
+    found = FaultIsolation()
     found.each([1, 0, 2], fail, kind=ItemKind.STEP)
     assert list(found.found) == [(ItemKind.STEP, "0")]
     assert "division by zero" in found.found[ItemKind.STEP, "0"]

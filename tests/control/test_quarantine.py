@@ -9,10 +9,11 @@ import pytest
 from django.utils import timezone
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.clusters.sandbox_reports import CONSEQUENCES, record_sandbox, sandbox_reports
+from mlhub.clusters.sandbox_reports import record_sandbox, sandbox_reports
 from mlhub.control.quarantine import REMEDIES
 from mlhub.jobs.models import Job
 from mlhub.runtime.sandbox.capabilities import report_of
+from mlhub.runtime.sandbox.consequences import CONSEQUENCES
 from mlhub.runtime.sandbox.isolation import Isolation
 from tests.cast import make_cast
 from tests.control.worlds import World, node
@@ -49,7 +50,7 @@ def test_the_job_s_own_page_says_that_it_is_left_out(world: World) -> None:
     Job.objects.filter(pk=bad.pk).update(profile=[])
     world.round()
     why = world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{bad.id}/why").json()
-    assert why["headline"].startswith("The scheduler cannot read this job")
+    assert why["headline"].startswith("The scheduler cannot handle this job")
     assert why["explanations"][0]["reason"] == "quarantined"
 
 

@@ -1187,7 +1187,7 @@ export interface components {
             totals: components["schemas"]["Totals"];
             /** @description Whether the machines can be reached. */
             backend: components["schemas"]["BackendStanding"];
-            /** @description What the control loop leaves out now or left out lately; of jobs that the caller may see, and all of it for platform administrators. */
+            /** @description What the control loop leaves out now, or left out lately: items of jobs that the caller may see; all of them for platform administrators. */
             quarantined: components["schemas"]["QuarantineRecord"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];

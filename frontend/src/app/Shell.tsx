@@ -11,6 +11,7 @@ import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
 import { Icon, type IconName } from "@/components/display/Icon";
+import { RoundsAlert } from "@/components/feedback/RoundsAlert";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 
 interface Place {
@@ -89,7 +90,7 @@ export function Shell() {
 
         <PageLoading />
         <AppShell.Main id="content" tabIndex={-1} style={{ outline: "none" }}>
-          {isStaff(me) && <Banner />}
+          <Banner isStaff={isStaff(me)} />
           <Outlet />
         </AppShell.Main>
       </AppShell>
@@ -97,13 +98,19 @@ export function Shell() {
   );
 }
 
-/** Administrators see problems of the scheduler on every page. */
-function Banner() {
-  const status = useQuery(schedulerStatusQuery);
-  if (status.data === undefined || !hasSchedulerProblem(status.data)) return null;
+/** On every page everyone sees that scheduling has stopped, and administrators see other problems of the scheduler. */
+function Banner({ isStaff }: { isStaff: boolean }) {
+  const { data: status } = useQuery(schedulerStatusQuery);
+  if (status === undefined) return null;
+  const hasStopped = status.rounds.cause !== null;
+  const hasProblem = isStaff && hasSchedulerProblem(status);
+  if (!hasStopped && !hasProblem) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
-      <SchedulerAlerts status={status.data} />
+      <Stack gap="xs">
+        <RoundsAlert rounds={status.rounds} />
+        {hasProblem && <SchedulerAlerts status={status} />}
+      </Stack>
     </Container>
   );
 }

@@ -286,6 +286,7 @@ export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerS
     n_waiting: 2,
     backend_away_since: null,
     backend_message: "",
+    rounds: { attempted_at: AT, stopped_since: null, cause: null, message: "" },
     ...over,
   };
 }
@@ -371,6 +372,8 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
     ],
     totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
     backend: { away_since: null, message: "" },
+    quarantined: [],
+    sandbox: [],
     ...over,
   };
 }

@@ -21,7 +21,7 @@ from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
-from mlhub.backends.local.quarantine import DAMAGES, Quarantine, end_processes
+from mlhub.backends.local.quarantine import DAMAGES, DamagedGangs, end_processes
 from mlhub.backends.protocol import (
     AttemptStatus,
     BackendUnavailableError,
@@ -74,7 +74,7 @@ class LocalBackend:
         self.lifeline = lifeline
         self.lifeline_grace_s = lifeline_grace_s
         self.enclose = enclose
-        self._quarantine = Quarantine()
+        self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
 
@@ -127,10 +127,10 @@ class LocalBackend:
             asked = read_json(gang.stop)
             gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
         except DAMAGES as error:
-            self._quarantine.end(gang, error)
+            self._damaged.end(gang, error)
 
     def observe(self) -> Sequence[AttemptStatus]:
-        self._quarantine.begin_observation()
+        self._damaged.begin_observation()
         return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def inventory(self) -> Sequence[NodeStatus]:
@@ -159,7 +159,7 @@ class LocalBackend:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
-        return self._quarantine.items()
+        return self._damaged.items()
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
@@ -181,7 +181,7 @@ class LocalBackend:
         try:
             return self._status(gang)
         except DAMAGES as error:
-            return self._quarantine.end(gang, error)
+            return self._damaged.end(gang, error)
 
     def _status(self, gang: GangFolder) -> AttemptStatus:
         launch = read_json(gang.launch)

@@ -25,7 +25,7 @@ SHIM = str(Path(shim.__file__))
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
-class Quarantine:
+class DamagedGangs:
     """The gangs that the newest observation found damaged. since: kept while each observation finds it damaged."""
 
     def __init__(self) -> None:

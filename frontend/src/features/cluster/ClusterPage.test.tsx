@@ -68,6 +68,52 @@ describe("The cluster's page", () => {
     expect(alert).toHaveTextContent("Connection refused by the API server.");
   });
 
+  it("says what is left out of scheduling, why, and what to do", async () => {
+    const item = {
+      kind: "job" as const,
+      name: job().id,
+      reason: "ValueError: example_s is 'quick'",
+      remedy: "Submit it again.",
+      job: { id: job().id, name: "digits-cnn" },
+      since: "2026-03-02T09:00:00Z",
+      last_seen_at: "2026-03-02T09:00:00Z",
+      ended_at: null,
+    };
+    const node = { ...item, kind: "node" as const, name: "n7", job: null, reason: "", ended_at: "2026-03-02T09:05:00Z" };
+    server.use(answers("/api/v1/cluster", cluster({ quarantined: [item, node] })));
+    renderPage("/cluster");
+    const table = await screen.findByRole("table", { name: "Quarantined" });
+    const [first, second] = within(table).getAllByRole("row").slice(1);
+    expect(first).toHaveTextContent("ValueError: example_s is 'quick'");
+    expect(first).toHaveTextContent("Left out");
+    expect(first).toHaveTextContent("Submit it again.");
+    expect(within(table).getByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", `/jobs/${job().id}`);
+    expect(second).toHaveTextContent("node n7");
+    expect(second).toHaveTextContent("Ended");
+  });
+
+  it("tells administrators what a machine's sandbox lacks, and what that allows", async () => {
+    const protection = { is_separating: true, consequence: "" };
+    const report = {
+      host: "worker-1",
+      reported_at: "2026-03-02T09:00:00Z",
+      error: "",
+      separates_tenants: false,
+      protections: [
+        { ...protection, name: "landlock", is_present: true, detail: "Landlock, version 6." },
+        { ...protection, name: "seccomp", is_present: false, detail: "No filter.", consequence: "Every call is possible." },
+      ],
+    };
+    server.use(answers("/api/v1/cluster", cluster({ sandbox: [report] })));
+    renderPage("/cluster");
+    const shown = await screen.findByRole("article", { name: "Sandbox of worker-1" });
+    expect(shown).toHaveTextContent("Organisations are not kept apart");
+    expect(within(shown).getByRole("list", { name: "Missing on worker-1" })).toHaveTextContent(
+      "No filter. Every call is possible.",
+    );
+    expect(shown).toHaveTextContent("In force: Landlock, version 6.");
+  });
+
   it("shows every job on a GPU that jobs share, and how GPUs may be shared", async () => {
     const first = { id: job().id, name: "digits-cnn", organisation: null };
     const slots = [{ index: 0, job: first, colocated: [{ ...first, id: "b", name: "letters" }, OTHERS] }];

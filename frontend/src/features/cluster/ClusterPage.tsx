@@ -10,6 +10,8 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { NodeCard } from "@/features/cluster/NodeCard";
+import { QuarantineSection } from "@/features/cluster/QuarantineSection";
+import { SandboxSection } from "@/features/cluster/SandboxSection";
 import { type Capacity, capacityOf } from "@/features/cluster/capacity";
 import { bandwidth } from "@/features/cluster/format";
 import { clusterQuery } from "@/features/cluster/queries";
@@ -20,7 +22,7 @@ export function ClusterPage() {
   return (
     <Page title="Cluster" subtitle="The nodes as they are now, and which job each GPU runs.">
       <QueryResult of={cluster}>
-        {({ totals, racks, backend }) => (
+        {({ totals, racks, backend, quarantined, sandbox }) => (
           <>
             <BackendAlert backend={backend} />
             <Totals capacity={capacityOf({ racks })} totals={totals} />
@@ -30,6 +32,8 @@ export function ClusterPage() {
             {racks.map((rack) => (
               <RackSection key={rack.name} rack={rack} />
             ))}
+            <QuarantineSection items={quarantined} />
+            <SandboxSection reports={sandbox} />
           </>
         )}
       </QueryResult>

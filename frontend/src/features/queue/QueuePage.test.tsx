@@ -109,6 +109,21 @@ describe("The queue's page", () => {
     expect(screen.getByRole("option", { name: "A node is added" })).toBeInTheDocument();
   });
 
+  it("says on every page, to everyone, that scheduling has stopped", async () => {
+    const rounds = {
+      attempted_at: "2026-03-02T09:00:00Z",
+      stopped_since: "2026-03-02T09:00:00Z",
+      cause: "loop_away" as const,
+      message: "",
+    };
+    server.use(answers("/api/v1/scheduler/status", schedulerStatus({ rounds })));
+    renderPage("/tokens");
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("Scheduling has stopped");
+    expect(alert).toHaveTextContent("Running jobs continue");
+    expect(alert).toHaveTextContent("does not run");
+  });
+
   it("says when the fallback policy is active, and what failed to administrators on every page", async () => {
     queueOf();
     const failure = { at: "2026-03-02T09:00:00Z", policy: "mlhub", kind: "raised", message: "KeyError: 'x'", round: 4 };

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the control loop could not read or handle, and left out so that everything else is scheduled.
+import { Badge, Stack, Table, Text, Title } from "@mantine/core";
+
+import type { Cluster } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ScrollTable } from "@/components/table/ScrollTable";
+
+type Item = Cluster["quarantined"][number];
+
+export function QuarantineSection({ items }: { items: Item[] }) {
+  if (items.length === 0) return null;
+  return (
+    <Stack component="section" gap="xs" aria-label="Quarantined">
+      <Title order={2} size="h4">
+        Quarantined
+      </Title>
+      <Text size="sm" c="dimmed">
+        These could not be read or handled and were left out of scheduling rounds; everything else is scheduled as usual.
+      </Text>
+      <ScrollTable label="Quarantined" head={["What", "Reason", "Since", "State", "Remedy"]} minWidth={800}>
+        {items.map((item) => (
+          <Table.Tr key={`${item.kind} ${item.name}`}>
+            <Table.Td style={{ overflowWrap: "anywhere" }}>
+              {item.kind} {item.job ? <TextLink to={`/jobs/${item.job.id}`}>{item.job.name}</TextLink> : item.name}
+            </Table.Td>
+            <Table.Td style={{ overflowWrap: "anywhere" }}>{item.reason || "–"}</Table.Td>
+            <Table.Td>
+              <RelativeTime at={item.since} />
+            </Table.Td>
+            <Table.Td>
+              <State item={item} />
+            </Table.Td>
+            <Table.Td>{item.remedy}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </Stack>
+  );
+}
+
+function State({ item }: { item: Item }) {
+  if (item.ended_at === null) return <Badge color="orange">Left out</Badge>;
+  return (
+    <>
+      Ended <RelativeTime at={item.ended_at} />
+    </>
+  );
+}

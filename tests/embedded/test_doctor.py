@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installation's checks, against real servers: what works is ok, and each failure names its remedy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+from mlhub.embedded import doctor
+from mlhub.embedded.doctor import CheckResult, examine
+from mlhub.embedded.home import Home
+from mlhub.runtime.sandbox.capabilities import Capabilities, report_of
+from mlhub.runtime.sandbox.isolation import Isolation
+from tests.platform import ROOT
+
+GONE = "postgresql://x@127.0.0.1:1/x"
+
+
+class Web(HTTPServer):
+    """Answers as the platform's web server would; statuses by path."""
+
+    statuses: dict[str, int]
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Web
+
+    def do_GET(self) -> None:
+        self.send_response(self.server.statuses.get(self.path, 404))
+        self.end_headers()
+        self.wfile.write(b'{"status": "stopped"}')
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    server = Web(("127.0.0.1", 0), Answer)
+    server.statuses = {"/healthz": 200, "/healthz/rounds": 200}
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    found = Home(tmp_path / "home")
+    found.prepare()
+    found.secret("django")
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(folder.stat().st_mode | 0o111)
+    return found
+
+
+@pytest.fixture
+def _whole_platform(servers: Any, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(psycopg2.connect(servers.database_url)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute("CREATE TABLE IF NOT EXISTS django_migrations (id int)")
+    monkeypatch.setenv("DATABASE_URL", servers.database_url)
+    monkeypatch.setenv("REDIS_URL", servers.redis_url)
+    monkeypatch.setenv("MLHUB_PUBLIC_URL", f"http://127.0.0.1:{web.server_port}")
+
+
+def sandbox(*, has_filter: bool = True) -> Capabilities:
+    return report_of(Isolation(True, True, False, has_filter), (), landlock_version=0)
+
+
+def found(home: Home, **how: Any) -> dict[str, CheckResult]:
+    results = list(examine(home, sandbox=lambda: sandbox(**how)))
+    assert all(result.remedy for result in results if not result.is_ok)
+    return {result.name: result for result in results}
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_a_platform_that_works_fails_no_check(home: Home) -> None:
+    results = found(home)
+    assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(
+        ("database", "valkey", "web", "rounds", "sandbox", "disk", "folder"), True
+    )
+    assert "landlock" in results["sandbox"].detail
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_rounds_that_have_stopped_fail(home: Home, web: Web) -> None:
+    web.statuses["/healthz/rounds"] = 503
+    results = found(home)
+    assert (results["web"].is_ok, results["rounds"].is_ok) == (True, False)
+    assert "control.log" in results["rounds"].remedy
+
+
+def test_what_does_not_answer_fails_with_the_command_that_starts_it(home: Home, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DATABASE_URL", GONE)
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("MLHUB_PUBLIC_URL", "http://127.0.0.1:1")
+    results = found(home)
+    for name in ("database", "valkey", "web"):
+        assert not results[name].is_ok
+        assert "mlhub.embedded up" in results[name].remedy
+
+
+def test_a_port_that_another_program_has_is_named(home: Home, web: Web, monkeypatch: Any) -> None:
+    monkeypatch.delenv("MLHUB_PUBLIC_URL", raising=False)
+    monkeypatch.setenv("MLHUB_PORT", str(web.server_port))
+    result = found(home)["web"]
+    assert str(web.server_port) in result.detail
+    assert "MLHUB_PORT" in result.remedy
+
+
+def test_a_sandbox_that_does_not_separate_fails_with_its_consequence(home: Home) -> None:
+    result = found(home, has_filter=False)["sandbox"]
+    assert not result.is_ok
+    assert "every system call" in result.detail
+    assert "libseccomp2" in result.remedy
+
+
+def test_a_full_disk_fails(home: Home, monkeypatch: Any) -> None:
+    usage = shutil.disk_usage(home.path)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage._replace(free=2**20))
+    result = found(home)["disk"]
+    assert not result.is_ok
+    assert "MLHUB_HOME" in result.remedy
+
+
+@pytest.mark.parametrize(("name", "mode"), [("secrets", 0o755), ("secrets/django", 0o644), (".", 0o777)])
+def test_a_folder_that_others_may_reach_fails_with_the_command_that_mends_it(home: Home, name: str, mode: int) -> None:
+    (home.path / name).chmod(mode)
+    result = found(home)["folder"]
+    assert not result.is_ok
+    assert result.remedy.startswith("chmod")
+
+
+def test_the_command_ends_with_1_when_a_check_fails(home: Home) -> None:
+    environment = {**os.environ, "MLHUB_HOME": str(home.path), "DATABASE_URL": GONE}
+    done = subprocess.run(
+        [sys.executable, "-m", "mlhub.embedded", "doctor"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "FAIL  database" in done.stdout
+    assert "Remedy: Start the platform" in done.stdout
